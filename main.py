@@ -1,0 +1,29 @@
+"""Front door: settings, app, uvicorn. `python main.py`, or `uvicorn main:app`."""
+
+import sys
+
+from server.app import create_app
+from server.engine.catalogue import CatalogueError
+from server.settings import Settings, SettingsError
+
+try:
+    settings = Settings.from_env()
+    app = create_app(settings)
+except (SettingsError, CatalogueError) as error:
+    sys.exit(f"Cannot start: {error}")
+
+
+def main() -> None:
+    import uvicorn
+
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        access_log=False,  # RequestLog writes the line, with the request id and without the query
+        timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Makes, wires, opens and closes every long-lived part."""
+
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+
+from server import status
+from server.engine.catalogue import CatalogueEntry, read_catalogue, served
+from server.engine.echo import is_echo, load_echo
+from server.engine.front_desk import DeskRules, FrontDesk
+from server.engine.loaded_model import LoadedModel
+from server.engine.loading import LoadOptions, Report, load_model
+from server.engine.model_slot import Load
+from server.error_handlers import Faults, install_error_handlers
+from server.observability.logs import configure_logs
+from server.observability.request_log import RequestLog
+from server.openai_api.router import router as openai_router
+from server.security.guard import KeyGuard
+from server.security.keys import KeyRing
+from server.settings import LOCAL_ORIGINS, Settings
+from server.streaming.sessions import SessionRules, Sessions
+
+VERSION = "0.1.0"
+_LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
+_DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be picked up again after a disconnect."
+
+
+def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
+    """`load` brings a catalogue entry into memory; tests pass their own."""
+    configure_logs(settings.log_level)
+    engine = FrontDesk(_served_models(settings), load or _loader(settings), _desk_rules(settings))
+    sessions = Sessions(_session_rules(settings))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await engine.open(eager=settings.eager_load_model)
+        await sessions.open()
+        try:
+            with _on_sigterm(engine.drain):
+                yield
+        finally:
+            engine.drain()
+            await sessions.quiet(settings.drain_seconds)
+            await sessions.close()
+            await engine.close()
+
+    app = FastAPI(title="Transformers Inference Server", version=VERSION, description=_DESCRIPTION, lifespan=lifespan)
+    app.state.engine, app.state.sessions, app.state.settings = engine, sessions, settings
+    app.include_router(openai_router)
+    app.include_router(status.router)
+    install_error_handlers(app)
+    _wrap(app, settings)
+    return app
+
+
+def _wrap(app: FastAPI, settings: Settings) -> None:
+    """Innermost first: what is added last sees a request first."""
+    keys = KeyRing(key.get_secret_value() for key in settings.api_keys)
+    app.add_middleware(KeyGuard, keys=keys, prefixes=["/v1/"])
+    app.add_middleware(Faults)
+    local = LOCAL_ORIGINS in settings.cors_origins
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=[origin for origin in settings.cors_origins if origin != LOCAL_ORIGINS],
+        allow_origin_regex=_LOCAL_ORIGIN if local else None,
+        allow_methods=["GET", "POST", "PUT", "DELETE", "OPTIONS"],
+        allow_headers=["Last-Event-ID", "X-Session-Id", "X-Request-ID", "Authorization", "Content-Type", "x-api-key"],
+        expose_headers=["X-Session-Id", "X-Request-Id", "Retry-After"],
+    )
+    app.add_middleware(RequestLog)
+
+
+def _served_models(settings: Settings) -> list[CatalogueEntry]:
+    catalogue = read_catalogue(Path(settings.model_config_path))
+    return served(catalogue, settings.model_repo_id, settings.models)
+
+
+def _loader(settings: Settings) -> Load:
+    options = LoadOptions(
+        token=settings.hf_token.get_secret_value() if settings.hf_token else None,
+        device_map=settings.device_map,
+        dtype=settings.torch_dtype,
+        attn_implementation=settings.attn_implementation,
+        load_in_4bit=settings.load_in_4bit,
+        load_in_8bit=settings.load_in_8bit,
+        trust_remote_code=settings.trust_remote_code,
+    )
+
+    def load(entry: CatalogueEntry, report: Report) -> LoadedModel:
+        return load_echo(entry.repo) if is_echo(entry.repo) else load_model(entry.repo, options, report)
+
+    return load
+
+
+def _desk_rules(settings: Settings) -> DeskRules:
+    sampling: dict[str, Any] = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
+    return DeskRules(
+        load_wait_seconds=settings.load_wait_seconds,
+        queue_size=settings.max_queue_size,
+        max_context_tokens=settings.max_context_tokens,
+        compress=settings.enable_auto_compression,
+        chosen={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
+        built_in=sampling,
+    )
+
+
+def _session_rules(settings: Settings) -> SessionRules:
+    return SessionRules(
+        ttl_seconds=settings.sessions_ttl_seconds,
+        max_sessions=settings.max_sessions,
+        named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
+        anonymous_grace_seconds=settings.anonymous_grace_seconds,
+    )
+
+
+@contextmanager
+def _on_sigterm(drain: Callable[[], None]) -> Iterator[None]:
+    """Refuses new work from the signal on; the server that runs us gets the signal as before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may have signal handlers
+        return
+    before = signal.getsignal(signal.SIGTERM)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        drain()
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,142 @@
+"""The engine as the doors see it: prepare a prompt, submit it, read the answer."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from server.engine.answer import Answer
+from server.engine.catalogue import CatalogueEntry
+from server.engine.compression import compress
+from server.engine.loaded_model import LoadedModel
+from server.engine.model_slot import Load, ModelSlot, ModelStatus
+from server.engine.prepared import Prepared
+from server.engine.prompt import ChatPrompt
+from server.engine.random_stream import new_seed
+from server.engine.request import Request
+from server.engine.sampling_params import SamplingParams
+from server.engine.threads import Bridge
+from server.errors import BadRequest, ContextLengthExceeded, Unavailable
+
+
+class Engine(Protocol):
+    """What can answer prompts, here or elsewhere."""
+
+    @property
+    def models(self) -> Sequence[CatalogueEntry]: ...
+
+    @property
+    def statuses(self) -> Sequence[ModelStatus]: ...
+
+    async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
+        """Everything that can be refused is refused here, before an answer has begun."""
+        ...
+
+    def submit(self, prepared: Prepared) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeskRules:
+    load_wait_seconds: float = 60
+    queue_size: int = 64
+    max_context_tokens: int = 0
+    compress: bool = False
+    # What the operator said of sampling: `chosen` by a variable, `built_in` if nobody spoke.
+    chosen: Mapping[str, Any] | None = None
+    built_in: Mapping[str, Any] | None = None
+
+
+class FrontDesk:
+    def __init__(self, models: Sequence[CatalogueEntry], load: Load, rules: DeskRules) -> None:
+        self.models = models
+        self._load = load
+        self._rules = rules
+        self._slots: dict[str, ModelSlot] = {}
+        self._bridge: Bridge | None = None
+        self.is_draining = False
+        self._eager: asyncio.Task[None] | None = None
+
+    @property
+    def statuses(self) -> Sequence[ModelStatus]:
+        return [slot.status for slot in self._slots.values()]
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether models are loaded without anybody asking."""
+        return self._eager is not None
+
+    async def open(self, *, eager: bool = False) -> None:
+        self._bridge = bridge = Bridge()
+        self._slots = {entry.id: ModelSlot(entry, self._load, bridge, self._rules.queue_size) for entry in self.models}
+        if eager:
+            self._eager = asyncio.create_task(self._load_all())
+
+    async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
+        assert self._bridge
+        if self.is_draining:
+            raise Unavailable("The server is shutting down.", code="draining", retry_after=5)
+        slot = self._slots[model_id]
+        loaded = await slot.loaded(self._rules.load_wait_seconds)
+        return await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
+
+    def submit(self, prepared: Prepared) -> Answer:
+        slot = self._slots[prepared.model_id]
+        request = Request(prepared, when_cancelled=slot.wake)
+        slot.submit(request)
+        return request.answer
+
+    def drain(self) -> None:
+        """No new work; what runs goes on."""
+        self.is_draining = True
+
+    async def close(self) -> None:
+        self.is_draining = True
+        if self._eager:
+            self._eager.cancel()
+        await asyncio.gather(*(asyncio.to_thread(slot.close) for slot in self._slots.values()))
+        if self._bridge:
+            self._bridge.close()
+
+    async def _load_all(self) -> None:
+        for slot in self._slots.values():
+            await slot.keep_trying()
+
+    def _prepared(
+        self, entry: CatalogueEntry, loaded: LoadedModel, prompt: ChatPrompt, asked: Mapping[str, Any]
+    ) -> Prepared:
+        params = SamplingParams.layered(
+            asked, entry.defaults, self._rules.chosen or {}, loaded.generation_defaults, self._rules.built_in or {}
+        )
+        _check_token_ids(params, loaded.tokenizer.vocabulary_size)
+        limit = min(loaded.context_length, self._rules.max_context_tokens or loaded.context_length)
+        if "max_tokens" in asked and params.max_tokens >= limit:
+            raise ContextLengthExceeded(
+                limit, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
+            )
+        prompt_ids, context = self._encoded(loaded, prompt, params, limit)
+        if len(prompt_ids) >= limit:
+            raise ContextLengthExceeded(limit, f"you requested {len(prompt_ids)} tokens in the messages.")
+        room = limit - len(prompt_ids)
+        if params.max_tokens > room:
+            params = params.with_max_tokens(room)
+        seed = new_seed() if params.seed is None else params.seed
+        return Prepared(entry.id, loaded.tokenizer, prompt_ids, params, seed, context)
+
+    def _encoded(
+        self, loaded: LoadedModel, prompt: ChatPrompt, params: SamplingParams, limit: int
+    ) -> tuple[list[int], dict[str, Any] | None]:
+        encode = loaded.tokenizer.encode_chat
+        if not self._rules.compress:
+            return encode(prompt), None
+        # Room for the answer is kept, but never so much that nothing is left of the conversation.
+        budget = max(limit // 2, limit - params.max_tokens)
+        return compress(prompt, encode, budget, limit)
+
+
+def _check_token_ids(params: SamplingParams, vocabulary_size: int) -> None:
+    for param, ids in (("logit_bias", params.logit_bias), ("stop_token_ids", params.stop_token_ids)):
+        for token_id in ids:
+            if not 0 <= token_id < vocabulary_size:
+                raise BadRequest(
+                    f"{param}: token {token_id} is not in the vocabulary of {vocabulary_size}.", param=param
+                )

@@ -1,0 +1,122 @@
+"""Runs requests through `model.generate()`, one at a time: for every model that Transformers can generate with.
+
+Tokens are chosen by our own sampling, so that seeds, penalties and log probabilities mean the same here as anywhere.
+"""
+
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+
+from server.engine.answer import Piece, TokenLogprob
+from server.engine.choice import Choice
+from server.engine.request import HandOut, Request
+from server.engine.sampling import Picked, pick
+from server.engine.tokenizer import Tokenizer
+
+
+class GenerateRunner:
+    def __init__(self, model: Any, tokenizer: Tokenizer) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._running: list[Request] = []
+        # What the model's makers recommend is a default of the request; generate() itself must add nothing.
+        model.generation_config = GenerationConfig()
+
+    @property
+    def has_room(self) -> bool:
+        return not self._running
+
+    @property
+    def running(self) -> list[Request]:
+        return self._running
+
+    def admit(self, request: Request) -> None:
+        self._running = [request]
+
+    def step(self, hand_out: HandOut) -> None:
+        """A whole request: generate() cannot be left and entered again."""
+        [request] = self._running
+        for choice in request.choices:
+            self._complete(request, choice, hand_out)
+        self._running = []
+
+    def drop_all(self) -> None:
+        self._running = []
+
+    def _complete(self, request: Request, choice: Choice, hand_out: HandOut) -> None:
+        if request.is_cancelled:
+            hand_out([(request, choice.cancel())])
+            return
+        writer = _ChoiceWriter(request, choice, self._tokenizer, hand_out)
+        prompt = torch.tensor([request.prompt_ids], device=self._model.device)
+        with torch.inference_mode():
+            self._model.generate(
+                prompt,
+                attention_mask=torch.ones_like(prompt),
+                generation_config=GenerationConfig(
+                    do_sample=False,
+                    # One more than is shown, as the token that ends the answer is no part of it.
+                    max_new_tokens=choice.params.max_tokens + 1,
+                    pad_token_id=0,
+                ),
+                logits_processor=LogitsProcessorList([_OurChoice(writer)]),
+                stopping_criteria=StoppingCriteriaList([_WhenFinished(writer)]),
+            )
+
+
+class _ChoiceWriter:
+    """Feeds a choice token by token and hands out what becomes of them."""
+
+    def __init__(self, request: Request, choice: Choice, tokenizer: Tokenizer, hand_out: HandOut) -> None:
+        self._request = request
+        self.choice = choice
+        self._tokenizer = tokenizer
+        self._hand_out = hand_out
+
+    @property
+    def is_done(self) -> bool:
+        if self._request.is_cancelled and not self.choice.is_finished:
+            self._hand(self.choice.cancel())
+        return self.choice.is_finished
+
+    def accept(self, picked: Picked) -> None:
+        describe = None if picked.logprob is None else lambda: logprob_of(picked, self._tokenizer)
+        self._hand(self.choice.accept(picked.token_id, describe))
+
+    def _hand(self, piece: Piece | None) -> None:
+        if piece:
+            self._hand_out([(self._request, piece)])
+
+
+class _OurChoice(LogitsProcessor):  # type: ignore[misc]
+    """Picks the token and leaves generate() no other."""
+
+    def __init__(self, writer: _ChoiceWriter) -> None:
+        self._writer = writer
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        picked = pick(scores[0].float(), self._writer.choice)
+        self._writer.accept(picked)
+        only = torch.full_like(scores, -torch.inf)
+        only[0, picked.token_id] = 0
+        return only
+
+
+class _WhenFinished(StoppingCriteria):  # type: ignore[misc]
+    def __init__(self, writer: _ChoiceWriter) -> None:
+        self._writer = writer
+
+    def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+        return torch.tensor([self._writer.is_done], device=input_ids.device)
+
+
+def logprob_of(picked: Picked, tokenizer: Tokenizer) -> TokenLogprob:
+    assert picked.logprob is not None
+    top = tuple(_describe(token_id, logprob, tokenizer) for token_id, logprob in picked.top)
+    chosen = _describe(picked.token_id, picked.logprob, tokenizer)
+    return TokenLogprob(chosen.token_id, chosen.text, chosen.bytes, chosen.logprob, top)
+
+
+def _describe(token_id: int, logprob: float, tokenizer: Tokenizer) -> TokenLogprob:
+    return TokenLogprob(token_id, tokenizer.token_text(token_id), tokenizer.token_bytes(token_id), logprob)

@@ -1,0 +1,82 @@
+"""A Transformers tokenizer as the engine needs it: chats to ids, ids to bytes and text.
+
+Text that users type is never read as a control token, so nobody can forge a turn.
+"""
+
+import threading
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from server.engine.detokenizer import ByteDetokenizer, Detokenizer, WindowDetokenizer
+from server.engine.prompt import ChatPrompt
+from server.errors import BadRequest
+
+
+class HfTokenizer:
+    def __init__(self, tokenizer: Any, eos_ids: Collection[int], vocabulary_size: int) -> None:
+        self.eos_ids = frozenset(eos_ids)
+        self.vocabulary_size = vocabulary_size
+        self._tokenizer = tokenizer
+        self._special_ids = frozenset(tokenizer.all_special_ids)
+        self._token_bytes = _byte_vocabulary(tokenizer)
+        # Sanitising flips a switch inside the tokenizer: two threads at once could encode typed text as control tokens.
+        self._lock = threading.Lock()
+
+    def encode_chat(self, prompt: ChatPrompt) -> list[int]:
+        if not self._tokenizer.chat_template:
+            raise BadRequest("This model has no chat template.", param="model", code="no_chat_template")
+        try:
+            with self._lock:
+                ids: list[int] = self._tokenizer.apply_chat_template(
+                    list(prompt.messages),
+                    tools=list(prompt.tools) or None,
+                    add_generation_prompt=prompt.add_generation_prompt,
+                    continue_final_message=prompt.continue_final_message,
+                    sanitize_control_tokens=True,
+                    return_dict=False,
+                    **prompt.template_options,
+                )
+        except Exception as error:  # templates raise what they like; it is always about the messages
+            raise BadRequest(f"The model's chat template refused the messages: {error}", param="messages") from error
+        if not ids:
+            raise BadRequest("The messages make an empty prompt.", param="messages")
+        return ids
+
+    def token_text(self, token_id: int) -> str:
+        return str(self._tokenizer.decode([token_id]))
+
+    def token_bytes(self, token_id: int) -> bytes:
+        if self._token_bytes is not None and token_id in self._token_bytes:
+            return self._token_bytes[token_id]
+        return self.token_text(token_id).encode()
+
+    def new_detokenizer(self) -> Detokenizer:
+        if self._token_bytes is not None:
+            return ByteDetokenizer(self._token_bytes)
+        return WindowDetokenizer(lambda ids: str(self._tokenizer.decode(ids, skip_special_tokens=True)))
+
+
+def _byte_vocabulary(tokenizer: Any) -> Mapping[int, bytes] | None:
+    """The bytes of every token that shows, for byte-level vocabularies; None for other kinds."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or not str(backend.decoder).startswith("ByteLevel"):
+        return None
+    to_byte = _bytes_of_characters()
+    special = set(tokenizer.all_special_ids)
+    added = tokenizer.added_tokens_decoder
+    vocabulary: dict[int, bytes] = {}
+    for token, token_id in tokenizer.get_vocab().items():
+        if token_id in special or (token_id in added and added[token_id].special):
+            continue
+        if token_id in added:
+            vocabulary[token_id] = token.encode()
+        else:
+            vocabulary[token_id] = bytes(to_byte[character] for character in token)
+    return vocabulary
+
+
+def _bytes_of_characters() -> dict[str, int]:
+    """GPT-2's alphabet: printable bytes stand for themselves, the others for characters from U+0100 on."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}

@@ -1,0 +1,16 @@
+"""A model that is ready to work, whatever made it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.engine.runner import Runner
+from server.engine.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    tokenizer: Tokenizer
+    new_runner: Callable[[], Runner]  # a worker that died takes its runner with it; the next one begins clean
+    context_length: int
+    generation_defaults: Mapping[str, Any]

@@ -1,0 +1,45 @@
+"""A request on its way through the engine: what was asked, its choices, and where their pieces go."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from server.engine.answer import Answer, Piece
+from server.engine.choice import Choice
+from server.engine.prepared import Prepared
+from server.errors import ServiceError
+
+
+class Request:
+    """Made on the event loop; from then on its choices belong to the model's thread, its answer to the loop."""
+
+    def __init__(self, prepared: Prepared, when_cancelled: Callable[[], None] = lambda: None) -> None:
+        self.prepared = prepared
+        self.choices = [Choice(index, prepared) for index in range(prepared.params.n)]
+        self.answer = Answer(len(self.choices), self.cancel)
+        self._when_cancelled = when_cancelled
+        self._cancelled = threading.Event()
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        return self.prepared.prompt_ids
+
+    @property
+    def unfinished(self) -> list[Choice]:
+        return [choice for choice in self.choices if not choice.is_finished]
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """From any thread; heard by the model's thread at its next step."""
+        self._cancelled.set()
+        self._when_cancelled()
+
+    def cancel_choices(self) -> list["Delivery"]:
+        return [(self, choice.cancel()) for choice in self.unfinished]
+
+
+Delivery = tuple[Request, Piece | ServiceError]
+# Carries what one step made to the readers; one call a step, however many requests took part.
+HandOut = Callable[[Sequence[Delivery]], None]

@@ -1,0 +1,68 @@
+"""Where threads meet asyncio: the only file of the engine that knows both."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from server.engine.request import Delivery
+
+T = TypeVar("T")
+
+
+class Bridge:
+    """Made on the event loop; its methods say on which side they are called."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        # Tokenising: short, and the tokenizers are locked anyway.
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="prepare")
+
+    def hand_out(self, deliveries: Sequence[Delivery]) -> None:
+        """From a worker thread: one wake-up of the loop for all that a step made."""
+        if deliveries:
+            self.call_on_loop(lambda: _deliver(deliveries))
+
+    def call_on_loop(self, callback: Callable[[], None]) -> None:
+        """From any thread. A loop that is closed has nobody left who could listen."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback)
+
+    async def in_pool(self, work: Callable[[], T]) -> T:
+        """On the loop: something short that must not hold it up."""
+        return await self._loop.run_in_executor(self._pool, work)
+
+    def in_own_thread(self, name: str, work: Callable[[], T]) -> "asyncio.Future[T]":
+        """On the loop: something that may take minutes, and must not keep the process from ending."""
+        future: asyncio.Future[T] = self._loop.create_future()
+
+        def run() -> None:
+            try:
+                result = work()
+            except BaseException as error:  # whatever ended the work belongs to whoever awaits it
+                self.call_on_loop(lambda error=error: _settle(future, error=error))  # type: ignore[misc]
+            else:
+                self.call_on_loop(lambda: _settle(future, result=result))
+
+        threading.Thread(target=run, name=name, daemon=True).start()
+        return future
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _deliver(deliveries: Sequence[Delivery]) -> None:
+    for request, item in deliveries:
+        request.answer.put(item)
+
+
+def _settle(future: "asyncio.Future[T]", *, result: T | None = None, error: BaseException | None = None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)  # type: ignore[arg-type]
+    else:
+        # A coroutine cannot be handed SystemExit or StopIteration.
+        future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))

@@ -1,0 +1,135 @@
+"""One daemon thread that owns a model: admit, step, hand out, for ever.
+
+A request that cannot be admitted fails alone. A step that fails takes those it was made for with it, and the worker
+goes on. If the thread itself ends, everyone who waits is told, and `on_death` is called so that it can be replaced.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from server.engine.request import HandOut, Request
+from server.engine.runner import Runner
+from server.errors import GenerationFailed, QueueFull, ServiceError, WorkerDied
+
+log = logging.getLogger("tis.engine")
+
+
+class Worker:
+    def __init__(
+        self, name: str, runner: Runner, hand_out: HandOut, queue_size: int, on_death: Callable[[str], None]
+    ) -> None:
+        self.name = name
+        self._runner = runner
+        self._hand_out = hand_out
+        self._queue_size = queue_size
+        self._on_death = on_death
+        self._queue: deque[Request] = deque()
+        self._change = threading.Condition()
+        self._closing = False
+        self._dead = False
+        self._thread = threading.Thread(target=self._live, name=f"model:{name}", daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._dead and not self._closing
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._queue)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, request: Request) -> None:
+        with self._change:
+            if not self.is_alive:
+                raise WorkerDied(f"The worker of {self.name} is down and being restarted.", retry_after=5)
+            if len(self._queue) >= self._queue_size:
+                # A guess, but one that spreads the retries: a second for each eight that wait.
+                raise QueueFull(
+                    f"{len(self._queue)} requests are waiting for {self.name} already.",
+                    retry_after=1 + len(self._queue) / 8,
+                )
+            self._queue.append(request)
+            self._change.notify()
+
+    def wake(self) -> None:
+        """Something changed that the thread should look at: a request was cancelled."""
+        with self._change:
+            self._change.notify()
+
+    def close(self) -> None:
+        """Ends after the step under way; whoever still waits is told."""
+        with self._change:
+            self._closing = True
+            self._change.notify()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    def _live(self) -> None:
+        reason = "The server is shutting down."
+        try:
+            while not self._closing:
+                self._wait_for_work()
+                self._admit()
+                self._step()
+        except BaseException as fault:  # the thread's last words: every waiter must hear them
+            log.exception("worker of %s died", self.name)
+            reason = f"The worker of {self.name} died ({type(fault).__name__}); it is being restarted."
+        finally:
+            self._dead = True
+            self._tell_everyone(WorkerDied(reason, retry_after=5))
+            if not self._closing:
+                self._on_death(reason)
+
+    def _wait_for_work(self) -> None:
+        with self._change:
+            while not (self._queue or self._runner.running or self._closing):
+                self._change.wait()
+
+    def _admit(self) -> None:
+        self._let_go_of_cancelled()
+        while self._runner.has_room and (request := self._next()):
+            try:
+                self._runner.admit(request)
+            except Exception as fault:
+                self._fail([request], fault)
+
+    def _next(self) -> Request | None:
+        with self._change:
+            return self._queue.popleft() if self._queue else None
+
+    def _let_go_of_cancelled(self) -> None:
+        with self._change:
+            gone = [request for request in self._queue if request.is_cancelled]
+            for request in gone:
+                self._queue.remove(request)
+        for request in gone:
+            self._hand_out(request.cancel_choices())
+
+    def _step(self) -> None:
+        if not self._runner.running:
+            return
+        try:
+            self._runner.step(self._hand_out)
+        except Exception as fault:
+            failed = self._runner.running
+            self._runner.drop_all()
+            self._fail(failed, fault)
+
+    def _fail(self, requests: list[Request], fault: Exception) -> None:
+        if isinstance(fault, ServiceError):
+            told = fault
+        else:
+            log.error("a step of %s failed", self.name, exc_info=fault)
+            told = GenerationFailed("The model failed on this request; the log has the reason.")
+        self._hand_out([(request, told) for request in requests])
+
+    def _tell_everyone(self, error: ServiceError) -> None:
+        with self._change:
+            waiting = [*self._queue, *self._runner.running]
+            self._queue.clear()
+        self._runner.drop_all()
+        self._hand_out([(request, error) for request in waiting])

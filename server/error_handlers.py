@@ -1,0 +1,126 @@
+"""The one place where a raised fact becomes an HTTP answer, in the shape of the API that was called."""
+
+import logging
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.errors import BadRequest, NotFound, ServiceError
+from server.observability.request_log import current_request_id
+
+log = logging.getLogger("tis.errors")
+
+# A message may quote what the client sent; a long value must not come back many times its size.
+_LONGEST_MESSAGE = 1000
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(ServiceError, _on_service_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+def error_body(error: ServiceError) -> dict[str, dict[str, str | None]]:
+    """OpenAI's error object: all four keys, always."""
+    return {
+        "error": {
+            "message": error.message[:_LONGEST_MESSAGE],
+            "type": error.type,
+            "param": error.param,
+            "code": error.code,
+        }
+    }
+
+
+def error_response(path: str, error: ServiceError) -> JSONResponse:
+    speaks_openai = path == "/v1" or path.startswith("/v1/")
+    body = error_body(error) if speaks_openai else {"detail": error.message[:_LONGEST_MESSAGE]}
+    return JSONResponse(body, status_code=error.status, headers=error.headers)
+
+
+class Faults:
+    """Answers an exception that nobody expected, and tells the log where it came from."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def watching_send(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watching_send)
+        except Exception as fault:
+            log_fault("unhandled fault", fault)
+            if started:
+                raise ConnectionAbortedError("the answer had begun and cannot be completed") from None
+            await error_response(scope["path"], unexpected_fault())(scope, receive, send)
+
+
+def unexpected_fault() -> ServiceError:
+    return ServiceError(
+        f"The server failed on this request. It is logged under request id {current_request_id()}.",
+        code="internal_error",
+    )
+
+
+def log_fault(what: str, fault: BaseException) -> None:
+    """The class and the place, not the message: it may hold what a user wrote."""
+    place = "".join(traceback.format_tb(fault.__traceback__))
+    log.error("%s: %s, request %s\n%s", what, type(fault).__name__, current_request_id(), place)
+
+
+async def _on_service_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ServiceError)
+    return error_response(request.url.path, error)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return error_response(request.url.path, bad_request_from(error.errors()))
+
+
+async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    path, method = request.url.path, request.method
+    known: ServiceError
+    if error.status_code == 404:
+        known = NotFound(f"Unknown path: {method} {path[:200]}. GET /docs lists what there is.", code="unknown_url")
+    elif error.status_code == 405:
+        known = BadRequest(f"{method} is not allowed on {path[:200]}.", code="method_not_allowed")
+    elif error.status_code == 400:
+        known = BadRequest("The body could not be read as JSON.", code="invalid_json")
+    else:
+        known = BadRequest(str(error.detail), code="http_error")
+    response = error_response(path, known)
+    response.status_code = error.status_code
+    response.headers.update(error.headers or {})
+    return response
+
+
+def bad_request_from(problems: Sequence[Mapping[str, Any]]) -> BadRequest:
+    """The first problem pydantic found, named by its dotted path."""
+    problem = problems[0]
+    kind, message = problem["type"], str(problem["msg"])
+    if kind == "json_invalid":
+        where = problem["loc"][-1]
+        return BadRequest(f"The body is not valid JSON (at character {where}).", code="invalid_json")
+    path = [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")]
+    if not path:
+        return BadRequest("The body must be a JSON object, sent with Content-Type: application/json.")
+    param = ".".join(path)
+    code = "missing_required_parameter" if kind == "missing" else "invalid_type" if "type" in kind else None
+    return BadRequest(f"{param}: {message.removeprefix('Value error, ')}", param=param, code=code)

@@ -1,0 +1,144 @@
+"""Everything that can go wrong and that a caller should hear about, as a tree of named facts.
+
+ServiceError                     500
+├── BadRequest                   400
+│   └── ContextLengthExceeded    400
+├── InvalidApiKey                401
+├── NotFound                     404
+│   ├── ModelNotFound            404
+│   └── SessionNotFound          404
+├── SessionConflict              409
+├── ReplayGap                    410
+├── QueueFull                    429
+├── Unavailable                  503
+│   ├── ModelLoading             503
+│   ├── LoadFailed               503
+│   └── WorkerDied               503
+└── GenerationFailed             500
+
+They are raised where the fact is known and translated once, in `error_handlers`.
+"""
+
+from collections.abc import Iterator
+
+
+class ServiceError(Exception):
+    status = 500
+    type = "server_error"
+    code: str | None = None
+
+    def __init__(
+        self, message: str, *, param: str | None = None, code: str | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.code = code or type(self).code
+        self.retry_after = retry_after
+
+    @property
+    def headers(self) -> dict[str, str]:
+        if self.retry_after is None:
+            return {}
+        return {"Retry-After": str(max(1, round(self.retry_after)))}
+
+
+class BadRequest(ServiceError):
+    status = 400
+    type = "invalid_request_error"
+    code = "invalid_value"
+
+
+class ContextLengthExceeded(BadRequest):
+    code = "context_length_exceeded"
+
+    def __init__(self, limit: int, asked: str, param: str = "messages") -> None:
+        # LiteLLM and LangChain recognise an overflow by this beginning.
+        super().__init__(f"This model's maximum context length is {limit} tokens. However, {asked}", param=param)
+
+
+class InvalidApiKey(ServiceError):
+    status = 401
+    type = "invalid_request_error"
+    code = "invalid_api_key"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": "Bearer"}
+
+
+class NotFound(ServiceError):
+    status = 404
+    type = "invalid_request_error"
+    code = "not_found"
+
+
+class ModelNotFound(NotFound):
+    code = "model_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The model `{name}` does not exist or you do not have access to it.", param="model")
+
+
+class SessionNotFound(NotFound):
+    code = "session_not_found"
+
+
+class SessionConflict(ServiceError):
+    status = 409
+    type = "invalid_request_error"
+    code = "session_conflict"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        # The official SDKs repeat a POST after any 409 unless told not to.
+        return {"x-should-retry": "false"}
+
+
+class ReplayGap(ServiceError):
+    status = 410
+    type = "invalid_request_error"
+    code = "replay_gap"
+
+
+class QueueFull(ServiceError):
+    status = 429
+    type = "rate_limit_error"
+    code = "rate_limit_exceeded"
+
+
+class Unavailable(ServiceError):
+    status = 503
+    code = "unavailable"
+
+
+class ModelLoading(Unavailable):
+    code = "model_loading"
+
+
+class LoadFailed(Unavailable):
+    code = "model_load_failed"
+
+
+class WorkerDied(Unavailable):
+    code = "worker_died"
+
+
+class GenerationFailed(ServiceError):
+    code = "generation_failed"
+
+
+def error_with_code(message: str, kind: str, code: str | None, param: str | None) -> ServiceError:
+    """The error a recorded error block stands for: replaying a failed answer fails the same way."""
+    for cls in _all_errors(ServiceError):
+        if cls.code == code and cls.type == kind:
+            error = cls.__new__(cls)
+            ServiceError.__init__(error, message, param=param, code=code)
+            return error
+    return ServiceError(message, param=param, code=code)
+
+
+def _all_errors(cls: type[ServiceError]) -> Iterator[type[ServiceError]]:
+    yield cls
+    for child in cls.__subclasses__():
+        yield from _all_errors(child)

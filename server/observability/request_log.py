@@ -1,0 +1,57 @@
+"""One log line per request, with the id that the caller gave or gets back."""
+
+import contextvars
+import logging
+import re
+import time
+import uuid
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger("tis.requests")
+
+_ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_current_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
+
+
+def current_request_id() -> str:
+    return _current_id.get()
+
+
+class RequestLog:
+    """Sets the request id, echoes it, and logs method, path, status and time; never a query, a header or a body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = _accepted_or_new(Headers(scope=scope).get("x-request-id"))
+        _current_id.set(request_id)
+        began = time.perf_counter()
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["X-Request-ID"] = request_id
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_id)
+        finally:
+            took_ms = (time.perf_counter() - began) * 1000
+            log.info("%s %s %s %.0fms %s", scope["method"], _one_line(scope["path"]), status, took_ms, request_id)
+
+
+def _accepted_or_new(given: str | None) -> str:
+    return given if given and _ACCEPTED_ID.fullmatch(given) else f"req-{uuid.uuid4().hex}"
+
+
+def _one_line(path: str) -> str:
+    """A decoded path may hold line breaks, which would forge log lines."""
+    return path[:200].encode("unicode_escape").decode("ascii")

@@ -1,0 +1,1 @@
+"""Speaks OpenAI outside and plain nouns inside."""

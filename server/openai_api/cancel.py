@@ -1,0 +1,21 @@
+"""POST /v1/cancel/{session_id}: ends an answer that nobody needs to finish. Not OpenAI's; theirs has no such call."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from server.dependencies import OwnerDep, SessionsDep
+from server.openai_api.chat_schema import SESSION_ID
+from server.openai_api.examples import CANCEL_RESPONSES
+
+router = APIRouter()
+
+
+@router.post("/cancel/{session_id}", responses=CANCEL_RESPONSES)
+async def cancel_session(
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    session_id: Annotated[str, Path(pattern=SESSION_ID, examples=["mysession123"])],
+) -> dict[str, Any]:
+    """Idempotent. The readers of the session get its end; what was said so far can still be replayed."""
+    return {"ok": True, "session_id": session_id, "status": sessions.cancel(owner, session_id)}

@@ -1,0 +1,82 @@
+"""POST /v1/chat/completions: check, prepare, record, and let the caller follow the recording."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from server.dependencies import EngineDep, OwnerDep, RulesDep, SessionsDep
+from server.engine.front_desk import Engine
+from server.errors import BadRequest
+from server.openai_api.chat_chunks import ChunkWriter, fold
+from server.openai_api.chat_prompt import chat_prompt, sampling_asked
+from server.openai_api.chat_schema import ChatRequest
+from server.openai_api.chat_source import ChatSource
+from server.openai_api.cursor import parse_cursor
+from server.openai_api.event_stream import ClientGone, event_stream, whole_turn
+from server.openai_api.examples import CHAT_RESPONSES
+from server.openai_api.models import served_model
+from server.streaming.session import Session, Turn
+from server.streaming.sessions import Asked, Sessions
+
+router = APIRouter()
+
+# Events of an answer beyond its tokens: roles, ends, usage, [DONE], with room to spare.
+_EVENTS_BESIDE_TOKENS = 64
+_CLIENT_CLOSED_REQUEST = 499
+
+
+@router.post("/chat/completions", response_model=None, responses=CHAT_RESPONSES)
+async def chat_completions(
+    body: ChatRequest,
+    request: Request,
+    engine: EngineDep,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    rules: RulesDep,
+    last_event_id: Annotated[str | None, Header(description="resume after this event: <session>:<index>")] = None,
+    last_event_id_query: Annotated[str | None, Query(alias="last_event_id", description="the same")] = None,
+) -> Response | dict[str, Any]:
+    """Answer a conversation, whole or as a stream of chunks that can be picked up again after a disconnect."""
+    cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
+    session_id = cursor[0] if cursor else body.session_id
+    asked = Asked(owner, session_id, body.fingerprint, resumable=bool(body.stream or session_id))
+    if cursor:
+        session = sessions.find(owner, cursor[0])
+        turn = _turn_to_resume(session, body, cursor[1])
+    elif there := sessions.attached(asked):
+        session, turn = there
+    else:
+        session, turn = await _begin(
+            body, engine, sessions, asked, served_model(engine, body.model, rules.strict_model)
+        )
+    if body.stream:
+        return event_stream(session, turn, cursor[1] if cursor else turn.first_index - 1)
+    return await _folded(request, session, turn)
+
+
+async def _begin(
+    body: ChatRequest, engine: Engine, sessions: Sessions, asked: Asked, model_id: str
+) -> tuple[Session, Turn]:
+    prepared = await engine.prepare(model_id, chat_prompt(body), sampling_asked(body))
+    most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
+    chunks = ChunkWriter(model_id, with_usage=bool(body.stream and body.wants_usage))
+    return sessions.start(asked.keeping(most_events), lambda: ChatSource(engine.submit(prepared), prepared, chunks))
+
+
+def _turn_to_resume(session: Session, body: ChatRequest, index: int) -> Turn:
+    if index >= session.recording.next_index:
+        raise BadRequest(
+            f"Session {session.id!r} has no event {index} yet: the cursor is from another server or time.",
+            param="last_event_id",
+            code="invalid_last_event_id",
+        )
+    session.recording.after(index)  # says so now, while a status can still be sent, if that is no longer kept
+    return session.turn_after(index)
+
+
+async def _folded(request: Request, session: Session, turn: Turn) -> Response | dict[str, Any]:
+    try:
+        events = await whole_turn(request, session, turn)
+    except ClientGone:
+        return Response(status_code=_CLIENT_CLOSED_REQUEST)
+    return fold(events, turn.summary)

@@ -1,0 +1,125 @@
+"""The chunks of a streamed chat answer, and the whole answer folded from them."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.engine.answer import Piece, TokenLogprob
+from server.error_handlers import error_body
+from server.errors import ServiceError, error_with_code
+
+DONE = b"[DONE]"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWriter:
+    """Everything that is the same in all chunks of one answer."""
+
+    model: str
+    with_usage: bool  # then every chunk has the field, null in all but the last
+    id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def role(self, choice: int) -> bytes:
+        return self._chunk(choice, {"role": "assistant", "content": ""})
+
+    def of_piece(self, piece: Piece) -> list[bytes]:
+        chunks = []
+        if piece.text or piece.logprobs:
+            chunks.append(self._chunk(piece.choice, {"content": piece.text}, logprobs=piece.logprobs))
+        if piece.finish == "cancelled":
+            # OpenAI has no word for it: clients see an ordinary stop, and whoever looks sees why.
+            chunks.append(self._chunk(piece.choice, {}, finish="stop", cancelled=True))
+        elif piece.finish:
+            chunks.append(self._chunk(piece.choice, {}, finish=piece.finish))
+        return chunks
+
+    def usage(self, usage: Mapping[str, Any], context: Mapping[str, Any] | None) -> bytes:
+        return self._dump([], {"usage": usage, **({"context": context} if context else {})})
+
+    def _chunk(
+        self,
+        choice: int,
+        delta: Mapping[str, Any],
+        *,
+        logprobs: Sequence[TokenLogprob] = (),
+        finish: str | None = None,
+        cancelled: bool = False,
+    ) -> bytes:
+        body: dict[str, Any] = {
+            "index": choice,
+            "delta": delta,
+            "logprobs": {"content": [_logprob(one) for one in logprobs]} if logprobs else None,
+            "finish_reason": finish,
+        }
+        if cancelled:
+            body["cancelled"] = True
+        return self._dump([body], {"usage": None} if self.with_usage else {})
+
+    def _dump(self, choices: list[dict[str, Any]], more: Mapping[str, Any]) -> bytes:
+        chunk = {
+            "id": self.id,
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.model,
+            "system_fingerprint": None,
+            "choices": choices,
+            **more,
+        }
+        return json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def error_event(error: ServiceError) -> bytes:
+    return json.dumps(error_body(error), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def fold(events: Iterable[bytes], summary: bytes) -> dict[str, Any]:
+    """The answer as one object; a recorded error is raised as what it was."""
+    chunks = [json.loads(event) for event in events if event != DONE]
+    for chunk in chunks:
+        if error := chunk.get("error"):
+            raise error_with_code(error["message"], error["type"], error["code"], error["param"])
+    choices: dict[int, dict[str, Any]] = {}
+    for chunk in chunks:
+        for part in chunk["choices"]:
+            _add(choices.setdefault(part["index"], _empty_choice(part["index"])), part)
+    first = chunks[0]
+    return {
+        "id": first["id"],
+        "object": "chat.completion",
+        "created": first["created"],
+        "model": first["model"],
+        "system_fingerprint": first["system_fingerprint"],
+        "choices": [choices[index] for index in sorted(choices)],
+        **json.loads(summary),
+    }
+
+
+def _empty_choice(index: int) -> dict[str, Any]:
+    return {
+        "index": index,
+        "message": {"role": "assistant", "content": "", "refusal": None},
+        "logprobs": None,
+        "finish_reason": None,
+    }
+
+
+def _add(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
+    choice["message"]["content"] += part["delta"].get("content") or ""
+    if part["logprobs"]:
+        choice["logprobs"] = choice["logprobs"] or {"content": [], "refusal": None}
+        choice["logprobs"]["content"] += part["logprobs"]["content"]
+    choice["finish_reason"] = part["finish_reason"] or choice["finish_reason"]
+    if part.get("cancelled"):
+        choice["cancelled"] = True
+
+
+def _logprob(one: TokenLogprob) -> dict[str, Any]:
+    return {**_bare(one), "top_logprobs": [_bare(other) for other in one.top]}
+
+
+def _bare(one: TokenLogprob) -> dict[str, Any]:
+    return {"token": one.text, "logprob": one.logprob, "bytes": list(one.bytes)}

@@ -1,0 +1,116 @@
+"""From the words of the API to the nouns of the engine."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.engine.prompt import ChatPrompt
+from server.errors import BadRequest
+from server.openai_api.chat_schema import ChatMessage, ChatRequest
+
+TEMPLATE_OPTIONS = frozenset({"enable_thinking", "thinking", "thinking_budget", "reasoning_effort", "add_vision_id"})
+_TEXT_PARTS = ("text", "input_text", "output_text")
+_SAMPLING_FIELDS = frozenset(
+    {
+        "min_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
+        "frequency_penalty", "seed", "ignore_eos", "n",
+    }
+)  # fmt: skip
+
+
+def chat_prompt(body: ChatRequest) -> ChatPrompt:
+    _refuse_what_is_not_there_yet(body)
+    continues = bool(body.continue_final_message)
+    adds_prompt = not continues if body.add_generation_prompt is None else body.add_generation_prompt
+    if continues and adds_prompt:
+        raise BadRequest(
+            "continue_final_message and add_generation_prompt exclude each other.", param="continue_final_message"
+        )
+    if continues and body.messages[-1].role != "assistant":
+        raise BadRequest("Only a final assistant message can be continued.", param="continue_final_message")
+    return ChatPrompt(
+        messages=[_message(position, message) for position, message in enumerate(body.messages)],
+        tools=() if body.tool_choice == "none" else tuple(body.tools or ()),
+        template_options=_template_options(body.chat_template_kwargs or {}),
+        add_generation_prompt=adds_prompt,
+        continue_final_message=continues,
+    )
+
+
+def sampling_asked(body: ChatRequest) -> dict[str, Any]:
+    """What the request itself says of sampling; the engine fills in the rest."""
+    asked = {name: value for name in _SAMPLING_FIELDS if (value := getattr(body, name)) is not None}
+    max_tokens = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
+    if max_tokens is not None:
+        asked["max_tokens"] = max_tokens
+    if body.stop:
+        asked["stop"] = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop)
+    if body.stop_token_ids:
+        asked["stop_token_ids"] = tuple(body.stop_token_ids)
+    if body.logit_bias:
+        asked["logit_bias"] = {_token_id(key): value for key, value in body.logit_bias.items()}
+    if body.logprobs:
+        asked["top_logprobs"] = body.top_logprobs or 0
+    elif body.top_logprobs:
+        raise BadRequest("top_logprobs needs logprobs: true.", param="top_logprobs")
+    return asked
+
+
+def _message(position: int, message: ChatMessage) -> dict[str, Any]:
+    plain = message.model_dump(exclude_none=True, exclude={"content", "reasoning"})
+    plain["content"] = _text(position, message)
+    if message.reasoning and not message.reasoning_content:
+        plain["reasoning_content"] = message.reasoning
+    return plain
+
+
+def _text(position: int, message: ChatMessage) -> str:
+    """Templates of text models take a string, those of vision models take one too."""
+    if message.content is None or isinstance(message.content, str):
+        return message.content or ""
+    texts = []
+    for number, part in enumerate(message.content):
+        where = f"messages.{position}.content.{number}"
+        if part.type in _TEXT_PARTS:
+            if part.text is None:
+                raise BadRequest(f"{where}: a text part needs a text.", param=f"{where}.text")
+            texts.append(part.text)
+        elif part.type == "refusal":
+            texts.append(part.refusal or "")
+        elif "image" in part.type or "video" in part.type:
+            kind = "images" if "image" in part.type else "videos"
+            raise BadRequest(f"{where}: model does not accept {kind}.", param=where, code="unsupported_content")
+        else:
+            raise BadRequest(f"{where}: unknown part type {part.type[:40]!r}.", param=f"{where}.type")
+    return "".join(texts)
+
+
+def _template_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An allow-list: the others would reach into the template's own variables, or replace the template."""
+    for name in given:
+        if name not in TEMPLATE_OPTIONS:
+            allowed = ", ".join(sorted(TEMPLATE_OPTIONS))
+            raise BadRequest(
+                f"chat_template_kwargs may have {allowed}; not {name[:40]!r}.",
+                param=f"chat_template_kwargs.{name[:40]}",
+            )
+    return dict(given)
+
+
+def _token_id(key: str) -> int:
+    if not (key.isascii() and key.isdigit() and len(key) < 10):
+        raise BadRequest(f"logit_bias: {key[:40]!r} is not a token id.", param="logit_bias")
+    return int(key)
+
+
+def _refuse_what_is_not_there_yet(body: ChatRequest) -> None:
+    refused = {
+        "response_format": body.response_format is not None and body.response_format.type != "text",
+        "tool_choice": body.tool_choice not in (None, "none", "auto"),
+        **{
+            name: getattr(body, name) is not None
+            for name in ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
+        },
+    }
+    for param, is_refused in refused.items():
+        if is_refused:
+            raise BadRequest(f"{param} is not supported with this value.", param=param, code="unsupported_value")

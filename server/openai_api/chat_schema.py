@@ -1,0 +1,108 @@
+"""The body of POST /v1/chat/completions.
+
+Types are checked here, ranges where they are known (`SamplingParams`). Unknown fields are ignored, null means absent,
+and what OpenAI knows but this server cannot do yet is refused by name rather than ignored.
+"""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints
+
+SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
+
+
+class Lenient(BaseModel):
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+
+class ContentPart(Lenient):
+    type: StrictStr
+    text: StrictStr | None = None
+    refusal: StrictStr | None = None
+
+
+class ChatMessage(Lenient):
+    role: Role
+    content: StrictStr | list[ContentPart] | None = None
+    name: StrictStr | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_call_id: StrictStr | None = None
+    reasoning_content: StrictStr | None = None
+    reasoning: StrictStr | None = None
+
+
+class StreamOptions(Lenient):
+    include_usage: StrictBool | None = None
+
+
+class ResponseFormat(Lenient):
+    type: StrictStr
+
+
+class ChatRequest(Lenient):
+    model: StrictStr | None = None
+    messages: list[ChatMessage] = Field(min_length=1)
+    stream: StrictBool | None = None
+    stream_options: StreamOptions | None = None
+    session_id: Annotated[StrictStr, StringConstraints(pattern=SESSION_ID)] | None = None
+
+    max_tokens: StrictInt | None = None
+    max_completion_tokens: StrictInt | None = None
+    min_tokens: StrictInt | None = None
+    temperature: Number | None = None
+    top_p: Number | None = None
+    top_k: StrictInt | None = None
+    min_p: Number | None = None
+    repetition_penalty: Number | None = None
+    presence_penalty: Number | None = None
+    frequency_penalty: Number | None = None
+    logit_bias: dict[str, Number] | None = None
+    seed: Annotated[StrictInt, Field(ge=-(2**63), lt=2**64)] | None = None
+    stop: StrictStr | list[StrictStr] | None = None
+    stop_token_ids: list[StrictInt] | None = None
+    ignore_eos: StrictBool | None = None
+    logprobs: StrictBool | None = None
+    top_logprobs: StrictInt | None = None
+    n: StrictInt | None = None
+
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: StrictStr | dict[str, Any] | None = None
+    response_format: ResponseFormat | None = None
+    add_generation_prompt: StrictBool | None = None
+    continue_final_message: StrictBool | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+
+    # Refused while grammars are not there: ignoring them would break what the caller builds on.
+    structured_outputs: Any = None
+    guided_json: Any = None
+    guided_regex: Any = None
+    guided_choice: Any = None
+    guided_grammar: Any = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "qwen-local",
+                    "messages": [{"role": "user", "content": "Halo! Siapa kamu?"}],
+                    "max_tokens": 256,
+                    "stream": False,
+                }
+            ]
+        }
+    )
+
+    @property
+    def wants_usage(self) -> bool:
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what is asked; not of how the answer is delivered, so that a repeated POST is recognised."""
+        asked = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
+        canonical = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,66 @@
+"""Writes a recorded turn as server-sent events, and folds it for callers who want one object."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+
+from server.errors import ReplayGap
+from server.openai_api.chat_chunks import error_event
+from server.streaming.recording import Event
+from server.streaming.session import Session, Turn
+
+HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the OpenAI SDK parse an empty event and fail
+_RECONNECT_AFTER = b"retry: 1500\n"
+
+
+def event_stream(session: Session, turn: Turn, after: int) -> StreamingResponse:
+    return StreamingResponse(
+        _blocks(session, turn, after),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "X-Session-Id": session.id},
+    )
+
+
+async def _blocks(session: Session, turn: Turn, after: int) -> AsyncIterator[bytes]:
+    with session.listening(turn, after) as reader:
+        try:
+            async for events in reader.batches():
+                yield b"".join(_block(session.id, event) for event in events) if events else HEARTBEAT
+        except ReplayGap as gap:
+            # Fell behind what is kept. Not part of the recording, so it has no id.
+            yield b"data: " + error_event(gap) + b"\n\n"
+
+
+def _block(session_id: str, event: Event) -> bytes:
+    retry = _RECONNECT_AFTER if event.index == 0 else b""
+    return b"id: %s:%d\n%sdata: %s\n\n" % (session_id.encode(), event.index, retry, event.data)
+
+
+class ClientGone(Exception):
+    """Nobody waits for the answer any more."""
+
+
+async def whole_turn(request: Request, session: Session, turn: Turn) -> Sequence[bytes]:
+    """All events of a turn, once it is over; leaving early counts as a reader that leaves."""
+    reading = asyncio.ensure_future(_all_events(session, turn))
+    leaving = asyncio.ensure_future(_disconnect(request))
+    try:
+        await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            raise ClientGone
+        return reading.result()
+    finally:
+        reading.cancel()
+        leaving.cancel()
+
+
+async def _all_events(session: Session, turn: Turn) -> Sequence[bytes]:
+    with session.listening(turn, turn.first_index - 1) as reader:
+        return [event.data async for events in reader.batches() for event in events]
+
+
+async def _disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

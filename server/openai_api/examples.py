@@ -1,0 +1,78 @@
+"""Example answers for /docs."""
+
+from typing import Any
+
+_USAGE = {
+    "prompt_tokens": 14,
+    "completion_tokens": 9,
+    "total_tokens": 23,
+    "prompt_tokens_details": {"cached_tokens": 0},
+    "completion_tokens_details": {"reasoning_tokens": 0},
+}
+_COMPLETION = {
+    "id": "chatcmpl-3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e",
+    "object": "chat.completion",
+    "created": 1790000000,
+    "model": "demo",
+    "system_fingerprint": None,
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "Halo! Ada yang bisa saya bantu?", "refusal": None},
+            "logprobs": None,
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": _USAGE,
+}
+_STREAM = (
+    'id: sess-1:0\nretry: 1500\ndata: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,'
+    '"model":"demo","system_fingerprint":null,"choices":[{"index":0,"delta":{"role":"assistant","content":""},'
+    '"logprobs":null,"finish_reason":null}]}\n\n'
+    'id: sess-1:1\ndata: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,'
+    '"model":"demo","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":"Halo!"},'
+    '"logprobs":null,"finish_reason":null}]}\n\n'
+    'id: sess-1:2\ndata: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,'
+    '"model":"demo","system_fingerprint":null,"choices":[{"index":0,"delta":{},"logprobs":null,'
+    '"finish_reason":"stop"}]}\n\n'
+    "id: sess-1:3\ndata: [DONE]\n\n"
+)
+_MODEL = {"id": "demo", "object": "model", "created": 1790000000, "owned_by": "local"}
+
+Responses = dict[int | str, dict[str, Any]]
+
+
+def _error(message: str, kind: str, param: str | None, code: str) -> dict[str, Any]:
+    example = {"error": {"message": message, "type": kind, "param": param, "code": code}}
+    return {"description": message, "content": {"application/json": {"example": example}}}
+
+
+def _ok(example: Any) -> dict[str, Any]:
+    return {"description": "OK", "content": {"application/json": {"example": example}}}
+
+
+_BAD_REQUEST = _error(
+    "temperature must be at least 0 and at most 2, got 9.", "invalid_request_error", "temperature", "invalid_value"
+)
+_NOT_FOUND = _error(
+    "The model `gpt-9` does not exist or you do not have access to it.",
+    "invalid_request_error",
+    "model",
+    "model_not_found",
+)
+_QUEUE_FULL = _error("64 requests are waiting for demo already.", "rate_limit_error", None, "rate_limit_exceeded")
+_LOADING = _error("demo is still loading (reading the weights). Try again soon.", "server_error", None, "model_loading")
+
+CHAT_RESPONSES: Responses = {
+    200: {
+        "description": "The answer: JSON, or a stream of events if `stream` is true",
+        "content": {"application/json": {"example": _COMPLETION}, "text/event-stream": {"example": _STREAM}},
+    },
+    400: _BAD_REQUEST,
+    404: _NOT_FOUND,
+    429: _QUEUE_FULL,
+    503: _LOADING,
+}
+MODELS_RESPONSES: Responses = {200: _ok({"object": "list", "data": [_MODEL]})}
+MODEL_RESPONSES: Responses = {200: _ok(_MODEL), 404: _NOT_FOUND}
+CANCEL_RESPONSES: Responses = {200: _ok({"ok": True, "session_id": "mysession123", "status": "cancelled"})}

@@ -1,0 +1,10 @@
+"""All routes under /v1."""
+
+from fastapi import APIRouter
+
+from server.openai_api import cancel, chat, models
+
+router = APIRouter(prefix="/v1", tags=["OpenAI"])
+router.include_router(chat.router)
+router.include_router(models.router)
+router.include_router(cancel.router)

@@ -1,0 +1,131 @@
+"""Every setting of the server, read once from the environment and an optional .env file.
+
+`.env.example` and the README list the same settings; a test compares the three.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from dotenv import dotenv_values
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+
+LOCAL_ORIGINS = "local"
+
+
+class SettingsError(Exception):
+    """One line that names the variable, its value and what is allowed."""
+
+
+def _split_commas(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+CommaSeparated = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
+SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_commas)]
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    # Where it listens
+    port: int = Field(3000, ge=1, le=65535, description="TCP port, 1 to 65535")
+    host: str = Field("127.0.0.1", description="address to listen on; 0.0.0.0 for every interface")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe line logged")
+    drain_seconds: float = Field(10, ge=0, le=3600, description="how long running answers may go on after SIGTERM")
+
+    # The model
+    model_repo_id: str = Field(
+        "Qwen/Qwen3-VL-2B-Thinking", min_length=1, description="hub id, local folder, catalogue id, or `echo`"
+    )
+    models: CommaSeparated = Field((), description="more catalogue ids to serve, separated by commas")
+    model_config_path: str = Field("configs/model_config.yaml", description="the catalogue of models")
+    hf_token: SecretStr | None = Field(None, description="Hugging Face token, for gated models")
+    device_map: str = Field("auto", description="where the weights go: auto, cpu, cuda, cuda:1, ...")
+    torch_dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="type of the weights; auto takes the one they were saved in"
+    )
+    attn_implementation: str | None = Field(
+        None, description="attention of Transformers: sdpa, eager, flash_attention_2, ...; empty lets it choose"
+    )
+    load_in_4bit: bool = Field(False, description="4-bit weights with bitsandbytes (CUDA only)")
+    load_in_8bit: bool = Field(False, description="8-bit weights with bitsandbytes (CUDA only)")
+    trust_remote_code: bool = Field(False, description="run Python code that comes with a model")
+    eager_load_model: bool = Field(False, description="load at start instead of at the first request")
+    load_wait_seconds: float = Field(60, ge=0, le=3600, description="how long a request waits for a loading model")
+    strict_model: Literal["auto", "0", "1"] = Field(
+        "auto", description="unknown `model` names: auto = 404 if several models are served, 1 = always, 0 = never"
+    )
+
+    # Answers
+    max_tokens: int = Field(4096, ge=1, description="tokens of an answer, if the request does not say")
+    temperature: float = Field(
+        0.7, ge=0, le=2, description="if neither request nor catalogue says; unset, the model's own value comes first"
+    )
+    max_context_tokens: int = Field(0, ge=0, description="cap on prompt + answer; 0 = what the model was made for")
+    max_queue_size: int = Field(64, ge=1, description="requests that may wait for the model; more get a 429")
+    enable_auto_compression: bool = Field(
+        False, description="drop the oldest turns of a prompt that is too long, instead of a 400"
+    )
+    max_video_frames: int = Field(16, ge=2, le=768, description="frames kept of a video (from the pictures part on)")
+
+    # Streams
+    cancel_after_disconnect_seconds: float = Field(
+        3600,
+        ge=0,
+        description="cancel an answer with a client's session_id that nobody listened to for so long; 0 = never",
+    )
+    anonymous_grace_seconds: float = Field(
+        30, ge=0, description="the same for sessions whose id the server made; 0 = at once"
+    )
+    sessions_ttl_seconds: float = Field(600, ge=1, description="how long a finished stream can be replayed")
+    max_sessions: int = Field(1024, ge=1, description="streams remembered at once")
+
+    # Who may come in
+    api_keys: SecretList = Field((), description="keys for /v1/*, separated by commas; empty = open")
+    cors_origins: CommaSeparated = Field(
+        (LOCAL_ORIGINS,), description="origins of web pages that may call: `local` = localhost on any port, `*` = all"
+    )
+
+    @model_validator(mode="after")
+    def _one_quantisation(self) -> Self:
+        if self.load_in_4bit and self.load_in_8bit:
+            raise ValueError("LOAD_IN_4BIT and LOAD_IN_8BIT exclude each other: set one of them to 0")
+        return self
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> Self:
+        """The environment wins over the .env file; an empty value means the default."""
+        merged: dict[str, str | None] = dict(dotenv_values(env_file)) if env_file else {}
+        merged.update(os.environ if environ is None else environ)
+        given = {name: merged[variable] for name, variable in cls.variables().items() if merged.get(variable)}
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise SettingsError(_one_line(error, given)) from None
+
+    @classmethod
+    def variables(cls) -> dict[str, str]:
+        """Field name → environment variable."""
+        return {name: variable_name(name) for name in cls.model_fields}
+
+    def set_explicitly(self, name: str) -> bool:
+        return name in self.model_fields_set
+
+
+def variable_name(field: str) -> str:
+    # `model_config` belongs to pydantic, so the field could not carry the name of its variable.
+    return "MODEL_CONFIG" if field == "model_config_path" else field.upper()
+
+
+def _one_line(error: ValidationError, given: Mapping[str, Any]) -> str:
+    first = error.errors()[0]
+    if not first["loc"]:
+        return str(first["msg"]).removeprefix("Value error, ")
+    name = str(first["loc"][0])
+    field = Settings.model_fields[name]
+    shown = "(hidden)" if "Secret" in str(field.annotation) else repr(given.get(name))
+    return f"{variable_name(name)}={shown}: {first['msg']}. {variable_name(name)} is: {field.description}."

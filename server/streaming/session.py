@@ -1,0 +1,115 @@
+"""A session: one or more turns, recorded one after the other under one id."""
+
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal, Protocol
+
+from server.streaming.recording import Reader, Recording
+
+Status = Literal["running", "finished", "cancelled", "failed"]
+
+
+class Source(Protocol):
+    """Makes the events of one turn."""
+
+    def events(self) -> AsyncIterator[Sequence[bytes]]: ...
+
+    def cancel(self) -> None:
+        """Ends the events soon, with a last one that says so."""
+        ...
+
+    def failure(self, error: Exception) -> bytes:
+        """The event that tells readers why there are no more."""
+        ...
+
+    @property
+    def was_cancelled(self) -> bool: ...
+
+    @property
+    def summary(self) -> bytes:
+        """What belongs to the turn but to none of its events."""
+        ...
+
+
+class Turn:
+    def __init__(self, recording: Recording, fingerprint: str, source: Source) -> None:
+        self._recording = recording
+        self.fingerprint = fingerprint
+        self.source = source
+        self.first_index = recording.next_index
+        self.last_index: int | None = None
+        self.status: Status = "running"
+        self.summary = b""
+
+    @property
+    def is_running(self) -> bool:
+        return self.status == "running"
+
+    async def record(self) -> None:
+        """To the end, listener or not."""
+        try:
+            async for events in self.source.events():
+                self._recording.append(events)
+        except Exception as error:  # whatever went wrong, the readers must hear that it is over
+            self._recording.append([self.source.failure(error)])
+            self._end("failed")
+        else:
+            self._end("cancelled" if self.source.was_cancelled else "finished")
+
+    def _end(self, status: Status) -> None:
+        self.status = status
+        self.summary = self.source.summary
+        self.last_index = self._recording.next_index - 1
+        for reader in self._recording.readers:
+            reader.stop_at(self.last_index)
+
+
+class Session:
+    def __init__(self, owner: str, session_id: str, grace_seconds: float | None, recording: Recording) -> None:
+        self.owner = owner
+        self.id = session_id
+        # How long a turn may run with nobody listening; None is for ever.
+        self._grace_seconds = grace_seconds
+        self.recording = recording
+        self.turns: list[Turn] = []
+        self._unheard_since = time.monotonic()
+        self.touched_at = time.monotonic()
+
+    @property
+    def latest(self) -> Turn:
+        return self.turns[-1]
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self.turns) and self.latest.is_running
+
+    def turn_with(self, fingerprint: str) -> Turn | None:
+        return next((turn for turn in reversed(self.turns) if turn.fingerprint == fingerprint), None)
+
+    def turn_after(self, index: int) -> Turn:
+        """The turn that a reader who has everything up to `index` goes on with."""
+        for turn in self.turns:
+            if turn.last_index is None or index < turn.last_index:
+                return turn
+        return self.latest
+
+    @contextmanager
+    def listening(self, turn: Turn, after: int) -> Iterator[Reader]:
+        """A listener to one turn, counted for as long as it stays."""
+        reader = Reader(self.recording, max(after, turn.first_index - 1))
+        if turn.last_index is not None:
+            reader.stop_at(turn.last_index)
+        self.recording.readers.add(reader)
+        try:
+            yield reader
+        finally:
+            self.recording.readers.discard(reader)
+            self._unheard_since = self.touched_at = time.monotonic()
+            self.cancel_if_unheard()
+
+    def cancel_if_unheard(self) -> None:
+        if self._grace_seconds is None or self.recording.readers or not self.is_running:
+            return
+        if time.monotonic() - self._unheard_since >= self._grace_seconds:
+            self.latest.source.cancel()
