@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from server import status
+from server import pages, status
 from server.engine.catalogue import CatalogueEntry, read_catalogue, served
 from server.engine.echo import is_echo, load_echo
 from server.engine.front_desk import DeskRules, FrontDesk
@@ -47,7 +47,6 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
                 yield
         finally:
             engine.drain()
-            await sessions.quiet(settings.drain_seconds)
             await sessions.close()
             await engine.close()
 
@@ -55,6 +54,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     app.state.engine, app.state.sessions, app.state.settings = engine, sessions, settings
     app.include_router(openai_router)
     app.include_router(status.router)
+    app.include_router(pages.router)
     install_error_handlers(app)
     _wrap(app, settings)
     return app

@@ -118,9 +118,18 @@ def bad_request_from(problems: Sequence[Mapping[str, Any]]) -> BadRequest:
     if kind == "json_invalid":
         where = problem["loc"][-1]
         return BadRequest(f"The body is not valid JSON (at character {where}).", code="invalid_json")
-    path = [str(part) for part in problem["loc"] if part not in ("body", "query", "path", "header")]
+    path = _dotted(problem["loc"])
     if not path:
         return BadRequest("The body must be a JSON object, sent with Content-Type: application/json.")
-    param = ".".join(path)
+    param = ".".join(path)[:200]
     code = "missing_required_parameter" if kind == "missing" else "invalid_type" if "type" in kind else None
     return BadRequest(f"{param}: {message.removeprefix('Value error, ')}", param=param, code=code)
+
+
+def _dotted(location: Sequence[str | int]) -> list[str]:
+    """Without where FastAPI found it, and without the branches of a union that pydantic tried."""
+    names = [str(part) for part in location[1:]]
+    return [name for name in names if name not in _UNION_BRANCHES and "[" not in name]
+
+
+_UNION_BRANCHES = frozenset({"str", "int", "float", "constrained-str", "constrained-int", "constrained-float"})

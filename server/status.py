@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi.responses import JSONResponse
 
 from server.dependencies import EngineDep
 
@@ -54,11 +54,6 @@ def openapi_yaml(request: Request) -> Response:
     """The description of this API as YAML."""
     document = yaml.safe_dump(request.app.openapi(), sort_keys=False, allow_unicode=True)
     return Response(document, media_type="application/yaml")
-
-
-@router.get("/", include_in_schema=False)
-async def home() -> RedirectResponse:
-    return RedirectResponse("/docs")
 
 
 def _why_not_ready(engine: EngineDep) -> str | None:

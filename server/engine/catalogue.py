@@ -7,6 +7,9 @@ from typing import Any
 
 import yaml
 
+from server.engine.sampling_params import SamplingParams
+from server.errors import BadRequest
+
 
 class CatalogueError(Exception):
     """One line on what is wrong with the catalogue."""
@@ -47,6 +50,9 @@ def served(catalogue: Iterable[CatalogueEntry], main: str, others: Iterable[str]
 def _entry(path: Path, name: str, given: Any) -> CatalogueEntry:
     if not isinstance(given, dict) or not set(given) <= {"repo", "task", "defaults"}:
         raise CatalogueError(f"{path}: {name} may have repo, task and defaults, and nothing else.")
-    if not isinstance(given.get("defaults", {}), dict):
-        raise CatalogueError(f"{path}: defaults of {name} must be a mapping.")
-    return CatalogueEntry(name, str(given.get("repo", name)), str(given.get("task", "chat")), given.get("defaults", {}))
+    defaults = given.get("defaults", {})
+    try:
+        SamplingParams(**defaults)
+    except (TypeError, BadRequest) as error:
+        raise CatalogueError(f"{path}: defaults of {name}: {error}") from None
+    return CatalogueEntry(name, str(given.get("repo", name)), str(given.get("task", "chat")), defaults)

@@ -1,6 +1,7 @@
 """The engine as the doors see it: prepare a prompt, submit it, read the answer."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,6 +29,9 @@ class Engine(Protocol):
     @property
     def statuses(self) -> Sequence[ModelStatus]: ...
 
+    @property
+    def opened_at(self) -> float: ...
+
     async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
         """Everything that can be refused is refused here, before an answer has begun."""
         ...
@@ -49,6 +53,7 @@ class DeskRules:
 class FrontDesk:
     def __init__(self, models: Sequence[CatalogueEntry], load: Load, rules: DeskRules) -> None:
         self.models = models
+        self.opened_at = time.time()
         self._load = load
         self._rules = rules
         self._slots: dict[str, ModelSlot] = {}
@@ -81,7 +86,7 @@ class FrontDesk:
 
     def submit(self, prepared: Prepared) -> Answer:
         slot = self._slots[prepared.model_id]
-        request = Request(prepared, when_cancelled=slot.wake)
+        request = Request(prepared, when_cancelled=slot.let_go)
         slot.submit(request)
         return request.answer
 
@@ -109,7 +114,7 @@ class FrontDesk:
         )
         _check_token_ids(params, loaded.tokenizer.vocabulary_size)
         limit = min(loaded.context_length, self._rules.max_context_tokens or loaded.context_length)
-        if "max_tokens" in asked and params.max_tokens >= limit:
+        if "max_tokens" in asked and params.max_tokens > limit:
             raise ContextLengthExceeded(
                 limit, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
             )

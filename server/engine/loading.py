@@ -11,7 +11,8 @@ from typing import Any
 
 from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.loaded_model import LoadedModel
-from server.errors import LoadFailed
+from server.engine.sampling_params import SamplingParams
+from server.errors import BadRequest, LoadFailed
 
 # Everything of a repository but weights in formats that can run code.
 _WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
@@ -160,7 +161,15 @@ def _generation_defaults(folder: Path) -> Mapping[str, Any]:
     if not path.exists():
         return {}
     said = json.loads(path.read_text(encoding="utf-8"))
-    defaults = {name: said[name] for name in _DEFAULTS_OF_INTEREST if said.get(name) is not None}
+    defaults = {name: said[name] for name in _DEFAULTS_OF_INTEREST if _is_usable(name, said.get(name))}
     if said.get("do_sample") is False:
         defaults["temperature"] = 0.0
     return defaults
+
+
+def _is_usable(name: str, value: Any) -> bool:
+    try:
+        SamplingParams(**{name: value})
+    except (TypeError, BadRequest):
+        return False
+    return True

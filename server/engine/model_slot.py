@@ -120,9 +120,9 @@ class ModelSlot:
             raise WorkerDied(f"The worker of {self.entry.id} is down.", retry_after=5)
         self._worker.submit(request)
 
-    def wake(self) -> None:
+    def let_go(self, request: Request) -> None:
         if self._worker:
-            self._worker.wake()
+            self._worker.let_go(request)
 
     def close(self) -> None:
         """Blocks until the step under way is over: not for the event loop."""

@@ -12,7 +12,7 @@ from server.errors import ServiceError
 class Request:
     """Made on the event loop; from then on its choices belong to the model's thread, its answer to the loop."""
 
-    def __init__(self, prepared: Prepared, when_cancelled: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, prepared: Prepared, when_cancelled: "Callable[[Request], None]" = lambda request: None) -> None:
         self.prepared = prepared
         self.choices = [Choice(index, prepared) for index in range(prepared.params.n)]
         self.answer = Answer(len(self.choices), self.cancel)
@@ -34,7 +34,7 @@ class Request:
     def cancel(self) -> None:
         """From any thread; heard by the model's thread at its next step."""
         self._cancelled.set()
-        self._when_cancelled()
+        self._when_cancelled(self)
 
     def cancel_choices(self) -> list["Delivery"]:
         return [(self, choice.cancel()) for choice in self.unfinished]

@@ -55,10 +55,13 @@ class Worker:
             self._queue.append(request)
             self._change.notify()
 
-    def wake(self) -> None:
-        """Something changed that the thread should look at: a request was cancelled."""
+    def let_go(self, request: Request) -> None:
+        """A cancelled request that still waits need not wait for its turn to be told."""
         with self._change:
-            self._change.notify()
+            if request not in self._queue:
+                return
+            self._queue.remove(request)
+        self._hand_out(request.cancel_choices())
 
     def close(self) -> None:
         """Ends after the step under way; whoever still waits is told."""
@@ -90,7 +93,6 @@ class Worker:
                 self._change.wait()
 
     def _admit(self) -> None:
-        self._let_go_of_cancelled()
         while self._runner.has_room and (request := self._next()):
             try:
                 self._runner.admit(request)
@@ -100,14 +102,6 @@ class Worker:
     def _next(self) -> Request | None:
         with self._change:
             return self._queue.popleft() if self._queue else None
-
-    def _let_go_of_cancelled(self) -> None:
-        with self._change:
-            gone = [request for request in self._queue if request.is_cancelled]
-            for request in gone:
-                self._queue.remove(request)
-        for request in gone:
-            self._hand_out(request.cancel_choices())
 
     def _step(self) -> None:
         if not self._runner.running:

@@ -1,10 +1,11 @@
 """POST /v1/chat/completions: check, prepare, record, and let the caller follow the recording."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
 
-from server.dependencies import EngineDep, OwnerDep, RulesDep, SessionsDep
+from server.dependencies import EngineDep, OwnerDep, SessionsDep, SettingsDep
 from server.engine.front_desk import Engine
 from server.errors import BadRequest
 from server.openai_api.chat_chunks import ChunkWriter, fold
@@ -32,10 +33,10 @@ async def chat_completions(
     engine: EngineDep,
     sessions: SessionsDep,
     owner: OwnerDep,
-    rules: RulesDep,
+    settings: SettingsDep,
     last_event_id: Annotated[str | None, Header(description="resume after this event: <session>:<index>")] = None,
     last_event_id_query: Annotated[str | None, Query(alias="last_event_id", description="the same")] = None,
-) -> Response | dict[str, Any]:
+) -> Response:
     """Answer a conversation, whole or as a stream of chunks that can be picked up again after a disconnect."""
     cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
     session_id = cursor[0] if cursor else body.session_id
@@ -47,7 +48,7 @@ async def chat_completions(
         session, turn = there
     else:
         session, turn = await _begin(
-            body, engine, sessions, asked, served_model(engine, body.model, rules.strict_model)
+            body, engine, sessions, asked, served_model(engine, body.model, settings.strict_model)
         )
     if body.stream:
         return event_stream(session, turn, cursor[1] if cursor else turn.first_index - 1)
@@ -74,9 +75,9 @@ def _turn_to_resume(session: Session, body: ChatRequest, index: int) -> Turn:
     return session.turn_after(index)
 
 
-async def _folded(request: Request, session: Session, turn: Turn) -> Response | dict[str, Any]:
+async def _folded(request: Request, session: Session, turn: Turn) -> Response:
     try:
         events = await whole_turn(request, session, turn)
     except ClientGone:
         return Response(status_code=_CLIENT_CLOSED_REQUEST)
-    return fold(events, turn.summary)
+    return JSONResponse(fold(events, turn.summary), headers={"X-Session-Id": session.id})

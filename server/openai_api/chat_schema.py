@@ -10,9 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints
 
+from server.errors import BadRequest
+
 SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
-Number = Annotated[StrictInt | StrictFloat, Field(allow_inf_nan=False)]
+# JSON knows integers of any length, the machine does not.
+Integer = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+Number = Integer | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 
 class Lenient(BaseModel):
@@ -50,24 +54,24 @@ class ChatRequest(Lenient):
     stream_options: StreamOptions | None = None
     session_id: Annotated[StrictStr, StringConstraints(pattern=SESSION_ID)] | None = None
 
-    max_tokens: StrictInt | None = None
-    max_completion_tokens: StrictInt | None = None
-    min_tokens: StrictInt | None = None
+    max_tokens: Integer | None = None
+    max_completion_tokens: Integer | None = None
+    min_tokens: Integer | None = None
     temperature: Number | None = None
     top_p: Number | None = None
-    top_k: StrictInt | None = None
+    top_k: Integer | None = None
     min_p: Number | None = None
     repetition_penalty: Number | None = None
     presence_penalty: Number | None = None
     frequency_penalty: Number | None = None
     logit_bias: dict[str, Number] | None = None
-    seed: Annotated[StrictInt, Field(ge=-(2**63), lt=2**64)] | None = None
+    seed: Integer | None = None
     stop: StrictStr | list[StrictStr] | None = None
-    stop_token_ids: list[StrictInt] | None = None
+    stop_token_ids: list[Integer] | None = None
     ignore_eos: StrictBool | None = None
     logprobs: StrictBool | None = None
-    top_logprobs: StrictInt | None = None
-    n: StrictInt | None = None
+    top_logprobs: Integer | None = None
+    n: Integer | None = None
 
     tools: list[dict[str, Any]] | None = None
     tool_choice: StrictStr | dict[str, Any] | None = None
@@ -104,5 +108,9 @@ class ChatRequest(Lenient):
     def fingerprint(self) -> str:
         """Of what is asked; not of how the answer is delivered, so that a repeated POST is recognised."""
         asked = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
-        canonical = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        canonical = json.dumps(asked, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return hashlib.sha256(canonical.encode()).hexdigest()
+        except UnicodeEncodeError:
+            # JSON can spell half of a surrogate pair. It is no text: nothing could encode it on the way out.
+            raise BadRequest("The body has half a surrogate pair (like \\ud800), which is no text.") from None

@@ -1,6 +1,5 @@
 """GET /v1/models, and which model a name means."""
 
-import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -14,14 +13,11 @@ from server.openai_api.examples import MODEL_RESPONSES, MODELS_RESPONSES
 
 router = APIRouter()
 
-# OpenAI's field is the time a model was made, which is not known here: the start of the server is stable at least.
-_SINCE = int(time.time())
-
 
 @router.get("/models", responses=MODELS_RESPONSES)
 async def list_models(engine: EngineDep) -> dict[str, Any]:
     """The models this server answers with."""
-    return {"object": "list", "data": [_described(entry) for entry in engine.models]}
+    return {"object": "list", "data": [_described(engine, entry) for entry in engine.models]}
 
 
 @router.get("/models/{model_id:path}", responses=MODEL_RESPONSES)
@@ -29,7 +25,7 @@ async def get_model(engine: EngineDep, model_id: Annotated[str, Path(examples=["
     """One of them."""
     for entry in engine.models:
         if entry.id == model_id:
-            return _described(entry)
+            return _described(engine, entry)
     raise ModelNotFound(model_id[:200])
 
 
@@ -44,5 +40,6 @@ def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", 
     raise ModelNotFound((name or "")[:200])
 
 
-def _described(entry: CatalogueEntry) -> dict[str, Any]:
-    return {"id": entry.id, "object": "model", "created": _SINCE, "owned_by": "local"}
+def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
+    # OpenAI's field is the time a model was made, which is not known here.
+    return {"id": entry.id, "object": "model", "created": int(engine.opened_at), "owned_by": "local"}

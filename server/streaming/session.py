@@ -36,7 +36,7 @@ class Turn:
     def __init__(self, recording: Recording, fingerprint: str, source: Source) -> None:
         self._recording = recording
         self.fingerprint = fingerprint
-        self.source = source
+        self._source: Source | None = source
         self.first_index = recording.next_index
         self.last_index: int | None = None
         self.status: Status = "running"
@@ -44,23 +44,29 @@ class Turn:
 
     @property
     def is_running(self) -> bool:
-        return self.status == "running"
+        return self._source is not None
+
+    def cancel(self) -> None:
+        if self._source:
+            self._source.cancel()
 
     async def record(self) -> None:
         """To the end, listener or not."""
+        source = self._source
+        assert source
         try:
-            async for events in self.source.events():
+            async for events in source.events():
                 self._recording.append(events)
         except Exception as error:  # whatever went wrong, the readers must hear that it is over
-            self._recording.append([self.source.failure(error)])
-            self._end("failed")
+            self._recording.append([source.failure(error)])
+            self._end("failed", source)
         else:
-            self._end("cancelled" if self.source.was_cancelled else "finished")
+            self._end("cancelled" if source.was_cancelled else "finished", source)
 
-    def _end(self, status: Status) -> None:
-        self.status = status
-        self.summary = self.source.summary
+    def _end(self, status: Status, source: Source) -> None:
+        self.status, self.summary = status, source.summary
         self.last_index = self._recording.next_index - 1
+        self._source = None  # with the prompt and all that hangs on it
         for reader in self._recording.readers:
             reader.stop_at(self.last_index)
 
@@ -83,6 +89,13 @@ class Session:
     @property
     def is_running(self) -> bool:
         return bool(self.turns) and self.latest.is_running
+
+    def begin(self, turn: Turn) -> None:
+        """Turns of which nothing is kept any more go."""
+        oldest = self.recording.oldest_index
+        self.turns = [one for one in self.turns if one.last_index is None or one.last_index >= oldest]
+        self.turns.append(turn)
+        self._unheard_since = self.touched_at = time.monotonic()
 
     def turn_with(self, fingerprint: str) -> Turn | None:
         return next((turn for turn in reversed(self.turns) if turn.fingerprint == fingerprint), None)
@@ -112,4 +125,4 @@ class Session:
         if self._grace_seconds is None or self.recording.readers or not self.is_running:
             return
         if time.monotonic() - self._unheard_since >= self._grace_seconds:
-            self.latest.source.cancel()
+            self.latest.cancel()

@@ -56,14 +56,9 @@ class Sessions:
             self._sweeper.cancel()
         for session in self._sessions.values():
             if session.is_running:
-                session.latest.source.cancel()
+                session.latest.cancel()
         if self._recorders:
             await asyncio.wait(self._recorders, timeout=5)
-
-    async def quiet(self, timeout: float) -> None:
-        """Returns once no turn runs, or when the time is up."""
-        if self._recorders:
-            await asyncio.wait(self._recorders, timeout=timeout)
 
     def find(self, owner: str, session_id: str) -> Session:
         session = self._sessions.get((owner, session_id))
@@ -93,7 +88,7 @@ class Sessions:
         session = known or self._new_session(asked)
         turn = Turn(session.recording, asked.fingerprint, begin())
         self._sessions[session.owner, session.id] = session
-        session.turns.append(turn)
+        session.begin(turn)
         session.recording.events_kept = max(session.recording.events_kept, asked.most_events)
         recorder = asyncio.create_task(turn.record())
         self._recorders.add(recorder)
@@ -106,7 +101,7 @@ class Sessions:
         if session is None:
             return "unknown"
         if session.is_running:
-            session.latest.source.cancel()
+            session.latest.cancel()
             return "cancelled"
         return session.latest.status
 

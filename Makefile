@@ -1,0 +1,41 @@
+# The same lines work at home and in CI. `make demo` and `make test` are all a newcomer needs.
+PYTHON ?= python3
+BIN := .venv/bin
+CODE := main.py server tests benchmarks scripts
+
+.PHONY: setup setup-dev demo run test check format bench
+
+setup: .venv/installed            ## what the server needs
+setup-dev: .venv/installed-dev    ## what its developers need on top
+
+.venv/installed: requirements.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -r requirements.txt
+	@touch $@
+
+.venv/installed-dev: requirements.txt requirements-dev.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -r requirements-dev.txt
+	@touch $@ .venv/installed
+
+demo: setup                       ## set up and serve the small model of this repository
+	MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 $(BIN)/python main.py
+
+run: setup                        ## serve what .env and the environment say
+	$(BIN)/python main.py
+
+test: setup-dev                   ## set up and pass all tests
+	$(BIN)/python -m pytest
+
+check: setup-dev                  ## style, types, floors and the fast tests
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not slow and not model" -q
+
+format: setup-dev
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+bench: setup-dev                  ## what the house itself costs per token
+	$(BIN)/python benchmarks/http_overhead.py

@@ -1,0 +1,11 @@
+"""What a browser gets."""
+
+from fastapi import APIRouter
+from fastapi.responses import RedirectResponse
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def home() -> RedirectResponse:
+    return RedirectResponse("/docs")

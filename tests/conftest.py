@@ -1,0 +1,57 @@
+from collections.abc import Callable, Iterator
+
+import httpx2
+import pytest
+from openai import OpenAI
+
+from tests.serving import Served, served, settings_with
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def echo_server() -> Iterator[Served]:
+    """A server that answers with the last message, a character a token."""
+    with served(settings_with()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def slow_server() -> Iterator[Served]:
+    """The same, at 50 tokens a second: slow enough to be interrupted."""
+    with served(settings_with(model_repo_id="echo?tokens_per_second=50")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def demo_server() -> Iterator[Served]:
+    with served(settings_with(model_repo_id="models/demo", load_wait_seconds=120)) as running:
+        yield running
+
+
+@pytest.fixture
+def http(echo_server: Served) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=echo_server.url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def slow_http(slow_server: Served) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=slow_server.url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def sdk() -> Iterator[Callable[[Served], OpenAI]]:
+    clients: list[OpenAI] = []
+
+    def connect(server: Served) -> OpenAI:
+        clients.append(OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0, timeout=60))
+        return clients[-1]
+
+    yield connect
+    for client in clients:
+        client.close()

@@ -1,0 +1,22 @@
+from typing import Any
+
+import pytest
+
+from server.engine.loaded_model import LoadedModel
+from server.engine.loading import LoadOptions, load_model
+from tests.serving import REPOSITORY
+
+DEMO = str(REPOSITORY / "models" / "demo")
+
+
+@pytest.fixture(scope="session")
+def demo() -> LoadedModel:
+    return load_model(DEMO, LoadOptions(), lambda stage, progress: None)
+
+
+@pytest.fixture(scope="session")
+def demo_weights() -> Any:
+    """The same weights as Transformers itself loads them, to compare with."""
+    from transformers import AutoModelForImageTextToText
+
+    return AutoModelForImageTextToText.from_pretrained(DEMO).eval()

@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+
+from server.engine.catalogue import CatalogueEntry, CatalogueError, read_catalogue, served
+from tests.serving import REPOSITORY
+
+ENTRIES = [CatalogueEntry("small", "models/small"), CatalogueEntry("hub/big", "hub/big")]
+
+
+def read(tmp_path: Path, text: str) -> list[CatalogueEntry]:
+    path = tmp_path / "catalogue.yaml"
+    path.write_text(text)
+    return read_catalogue(path)
+
+
+def test_ours_can_be_read_and_has_the_demo_and_the_default() -> None:
+    ids = [entry.id for entry in read_catalogue(REPOSITORY / "configs/model_config.yaml")]
+    assert {"demo", "Qwen/Qwen3-VL-2B-Thinking"} <= set(ids)
+
+
+def test_an_entry_needs_nothing_but_its_name(tmp_path: Path) -> None:
+    assert read(tmp_path, "models:\n  hub/big:\n") == [CatalogueEntry("hub/big", "hub/big")]
+
+
+def test_a_missing_catalogue_is_an_empty_one(tmp_path: Path) -> None:
+    assert read_catalogue(tmp_path / "none.yaml") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "models: [",
+        "[]",
+        "models: []",
+        "models: {a: 5}",
+        "models: {a: {colour: red}}",
+        "models: {a: {defaults: {temperature: 9}}}",
+        "models: {a: {defaults: {temperature: warm}}}",
+        "models: {a: {defaults: {made_up: 1}}}",
+        "models: {a: {defaults: 3}}",
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(CatalogueError) as refused:
+        read(tmp_path, text)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("main", "found"), [("small", "small"), ("models/small", "small"), ("any/other", "any/other")])
+def test_the_main_model_is_found_by_id_or_repository_or_is_its_own_entry(main: str, found: str) -> None:
+    assert [entry.id for entry in served(ENTRIES, main)] == [found]
+
+
+def test_more_models_come_from_the_catalogue_and_once_each() -> None:
+    assert [entry.id for entry in served(ENTRIES, "small", ["hub/big", "small"])] == ["small", "hub/big"]
+    with pytest.raises(CatalogueError, match="nobody"):
+        served(ENTRIES, "small", ["nobody"])

@@ -1,0 +1,37 @@
+"""Models that come from the hub: a real download, from a hub on this machine."""
+
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.engine.conftest import DEMO
+from tests.engine.hub import REPO, hub_with
+from tests.openai_api.test_chat import CHAT, said
+from tests.serving import server_process, wait_until_live
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+
+def test_a_model_is_downloaded_and_answers_and_nothing_that_could_run_code_comes_along(tmp_path: Path) -> None:
+    code = {"modeling_evil.py": b"raise SystemExit", "pytorch_model.bin": b"x"}
+    with (
+        hub_with(Path(DEMO), extra=code) as hub,
+        server_process(MODEL_REPO_ID=REPO, HF_ENDPOINT=hub, HF_HOME=str(tmp_path)) as server,
+    ):
+        wait_until_live(server.url)
+        answer = httpx2.post(server.url + CHAT, json=said("Halo"), timeout=60).json()
+        assert answer["model"] == REPO and answer["choices"][0]["message"]["content"]
+    names = {path.name for path in tmp_path.rglob("*")}
+    assert "model.safetensors" in names and not names & set(code)
+
+
+def test_a_hub_out_of_reach_is_said_with_what_to_do(tmp_path: Path) -> None:
+    with server_process(MODEL_REPO_ID=REPO, HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path)) as server:
+        wait_until_live(server.url)
+        told = httpx2.post(server.url + CHAT, json=said("Halo"), timeout=60)
+        error = told.json()["error"]
+        assert (told.status_code, error["code"]) == (503, "model_load_failed")
+        assert "cannot be reached" in error["message"] and "MODEL_REPO_ID" in error["message"]
+        health = httpx2.get(f"{server.url}/health")
+        assert health.status_code == 503 and "cannot be reached" in health.json()["error"]

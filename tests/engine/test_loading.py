@@ -1,0 +1,73 @@
+"""Models from folders, and from a hub that is really there: on this machine, over HTTP."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from server.engine.loaded_model import LoadedModel
+from server.engine.loading import LoadOptions, load_model
+from server.errors import LoadFailed
+from tests.engine.conftest import DEMO
+
+
+def load(repo: str, **options: bool) -> LoadedModel:
+    return load_model(repo, LoadOptions(**options), lambda stage, progress: None)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DEMO, tmp_path / "model"))
+
+
+def rewrite(path: Path, **values: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+@pytest.mark.model
+def test_a_loaded_model_knows_its_context_and_its_ends(demo: LoadedModel) -> None:
+    assert demo.context_length == 32768 and demo.generation_defaults == {"temperature": 0.0}
+    assert len(demo.tokenizer.eos_ids) == 2
+
+
+@pytest.mark.model
+def test_defaults_come_from_what_the_makers_wrote_and_only_usable_ones(copied: Path) -> None:
+    said = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 7, "min_p": None}
+    rewrite(copied / "generation_config.json", **said)
+    assert load(str(copied)).generation_defaults == {"temperature": 0.6, "top_k": 20}
+
+
+@pytest.mark.model
+def test_a_template_that_lies_beside_is_found(copied: Path) -> None:
+    template = (copied / "chat_template.jinja").read_text()
+    (copied / "chat_template.jinja").unlink()
+    (copied / "chat_template.json").write_text(json.dumps({"chat_template": template}))
+    assert load(str(copied)).tokenizer._tokenizer.chat_template == template  # type: ignore[attr-defined]
+
+
+def test_weights_that_could_run_code_are_not_read(copied: Path) -> None:
+    (copied / "model.safetensors").rename(copied / "pytorch_model.bin")
+    with pytest.raises(OSError, match="safetensors"):
+        load(str(copied))
+
+
+def test_a_model_that_writes_no_text_is_refused_by_name(copied: Path) -> None:
+    (copied / "config.json").write_text(json.dumps({"model_type": "vit"}))
+    with pytest.raises(LoadFailed, match="vit"):
+        load(str(copied))
+
+
+@pytest.mark.parametrize("repo", ["./nowhere", "/nowhere/at/all", "a/b/c"])
+def test_a_folder_that_is_not_there_is_said_so(repo: str) -> None:
+    with pytest.raises(LoadFailed, match="no folder"):
+        load(repo)
+
+
+def test_4_bit_without_cuda_is_said_so() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has CUDA")
+    with pytest.raises(LoadFailed, match="LOAD_IN_4BIT=1 needs a CUDA device"):
+        load(DEMO, load_in_4bit=True)

@@ -1,0 +1,163 @@
+"""The thread that owns a model, with runners a few lines long."""
+
+import queue
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from server.engine.answer import Piece
+from server.engine.echo import CharacterTokenizer, EchoOptions, EchoRunner
+from server.engine.prepared import Prepared
+from server.engine.request import Delivery, HandOut, Request
+from server.engine.sampling_params import SamplingParams
+from server.engine.worker import Worker
+from server.errors import GenerationFailed, QueueFull, ServiceError, WorkerDied
+
+
+class Desk:
+    """Collects what a worker hands out."""
+
+    def __init__(self, runner: Any, queue_size: int = 10) -> None:
+        self.out: queue.Queue[Delivery] = queue.Queue()
+        self.deaths: queue.Queue[str] = queue.Queue()
+        self.worker = Worker("m", runner, self.hand_out, queue_size, self.deaths.put)
+
+    def hand_out(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            self.out.put(delivery)
+
+    def submit(self, text: str) -> Request:
+        request = new_request(text, self.worker)
+        self.worker.submit(request)
+        return request
+
+    def result(self, request: Request) -> str | ServiceError:
+        """The text of the only request under way, or its failure."""
+        text = ""
+        while True:
+            owner, item = self.out.get(timeout=10)
+            assert owner is request
+            if isinstance(item, ServiceError):
+                return item
+            text += item.text
+            if item.finish:
+                return text
+
+
+def new_request(text: str, worker: Worker | None = None) -> Request:
+    prepared = Prepared("m", CharacterTokenizer(), [ord(c) for c in text], SamplingParams(), seed=1)
+    return Request(prepared, when_cancelled=worker.let_go if worker else lambda request: None)
+
+
+class OneAtATime(EchoRunner):
+    """Admits one request and waits for the test before each step."""
+
+    def __init__(self) -> None:
+        super().__init__(EchoOptions())
+        self.steps = threading.Semaphore(0)
+
+    @property
+    def has_room(self) -> bool:  # type: ignore[override]
+        return not self.running
+
+    def step(self, hand_out: HandOut) -> None:
+        self.steps.acquire()
+        super().step(hand_out)
+
+
+class Picky(EchoRunner):
+    def admit(self, request: Request) -> None:
+        if request.prompt_ids == [ord("x")]:
+            raise ValueError
+        super().admit(request)
+
+
+class Stumbling(EchoRunner):
+    def step(self, hand_out: HandOut) -> None:
+        if any(request.prompt_ids == [ord("x")] for request in self.running):
+            raise ValueError
+        super().step(hand_out)
+
+
+class Mortal(EchoRunner):
+    def step(self, hand_out: HandOut) -> None:
+        raise SystemExit
+
+
+def test_requests_are_answered_one_after_the_other() -> None:
+    desk = Desk(EchoRunner(EchoOptions()))
+    desk.worker.start()
+    assert [desk.result(desk.submit(text)) for text in ("one", "two")] == ["one", "two"]
+    desk.worker.close()
+
+
+@pytest.mark.parametrize("runner", [Picky, Stumbling])
+def test_a_request_that_fails_fails_alone(runner: type[EchoRunner]) -> None:
+    desk = Desk(runner(EchoOptions()))
+    desk.worker.start()
+    assert isinstance(desk.result(desk.submit("x")), GenerationFailed)
+    assert desk.result(desk.submit("still here")) == "still here"
+    desk.worker.close()
+
+
+def test_a_dying_worker_tells_everyone_and_its_keeper() -> None:
+    desk = Desk(Mortal(EchoOptions()))
+    waiting = [desk.submit(text) for text in ("one", "two")]
+    desk.worker.start()
+    told = dict(desk.out.get(timeout=10) for _ in waiting)
+    assert all(isinstance(told[request], WorkerDied) for request in waiting)
+    assert "SystemExit" in desk.deaths.get(timeout=10)
+    with pytest.raises(WorkerDied):
+        desk.submit("too late")
+
+
+def test_a_full_queue_refuses() -> None:
+    desk = Desk(EchoRunner(EchoOptions()), queue_size=2)
+    desk.submit("one"), desk.submit("two")
+    with pytest.raises(QueueFull) as refused:
+        desk.submit("three")
+    assert refused.value.retry_after
+    desk.worker.start()
+    desk.worker.close()
+
+
+def test_cancelling_a_request_that_waits_is_told_at_once() -> None:
+    runner = OneAtATime()
+    desk = Desk(runner)
+    desk.worker.start()
+    desk.submit("running")
+    waiting = desk.submit("waiting")
+    waiting.cancel()
+    owner, item = desk.out.get(timeout=10)
+    assert owner is waiting and isinstance(item, Piece) and item.finish == "cancelled"
+    for _ in range(20):
+        runner.steps.release()
+    desk.worker.close()
+
+
+def test_cancelling_a_running_request_ends_it_within_a_step() -> None:
+    runner = OneAtATime()
+    desk = Desk(runner)
+    desk.worker.start()
+    request = desk.submit("a long answer")
+    runner.steps.release()
+    assert desk.out.get(timeout=10) == (request, Piece(0, "a", (97,)))
+    request.cancel()
+    runner.steps.release()
+    _, item = desk.out.get(timeout=10)
+    assert isinstance(item, Piece) and item.finish == "cancelled"
+    desk.worker.close()
+
+
+def test_closing_tells_who_still_waits() -> None:
+    runner = OneAtATime()
+    desk = Desk(runner)
+    desk.submit("first")
+    second = desk.submit("second")
+    desk.worker.start()
+    threading.Timer(0.1, runner.steps.release).start()
+    desk.worker.close()
+    told = [delivery for delivery in list(desk.out.queue) if delivery[0] is second]
+    assert isinstance(told[0][1], WorkerDied) and desk.deaths.empty()

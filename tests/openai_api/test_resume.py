@@ -1,0 +1,140 @@
+"""Coming back to a stream: the same recording, from where one left."""
+
+import threading
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.openai_api.test_chat import CHAT, said
+from tests.openai_api.test_chat_stream import Block, blocks_of, stream, text_of
+
+LONG = "It took the ferry a whole night to cross the strait. "
+
+
+@pytest.fixture
+def session_id(request: pytest.FixtureRequest) -> str:
+    return f"test-{request.node.name}"
+
+
+def read_blocks(http: httpx2.Client, body: dict[str, Any], count: int) -> list[Block]:
+    """Leaves in the middle, as a lost connection does."""
+    with http.stream("POST", CHAT, json={**body, "stream": True}) as answer:
+        text = ""
+        for piece in answer.iter_text():
+            text += piece
+            if text.count("\n\n") >= count:
+                return list(blocks_of(text))
+    raise AssertionError("the stream ended early")
+
+
+def test_what_was_accepted_joins_to_the_uninterrupted_stream(slow_http: httpx2.Client, session_id: str) -> None:
+    body = said(LONG, session_id=session_id)
+    first = read_blocks(slow_http, body, 5)
+    second = stream(slow_http, body, **{"Last-Event-ID": first[-1].id})
+    again = stream(slow_http, body)
+    assert [*first, *second] == list(again)
+    assert text_of(again) == LONG
+
+
+def test_the_same_post_attaches_and_never_generates_twice(slow_http: httpx2.Client, session_id: str) -> None:
+    body = said(LONG, session_id=session_id)
+    read_blocks(slow_http, body, 3)
+    results: list[Any] = []
+    readers = [threading.Thread(target=lambda: results.append(stream(slow_http, body))) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert results[0] == results[1] == results[2]
+    assert len({block.chunk["id"] for block in results[0][:-1]}) == 1
+
+
+def test_another_body_on_a_running_session_is_a_409_that_sdks_do_not_retry(
+    slow_http: httpx2.Client, session_id: str
+) -> None:
+    read_blocks(slow_http, said(LONG, session_id=session_id), 2)
+    answer = slow_http.post(CHAT, json=said("something else", session_id=session_id))
+    assert answer.status_code == 409 and answer.json()["error"]["code"] == "session_conflict"
+    assert answer.headers["x-should-retry"] == "false"
+
+
+def test_another_body_after_the_end_is_the_next_turn_and_indexes_go_on(http: httpx2.Client, session_id: str) -> None:
+    first = stream(http, said("one", session_id=session_id))
+    second = stream(http, said("two", session_id=session_id))
+    assert second[0].index == first[-1].index + 1
+    assert (text_of(first), text_of(second)) == ("one", "two")
+    assert stream(http, said("one", session_id=session_id)) == first
+
+
+def test_an_answer_that_was_not_streamed_can_be_replayed(http: httpx2.Client, session_id: str) -> None:
+    whole = http.post(CHAT, json=said("Halo", session_id=session_id)).json()
+    replayed = stream(http, said("Halo", session_id=session_id))
+    assert text_of(replayed) == whole["choices"][0]["message"]["content"]
+    assert replayed[0].chunk["id"] == whole["id"]
+    assert all("usage" not in block.chunk for block in replayed[:-1])
+
+
+def test_the_query_works_like_the_header_and_the_header_wins(http: httpx2.Client, session_id: str) -> None:
+    body = said("Halo", session_id=session_id, stream=True)
+    everything = stream(http, body)
+    by_query = http.post(f"{CHAT}?last_event_id={session_id}:3", json=body)
+    both = http.post(f"{CHAT}?last_event_id={session_id}:0", json=body, headers={"Last-Event-ID": f"{session_id}:5"})
+    assert list(blocks_of(by_query.text)) == list(everything[4:])
+    assert list(blocks_of(both.text)) == list(everything[6:])
+
+
+def test_who_has_everything_gets_an_empty_stream(http: httpx2.Client, session_id: str) -> None:
+    body = said("Halo", session_id=session_id)
+    last = stream(http, body)[-1]
+    assert stream(http, body, **{"Last-Event-ID": last.id}) == []
+
+
+@pytest.mark.parametrize(
+    ("cursor", "status", "code"),
+    [
+        ("{session}:999", 400, "invalid_last_event_id"),
+        ("{session}:x", 400, "invalid_last_event_id"),
+        ("{session}", 400, "invalid_last_event_id"),
+        ("other:1", 400, "session_mismatch"),
+    ],
+)
+def test_a_cursor_that_cannot_be_is_refused(
+    http: httpx2.Client, session_id: str, cursor: str, status: int, code: str
+) -> None:
+    session = "refused-cursor"
+    stream(http, said("Halo", session_id=session))
+    headers = {"Last-Event-ID": cursor.format(session=session)}
+    answer = http.post(CHAT, json=said("Halo", session_id=session, stream=True), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+def test_an_unknown_session_is_a_404(http: httpx2.Client) -> None:
+    answer = http.post(CHAT, json=said("Halo", stream=True), headers={"Last-Event-ID": "nobody:3"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "session_not_found")
+
+
+class TestCancel:
+    def test_ends_the_stream_with_a_stop_that_says_why(self, slow_http: httpx2.Client, session_id: str) -> None:
+        body = said(LONG, session_id=session_id)
+        read_blocks(slow_http, body, 3)
+        cancelled = slow_http.post(f"/v1/cancel/{session_id}").json()
+        assert cancelled == {"ok": True, "session_id": session_id, "status": "cancelled"}
+        *_, finish, done = stream(slow_http, body)
+        [choice] = finish.chunk["choices"]
+        assert (choice["finish_reason"], choice["cancelled"], done.data) == ("stop", True, "[DONE]")
+
+    def test_reaches_a_request_that_nobody_streams(self, slow_http: httpx2.Client, session_id: str) -> None:
+        timer = threading.Timer(0.3, lambda: slow_http.post(f"/v1/cancel/{session_id}"))
+        timer.start()
+        answer = slow_http.post(CHAT, json=said(LONG, session_id=session_id)).json()
+        timer.join()
+        assert answer["choices"][0]["cancelled"] and 0 < len(answer["choices"][0]["message"]["content"]) < len(LONG)
+
+    def test_is_idempotent_and_never_tells_about_strangers(self, http: httpx2.Client, session_id: str) -> None:
+        stream(http, said("Halo", session_id=session_id))
+        statuses = [http.post(f"/v1/cancel/{name}").json()["status"] for name in (session_id, session_id, "nobody")]
+        assert statuses == ["finished", "finished", "unknown"]
+
+    def test_wants_a_session_id(self, http: httpx2.Client) -> None:
+        assert http.post("/v1/cancel/not%20one").status_code == 400

@@ -1,0 +1,98 @@
+"""Who may come in."""
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from starlette.datastructures import Headers
+
+from server.errors import InvalidApiKey
+from server.security.keys import ANONYMOUS, KeyRing
+from tests.openai_api.test_chat import CHAT, said
+from tests.serving import served, settings_with
+
+
+def owner(ring: KeyRing, **headers: str) -> str:
+    return ring.owner_of(Headers({name.replace("_", "-"): value for name, value in headers.items()}))
+
+
+def test_without_keys_everybody_is_anonymous() -> None:
+    assert owner(KeyRing([])) == owner(KeyRing([]), authorization="Bearer x") == ANONYMOUS
+
+
+def test_each_key_is_an_owner_of_its_own_that_does_not_show_the_key() -> None:
+    ring = KeyRing(["one", "two"])
+    first, second = owner(ring, authorization="Bearer one"), owner(ring, x_api_key="two")
+    assert first != second and "one" not in first
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"authorization": "Bearer three"}, {"authorization": "one"}, {"x_api_key": ""}]
+)
+def test_no_key_or_a_wrong_one_is_refused(headers: dict[str, str]) -> None:
+    with pytest.raises(InvalidApiKey):
+        owner(KeyRing(["one"]), **headers)
+
+
+class TestAServerWithKeys:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def url(cls) -> Iterator[str]:
+        with served(settings_with(api_keys="alpha,beta", cors_origins="local,https://shop.example")) as running:
+            yield running.url
+
+    @pytest.mark.parametrize("path", ["/v1/models", "/v1/nowhere"])
+    def test_a_stranger_gets_a_401_that_says_how(self, url: str, path: str) -> None:
+        answer = httpx2.get(url + path)
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+        assert answer.json()["error"]["code"] == "invalid_api_key"
+
+    def test_a_stranger_is_refused_before_the_body_is_read(self, url: str) -> None:
+        answer = httpx2.post(url + CHAT, content=b"no json at all", headers={"Content-Type": "application/json"})
+        assert answer.status_code == 401
+
+    @pytest.mark.parametrize("headers", [{"Authorization": "Bearer alpha"}, {"x-api-key": "beta"}])
+    def test_a_known_key_comes_in(self, url: str, headers: dict[str, str]) -> None:
+        assert httpx2.post(url + CHAT, json=said("Halo"), headers=headers).status_code == 200
+
+    @pytest.mark.parametrize("path", ["/health", "/live", "/ready", "/docs", "/openapi.yaml"])
+    def test_what_tells_nothing_stays_open(self, url: str, path: str) -> None:
+        assert httpx2.get(url + path).status_code == 200
+
+    def test_another_owners_session_does_not_exist(self, url: str) -> None:
+        body = said("Halo", session_id="shared-name", stream=True)
+        alpha, beta = {"x-api-key": "alpha"}, {"x-api-key": "beta"}
+        mine = httpx2.post(url + CHAT, json=body, headers=alpha)
+        theirs = httpx2.post(url + CHAT, json=body, headers={**beta, "Last-Event-ID": "shared-name:0"})
+        assert (mine.status_code, theirs.status_code) == (200, 404)
+        assert httpx2.post(f"{url}/v1/cancel/shared-name", headers=beta).json()["status"] == "unknown"
+        own = httpx2.post(url + CHAT, json=said("other", session_id="shared-name"), headers=beta)
+        assert own.json()["choices"][0]["message"]["content"] == "other"
+
+    def test_a_preflight_passes_without_a_key(self, url: str) -> None:
+        answer = httpx2.options(
+            url + CHAT,
+            headers={
+                "Origin": "https://shop.example",
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "authorization,content-type,last-event-id,x-session-id",
+            },
+        )
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "https://shop.example")
+
+    @pytest.mark.parametrize(
+        ("origin", "allowed"),
+        [
+            ("http://localhost:5173", True),
+            ("http://127.0.0.1:8080", True),
+            ("https://shop.example", True),
+            ("https://evil.example", False),
+            ("http://localhost.evil.example", False),
+        ],
+    )
+    def test_only_known_origins_may_read(self, url: str, origin: str, allowed: bool) -> None:
+        answer = httpx2.get(url + "/v1/models", headers={"Origin": origin})
+        assert (answer.headers.get("access-control-allow-origin") == origin) is allowed
+        if allowed:
+            exposed = answer.headers["access-control-expose-headers"]
+            assert {"X-Session-Id", "X-Request-Id", "Retry-After"} <= set(exposed.split(", "))

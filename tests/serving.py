@@ -1,0 +1,108 @@
+"""Real servers for tests: in a thread of this process, or as a process of their own."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from server.app import create_app
+from server.engine.model_slot import Load
+from server.settings import Settings
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Served:
+    url: str
+    app: FastAPI
+
+
+def settings_with(**values: object) -> Settings:
+    return Settings.model_validate({"model_repo_id": "echo", "log_level": "warning", "drain_seconds": 0.2, **values})
+
+
+@contextmanager
+def served(settings: Settings, load: Load | None = None) -> Iterator[Served]:
+    """The app that users get, listening on a free port."""
+    app = create_app(settings, load=load)
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        _until(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Served(f"http://127.0.0.1:{port}", app)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@dataclass(frozen=True)
+class Process:
+    url: str
+    popen: "subprocess.Popen[str]"
+
+
+@contextmanager
+def server_process(*command: str, **variables: str) -> Iterator[Process]:
+    """`python main.py`, or another command, with exactly these variables set."""
+    port = variables.setdefault("PORT", str(free_port()))
+    arguments = command or (sys.executable, "main.py")
+    popen = subprocess.Popen(
+        arguments,
+        cwd=REPOSITORY,
+        env={**bare_environment(), "MODEL_REPO_ID": "echo", **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield Process(f"http://127.0.0.1:{port}", popen)
+    finally:
+        popen.kill()
+        popen.communicate()
+
+
+def bare_environment() -> dict[str, str]:
+    """Without settings of whoever runs the tests."""
+    return {name: value for name, value in os.environ.items() if name not in Settings.variables().values()}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_live(url: str, timeout: float = 20) -> None:
+    def is_live() -> bool:
+        try:
+            with urllib.request.urlopen(f"{url}/live", timeout=1) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    _until(is_live, timeout)
+
+
+def _until(fact: object, timeout: float = 20) -> None:
+    assert callable(fact)
+    end = time.monotonic() + timeout
+    while not fact():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.01)

@@ -1,0 +1,79 @@
+"""Holds the drawing of DESIGN.md: imports point downstairs, neighbours do not import each other."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serving import REPOSITORY
+
+SERVER = REPOSITORY / "server"
+FLOORS = [
+    {"app"},
+    {"openai_api", "ktp", "marketplace", "status", "pages"},
+    {"dependencies"},
+    {"security"},
+    {"error_handlers"},
+    {"engine", "upstream", "streaming", "media", "database"},
+    {"settings", "errors", "observability"},
+]
+# Libraries that live in some rooms only.
+HOMES = {
+    "fastapi": {"app", "openai_api", "ktp", "marketplace", "status", "pages"}
+    | {"dependencies", "security", "error_handlers"},
+    "torch": {"engine"},
+    "transformers": {"engine"},
+    "sqlalchemy": {"database", "marketplace", "streaming"},
+    "redis": {"streaming", "security"},
+}
+MODULES = sorted(path for path in SERVER.rglob("*.py") if path != SERVER / "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SERVER).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            # `from server import status` names its rooms behind the import.
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "server" else [node.module]
+            )
+            yield from names
+
+
+def floor_of(room: str) -> int:
+    [floor] = [number for number, rooms in enumerate(FLOORS) if room in rooms]
+    return floor
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SERVER)))
+def test_imports_point_downstairs(path: Path) -> None:
+    room = room_of(path)
+    upstairs = {
+        other
+        for name in imports_of(path)
+        if name.startswith("server.") and (other := name.split(".")[1]) != room and floor_of(other) <= floor_of(room)
+    }
+    assert not upstairs
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SERVER)))
+def test_libraries_stay_in_their_homes(path: Path) -> None:
+    strangers = {
+        library
+        for name in imports_of(path)
+        if (library := name.split(".")[0]) in HOMES and room_of(path) not in HOMES[library]
+    }
+    assert not strangers
+
+
+def test_machines_know_neither_settings_nor_the_environment() -> None:
+    for path in MODULES:
+        if floor_of(room_of(path)) == floor_of("engine"):
+            names = set(imports_of(path))
+            assert "server.settings" not in names and "os" not in names, path

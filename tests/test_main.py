@@ -1,0 +1,70 @@
+"""The front door, as a process."""
+
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from tests.serving import REPOSITORY, bare_environment, free_port, server_process, wait_until_live
+
+
+def run_python(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=REPOSITORY,
+        env={**bare_environment(), **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_importing_main_loads_no_torch() -> None:
+    probe = "import sys, main; print(sorted({'torch', 'transformers', 'numpy', 'openai'} & set(sys.modules)))"
+    assert run_python("-c", probe).stdout.strip() == "[]"
+
+
+def test_importing_a_room_does_nothing_but_define() -> None:
+    probe = "import threading, server.app; print(threading.active_count())"
+    assert run_python("-c", probe).stdout.strip() == "1"
+
+
+@pytest.mark.parametrize("variables", [{"PORT": "0"}, {"MODELS": "nobody"}, {"MODEL_CONFIG": "LICENSE"}])
+def test_a_bad_setting_stops_the_start_with_one_line(variables: dict[str, str]) -> None:
+    ended = run_python("main.py", MODEL_REPO_ID="echo", **variables)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("Cannot start: ") and ended.stderr.count("\n") == 1
+
+
+def test_it_listens_on_its_port_and_ends_on_sigterm() -> None:
+    with server_process() as process:
+        wait_until_live(process.url)
+        process.popen.send_signal(signal.SIGTERM)
+        assert process.popen.wait(timeout=10) in (0, -signal.SIGTERM)
+
+
+def test_uvicorn_serves_the_same_app() -> None:
+    port = str(free_port())
+    with server_process(sys.executable, "-m", "uvicorn", "main:app", "--port", port, PORT=port) as process:
+        wait_until_live(process.url)
+        with urllib.request.urlopen(f"{process.url}/v1/models", timeout=5) as answer:
+            assert b'"echo"' in answer.read()
+
+
+def test_a_draining_server_takes_no_new_work_and_finishes_the_old() -> None:
+    with server_process(MODEL_REPO_ID="echo?tokens_per_second=20", DRAIN_SECONDS="5") as process:
+        wait_until_live(process.url)
+        body = b'{"messages":[{"role":"user","content":"a slow answer"}],"stream":true}'
+        request = urllib.request.Request(
+            f"{process.url}/v1/chat/completions", body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as stream:
+            stream.readline()
+            process.popen.send_signal(signal.SIGTERM)
+            time.sleep(0)
+            rest = stream.read()
+        assert rest.rstrip().endswith(b"data: [DONE]")
+        assert process.popen.wait(timeout=10) in (0, -signal.SIGTERM)

@@ -1,0 +1,57 @@
+import pytest
+
+from server.settings import Settings, SettingsError
+
+
+def settings(**variables: str) -> Settings:
+    return Settings.from_env(variables, env_file=None)
+
+
+def test_defaults_hold_when_nothing_is_set() -> None:
+    chosen = settings()
+    assert (chosen.port, chosen.host, chosen.model_repo_id) == (3000, "127.0.0.1", "Qwen/Qwen3-VL-2B-Thinking")
+    assert (chosen.max_tokens, chosen.temperature, chosen.api_keys) == (4096, 0.7, ())
+
+
+def test_an_empty_value_means_the_default() -> None:
+    assert settings(PORT="", HF_TOKEN="").port == 3000
+
+
+def test_the_environment_wins_over_the_env_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / ".env").write_text("PORT=4000\nHOST=0.0.0.0\n")
+    chosen = Settings.from_env({"PORT": "5000"}, env_file=tmp_path / ".env")
+    assert (chosen.port, chosen.host) == (5000, "0.0.0.0")
+
+
+def test_lists_are_split_at_commas() -> None:
+    keys = settings(API_KEYS="one, two,,").api_keys
+    assert [key.get_secret_value() for key in keys] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "allowed"),
+    [
+        ("PORT", "99999", "1 to 65535"),
+        ("PORT", "three thousand", "1 to 65535"),
+        ("TORCH_DTYPE", "int4", "'float32'"),
+        ("EAGER_LOAD_MODEL", "perhaps", "boolean"),
+        ("MAX_QUEUE_SIZE", "0", "greater than or equal to 1"),
+        ("STRICT_MODEL", "maybe", "'auto', '0' or '1'"),
+    ],
+)
+def test_a_bad_value_is_one_line_with_variable_value_and_what_is_allowed(
+    variable: str, value: str, allowed: str
+) -> None:
+    with pytest.raises(SettingsError) as refused:
+        settings(**{variable: value})
+    line = str(refused.value)
+    assert variable in line and value in line and allowed in line and "\n" not in line
+
+
+def test_two_quantisations_exclude_each_other() -> None:
+    with pytest.raises(SettingsError, match="LOAD_IN_4BIT and LOAD_IN_8BIT"):
+        settings(LOAD_IN_4BIT="1", LOAD_IN_8BIT="1")
+
+
+def test_secrets_do_not_show() -> None:
+    assert "sesame" not in repr(settings(API_KEYS="sesame", HF_TOKEN="sesame"))

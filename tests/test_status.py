@@ -1,0 +1,164 @@
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import httpx2
+import pytest
+import yaml
+
+from server.engine.catalogue import CatalogueEntry
+from server.engine.echo import EchoOptions, EchoRunner, load_echo
+from server.engine.loaded_model import LoadedModel
+from server.engine.loading import Report
+from server.errors import LoadFailed
+from tests.openai_api.test_chat import CHAT, said
+from tests.serving import served, settings_with
+
+Load = Callable[[CatalogueEntry, Report], LoadedModel]
+
+
+def until(fact: Callable[[], bool]) -> None:
+    done = threading.Event()
+    for _ in range(500):
+        if fact():
+            return
+        done.wait(0.02)
+    raise TimeoutError
+
+
+class Gate:
+    """A load that a test lets through, or makes fail."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.failure: Exception | None = None
+        self.loads = 0
+
+    def load(self, entry: CatalogueEntry, report: Report) -> LoadedModel:
+        self.loads += 1
+        report("downloading", 0.25)
+        assert self.open.wait(20)
+        if self.failure:
+            raise self.failure
+        return load_echo("echo")
+
+
+def test_a_lazy_model_is_ready_before_it_is_loaded(http: httpx2.Client) -> None:
+    with served(settings_with()) as fresh:
+        health = httpx2.get(f"{fresh.url}/health").json()
+        assert (health["ok"], health["modelReady"], health["modelId"], health["error"]) == (True, False, "echo", None)
+        assert httpx2.get(f"{fresh.url}/ready").status_code == 200
+        assert httpx2.post(fresh.url + CHAT, json=said("Halo")).status_code == 200
+        assert httpx2.get(f"{fresh.url}/health").json()["modelReady"]
+
+
+def test_an_eager_load_shows_its_progress_and_is_not_ready() -> None:
+    gate = Gate()
+    with served(settings_with(eager_load_model=True), load=gate.load) as loading:
+        until(lambda: httpx2.get(f"{loading.url}/health").json()["progress"] == 0.25)
+        health = httpx2.get(f"{loading.url}/health")
+        assert (health.status_code, health.json()["stage"]) == (200, "downloading")
+        assert httpx2.get(f"{loading.url}/ready").status_code == 503
+        assert httpx2.get(f"{loading.url}/live").status_code == 200
+        gate.open.set()
+        until(lambda: httpx2.get(f"{loading.url}/ready").status_code == 200)
+
+
+def test_a_request_waits_for_the_load_and_then_is_told_to_come_back() -> None:
+    gate = Gate()
+    with served(settings_with(load_wait_seconds=0.1), load=gate.load) as loading:
+        told = httpx2.post(loading.url + CHAT, json=said("Halo", stream=True))
+        assert (told.status_code, told.json()["error"]["code"]) == (503, "model_loading")
+        assert int(told.headers["retry-after"]) > 0
+        gate.open.set()
+        until(lambda: bool(httpx2.get(f"{loading.url}/health").json()["modelReady"]))
+        assert httpx2.post(loading.url + CHAT, json=said("Halo")).status_code == 200
+        assert gate.loads == 1
+
+
+def test_many_first_requests_load_once() -> None:
+    gate = Gate()
+    with served(settings_with(), load=gate.load) as loading:
+        statuses: list[int] = []
+        post = lambda: statuses.append(httpx2.post(loading.url + CHAT, json=said("Halo")).status_code)  # noqa: E731
+        posts = [threading.Thread(target=post) for _ in range(5)]
+        for thread in posts:
+            thread.start()
+        until(lambda: gate.loads == 1)
+        gate.open.set()
+        for thread in posts:
+            thread.join()
+        assert (statuses, gate.loads) == ([200] * 5, 1)
+
+
+@pytest.mark.parametrize("failure", [LoadFailed("The hub cannot be reached."), RuntimeError("a broken file")])
+def test_a_failed_load_is_told_at_once_and_tried_again_later(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.engine.model_slot._FIRST_PAUSE_SECONDS", 2.0)
+    gate = Gate()
+    gate.failure = failure
+    gate.open.set()
+    with served(settings_with(), load=gate.load) as failing:
+        told = httpx2.post(failing.url + CHAT, json=said("Halo"))
+        assert (told.status_code, told.json()["error"]["code"]) == (503, "model_load_failed")
+        assert str(failure) in told.json()["error"]["message"]
+        health = httpx2.get(f"{failing.url}/health")
+        assert health.status_code == 503 and str(failure) in health.json()["error"]
+        assert httpx2.get(f"{failing.url}/ready").status_code == 503
+        assert httpx2.post(failing.url + CHAT, json=said("Halo")).status_code == 503
+        assert gate.loads == 1
+        gate.failure = None
+        until(lambda: httpx2.post(failing.url + CHAT, json=said("Halo")).status_code == 200)
+        assert httpx2.get(f"{failing.url}/health").status_code == 200
+
+
+def test_a_dead_worker_tells_its_waiters_and_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.engine.model_slot._FIRST_PAUSE_SECONDS", 0.5)
+    with served(settings_with(model_repo_id="echo?die_after=3", log_level="error")) as dying:
+        told = httpx2.post(dying.url + CHAT, json=said("a long enough text"))
+        assert (told.status_code, told.json()["error"]["code"]) == (503, "worker_died")
+        assert httpx2.get(f"{dying.url}/ready").status_code == 503
+        assert httpx2.get(f"{dying.url}/health").status_code == 503
+        until(lambda: httpx2.get(f"{dying.url}/ready").status_code == 200)
+        assert httpx2.post(dying.url + CHAT, json=said("ok")).status_code == 200
+
+
+class BusyRunner(EchoRunner):
+    """An echo that admits nobody until a test says so."""
+
+    has_room = False
+
+
+def test_a_full_queue_is_a_429_with_a_time_to_come_back() -> None:
+    runner = BusyRunner(EchoOptions())
+    load: Load = lambda entry, report: replace(load_echo("echo"), new_runner=lambda: runner)  # noqa: E731
+    with served(settings_with(max_queue_size=1), load=load) as busy:
+        waiting = threading.Thread(target=lambda: httpx2.post(busy.url + CHAT, json=said("x")))
+        waiting.start()
+        until(lambda: httpx2.get(f"{busy.url}/health").json()["queued"] == 1)
+        told = httpx2.post(busy.url + CHAT, json=said("x", stream=True))
+        assert (told.status_code, told.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+        assert int(told.headers["retry-after"]) > 0
+    waiting.join()
+
+
+def test_the_event_loop_is_free_while_a_model_loads() -> None:
+    gate = Gate()
+    with served(settings_with(), load=gate.load) as loading:
+        waiting = threading.Thread(target=lambda: httpx2.post(loading.url + CHAT, json=said("Halo")))
+        waiting.start()
+        until(lambda: gate.loads == 1)
+        assert all(httpx2.get(f"{loading.url}/live").status_code == 200 for _ in range(20))
+        gate.open.set()
+        waiting.join()
+
+
+def test_the_description_is_there_as_yaml(http: httpx2.Client) -> None:
+    document = yaml.safe_load(http.get("/openapi.yaml").text)
+    assert "/v1/chat/completions" in document["paths"]
+
+
+def test_the_root_leads_to_the_docs(http: httpx2.Client) -> None:
+    assert http.get("/").headers["location"] == "/docs"
+    assert http.get("/docs").status_code == 200
