@@ -60,7 +60,7 @@ async def _begin(
 ) -> tuple[Session, Turn]:
     prepared = await engine.prepare(model_id, chat_prompt(body), sampling_asked(body))
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
-    chunks = ChunkWriter(model_id, with_usage=bool(body.stream and body.wants_usage))
+    chunks = ChunkWriter(model_id, with_usage=bool(body.stream and body.wants_usage), context=prepared.context)
     return sessions.start(asked.keeping(most_events), lambda: ChatSource(engine.submit(prepared), prepared, chunks))
 
 

@@ -20,6 +20,7 @@ class ChunkWriter:
 
     model: str
     with_usage: bool  # then every chunk has the field, null in all but the last
+    context: Mapping[str, Any] | None = None  # what compression did; said where a choice ends
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
@@ -37,8 +38,8 @@ class ChunkWriter:
             chunks.append(self._chunk(piece.choice, {}, finish=piece.finish))
         return chunks
 
-    def usage(self, usage: Mapping[str, Any], context: Mapping[str, Any] | None) -> bytes:
-        return self._dump([], {"usage": usage, **({"context": context} if context else {})})
+    def usage(self, usage: Mapping[str, Any]) -> bytes:
+        return self._dump([], {"usage": usage})
 
     def _chunk(
         self,
@@ -57,7 +58,10 @@ class ChunkWriter:
         }
         if cancelled:
             body["cancelled"] = True
-        return self._dump([body], {"usage": None} if self.with_usage else {})
+        more: dict[str, Any] = {"usage": None} if self.with_usage else {}
+        if finish and self.context:
+            more["context"] = self.context
+        return self._dump([body], more)
 
     def _dump(self, choices: list[dict[str, Any]], more: Mapping[str, Any]) -> bytes:
         chunk = {

@@ -26,7 +26,7 @@ class ChatSource:
         async for pieces in self._answer.batches():
             yield list(self._events_of(pieces))
         if self._chunks.with_usage:
-            yield [self._chunks.usage(self._usage, self._prepared.context), DONE]
+            yield [self._chunks.usage(self._usage), DONE]
         else:
             yield [DONE]
 

@@ -1,0 +1,68 @@
+"""The demo model, as a newcomer meets it: through the OpenAI SDK."""
+
+from collections.abc import Callable
+
+import httpx2
+import pytest
+from openai import OpenAI
+
+from tests.openai_api.test_chat import CHAT, said
+from tests.openai_api.test_chat_stream import stream
+from tests.serving import Served, served, settings_with
+
+pytestmark = pytest.mark.model
+SPECIAL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
+
+
+@pytest.mark.parametrize("question", ["Halo!", "What is 12 + 7?", "Tell me a short story.", "Siapa kamu?"])
+def test_it_answers_and_ends_by_itself(sdk: Callable[[Served], OpenAI], demo_server: Served, question: str) -> None:
+    client = sdk(demo_server)
+    answer = client.chat.completions.create(model="any", messages=[{"role": "user", "content": question}])
+    text = answer.choices[0].message.content
+    assert answer.choices[0].finish_reason == "stop" and text
+    assert not any(token in text for token in SPECIAL)
+    chunks = client.chat.completions.create(model="any", messages=[{"role": "user", "content": question}], stream=True)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == text
+
+
+def test_it_does_small_sums(sdk: Callable[[Served], OpenAI], demo_server: Served) -> None:
+    answer = sdk(demo_server).chat.completions.create(
+        model="any", messages=[{"role": "user", "content": "What is 12 + 7?"}]
+    )
+    assert "19" in (answer.choices[0].message.content or "")
+
+
+def test_thinking_can_be_switched_off(demo_server: Served) -> None:
+    body = said("What is 12 + 7?", chat_template_kwargs={"enable_thinking": False})
+    text = httpx2.post(demo_server.url + CHAT, json=body, timeout=60).json()["choices"][0]["message"]["content"]
+    assert "<think>" not in text and "19" in text
+
+
+def test_a_message_that_was_begun_is_continued(demo_server: Served) -> None:
+    whole = httpx2.post(demo_server.url + CHAT, json=said("Siapa kamu?"), timeout=60).json()
+    text = whole["choices"][0]["message"]["content"]
+    begun = {
+        "messages": [{"role": "user", "content": "Siapa kamu?"}, {"role": "assistant", "content": text[:10]}],
+        "continue_final_message": True,
+    }
+    rest = httpx2.post(demo_server.url + CHAT, json=begun, timeout=60).json()
+    assert text[:10] + rest["choices"][0]["message"]["content"] == text
+
+
+def test_the_prompt_is_counted_after_the_template(demo_server: Served) -> None:
+    short = httpx2.post(demo_server.url + CHAT, json=said("Halo", max_tokens=1), timeout=60).json()["usage"]
+    assert short["prompt_tokens"] > 4 and short["completion_tokens"] == 1
+
+
+def test_a_prompt_too_long_is_compressed_if_that_was_asked_for() -> None:
+    settings = settings_with(
+        model_repo_id="models/demo", enable_auto_compression=True, max_context_tokens=256, load_wait_seconds=120
+    )
+    turns = [{"role": role, "content": "Halo! " * 8} for _ in range(12) for role in ("user", "assistant")]
+    body = {"messages": [*turns, {"role": "user", "content": "Siapa kamu?"}], "max_tokens": 60}
+    with served(settings) as server, httpx2.Client(base_url=server.url, timeout=120) as http:
+        whole = http.post(CHAT, json=body).json()
+        assert whole["context"]["compressed"] and whole["context"]["dropped_messages"] > 0
+        assert whole["usage"]["prompt_tokens"] <= 256 - 60
+        *_, finish, _ = stream(http, body)
+        assert finish.chunk["context"] == whole["context"]
