@@ -38,7 +38,7 @@ class Answer:
         self._cancel = cancel
         self._waiting: list[Piece] = []
         self._failure: ServiceError | None = None
-        self._wake = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None  # waits here
 
     def cancel(self) -> None:
         self._cancel()
@@ -49,7 +49,8 @@ class Answer:
             self._failure = self._failure or item
         else:
             self._waiting.append(item)
-        self._wake.set()
+        if self._reader and not self._reader.done():
+            self._reader.set_result(None)
 
     async def batches(self) -> AsyncIterator[Sequence[Piece]]:
         """All that has come since the last look, so that a slow reader catches up in one go."""
@@ -57,8 +58,8 @@ class Answer:
             if not self._waiting:
                 if self._failure:
                     raise self._failure
-                self._wake.clear()
-                await self._wake.wait()
+                self._reader = asyncio.get_running_loop().create_future()
+                await self._reader
                 continue
             pieces, self._waiting = self._waiting, []
             self._unfinished -= _finished(pieces)

@@ -5,6 +5,7 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Awaitable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,12 +35,13 @@ class RequestLog:
         began = time.perf_counter()
         status = 0
 
-        async def send_with_id(message: Message) -> None:
+        # Not `async`: a coroutine less for every event of a stream.
+        def send_with_id(message: Message) -> Awaitable[None]:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message)["X-Request-ID"] = request_id
-            await send(message)
+            return send(message)
 
         try:
             await self.app(scope, receive, send_with_id)

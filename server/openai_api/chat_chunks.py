@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any
 
 from server.engine.answer import Piece, TokenLogprob
@@ -12,6 +13,7 @@ from server.error_handlers import error_body
 from server.errors import ServiceError, error_with_code
 
 DONE = b"[DONE]"
+_TEXT = "\0text\0"  # stands for the text while a chunk is made into a template; no name of a model has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +25,17 @@ class ChunkWriter:
     context: Mapping[str, Any] | None = None  # what compression did; said where a choice ends
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
+    _around_text: dict[int, tuple[bytes, bytes]] = field(default_factory=dict, init=False)
 
     def role(self, choice: int) -> bytes:
         return self._chunk(choice, {"role": "assistant", "content": ""})
 
     def of_piece(self, piece: Piece) -> list[bytes]:
         chunks = []
-        if piece.text or piece.logprobs:
+        if piece.logprobs:
             chunks.append(self._chunk(piece.choice, {"content": piece.text}, logprobs=piece.logprobs))
+        elif piece.text:
+            chunks.append(self._text_chunk(piece.choice, piece.text))
         if piece.finish == "cancelled":
             # OpenAI has no word for it: clients see an ordinary stop, and whoever looks sees why.
             chunks.append(self._chunk(piece.choice, {}, finish="stop", cancelled=True))
@@ -40,6 +45,14 @@ class ChunkWriter:
 
     def usage(self, usage: Mapping[str, Any]) -> bytes:
         return self._dump([], {"usage": usage})
+
+    def _text_chunk(self, choice: int, text: str) -> bytes:
+        """What `_chunk` makes of it; but all except the text is written once, as this is the path of every token."""
+        around = self._around_text.get(choice)
+        if around is None:
+            before, _, after = self._chunk(choice, {"content": _TEXT}).partition(encode_basestring(_TEXT).encode())
+            around = self._around_text[choice] = before, after
+        return encode_basestring(text).encode().join(around)
 
     def _chunk(
         self,

@@ -24,18 +24,19 @@ def event_stream(session: Session, turn: Turn, after: int) -> StreamingResponse:
 
 
 async def _blocks(session: Session, turn: Turn, after: int) -> AsyncIterator[bytes]:
+    id_prefix = b"id: %s:" % session.id.encode()
     with session.listening(turn, after) as reader:
         try:
             async for events in reader.batches():
-                yield b"".join(_block(session.id, event) for event in events) if events else HEARTBEAT
+                yield b"".join([_block(id_prefix, event) for event in events]) if events else HEARTBEAT
         except ReplayGap as gap:
             # Fell behind what is kept. Not part of the recording, so it has no id.
             yield b"data: " + error_event(gap) + b"\n\n"
 
 
-def _block(session_id: str, event: Event) -> bytes:
-    retry = _RECONNECT_AFTER if event.index == 0 else b""
-    return b"id: %s:%d\n%sdata: %s\n\n" % (session_id.encode(), event.index, retry, event.data)
+def _block(id_prefix: bytes, event: Event) -> bytes:
+    retry = b"" if event.index else _RECONNECT_AFTER
+    return b"%s%d\n%sdata: %s\n\n" % (id_prefix, event.index, retry, event.data)
 
 
 class ClientGone(Exception):
