@@ -20,6 +20,7 @@ def main() -> None:
         app,
         host=settings.host,
         port=settings.port,
+        log_level=settings.log_level,
         access_log=False,  # RequestLog writes the line, with the request id and without the query
         timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
     )

@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -56,11 +56,10 @@ class Faults:
             return
         started = False
 
-        # Not `async`: a coroutine less for every event of a stream.
-        def watching_send(message: Message) -> Awaitable[None]:
+        async def watching_send(message: Message) -> None:
             nonlocal started
             started = started or message["type"] == "http.response.start"
-            return send(message)
+            await send(message)
 
         try:
             await self.app(scope, receive, watching_send)

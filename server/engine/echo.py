@@ -17,6 +17,7 @@ from server.errors import BadRequest, GenerationFailed
 
 CONTEXT_LENGTH = 32768
 _HIGHEST_CHARACTER = 0x10FFFF
+_LONGEST_DELAY_MADE_UP = 0.25  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +131,14 @@ class EchoRunner:
         return deliveries
 
     def _keep_pace(self) -> None:
+        """A step that comes late is made up for, unless there was nothing to do."""
         if not self._options.tokens_per_second:
             return
-        now = time.monotonic()
-        self._next_step_at = max(self._next_step_at, now) if self._next_step_at else now
-        time.sleep(max(0.0, self._next_step_at - now))
+        pause = self._next_step_at - time.monotonic()
+        if pause > 0:
+            time.sleep(pause)
+        elif pause < -_LONGEST_DELAY_MADE_UP:
+            self._next_step_at = time.monotonic()
         self._next_step_at += 1 / self._options.tokens_per_second
 
 
