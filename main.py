@@ -22,7 +22,7 @@ def main() -> None:
         port=settings.port,
         log_level=settings.log_level,
         access_log=False,  # RequestLog writes the line, with the request id and without the query
-        timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
+        timeout_graceful_shutdown=5,  # seconds for the last bytes; answers were ended before, see server/shutdown.py
     )
 
 

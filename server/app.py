@@ -1,11 +1,8 @@
 """Makes, wires, opens and closes every long-lived part."""
 
-import signal
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from fastapi import FastAPI
@@ -25,6 +22,7 @@ from server.openai_api.router import router as openai_router
 from server.security.guard import KeyGuard
 from server.security.keys import KeyRing
 from server.settings import LOCAL_ORIGINS, Settings
+from server.shutdown import ending_gently
 from server.streaming.sessions import SessionRules, Sessions
 
 VERSION = "0.1.0"
@@ -43,14 +41,20 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
         await engine.open(eager=settings.eager_load_model)
         await sessions.open()
         try:
-            with _on_sigterm(engine.drain):
+            with ending_gently(lambda: _drain(engine, sessions, settings.drain_seconds)):
                 yield
         finally:
             engine.drain()
             await sessions.close()
             await engine.close()
 
-    app = FastAPI(title="Transformers Inference Server", version=VERSION, description=_DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="Transformers Inference Server",
+        version=VERSION,
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        max_body_size=int(settings.max_body_mb * 2**20),
+    )
     app.state.engine, app.state.sessions, app.state.settings = engine, sessions, settings
     app.include_router(openai_router)
     app.include_router(status.router)
@@ -58,6 +62,13 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     install_error_handlers(app)
     _wrap(app, settings)
     return app
+
+
+async def _drain(engine: FrontDesk, sessions: Sessions, seconds: float) -> None:
+    """Takes no new work, lets the running answers end, and ends by name what takes too long."""
+    engine.drain()
+    await sessions.quiet(seconds)
+    await sessions.end_all()
 
 
 def _wrap(app: FastAPI, settings: Settings) -> None:
@@ -118,23 +129,3 @@ def _session_rules(settings: Settings) -> SessionRules:
         named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
         anonymous_grace_seconds=settings.anonymous_grace_seconds,
     )
-
-
-@contextmanager
-def _on_sigterm(drain: Callable[[], None]) -> Iterator[None]:
-    """Refuses new work from the signal on; the server that runs us gets the signal as before."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may have signal handlers
-        return
-    before = signal.getsignal(signal.SIGTERM)
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        drain()
-        if callable(before):
-            before(number, frame)
-
-    signal.signal(signal.SIGTERM, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -8,7 +8,6 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from server.engine.front_desk import FrontDesk
-from server.security.keys import ANONYMOUS
 from server.settings import Settings
 from server.streaming.sessions import Sessions
 
@@ -26,8 +25,8 @@ async def _settings(request: Request) -> Settings:
 
 
 async def _owner(request: Request) -> str:
-    """Set by the guard; whose sessions these are."""
-    return str(getattr(request.state, "owner", ANONYMOUS))
+    """Whose sessions these are. Set by the guard; a route that it did not see must fail, not be open."""
+    return str(request.state.owner)
 
 
 EngineDep = Annotated[FrontDesk, Depends(_engine)]

@@ -1,20 +1,18 @@
 """The one place where a raised fact becomes an HTTP answer, in the shape of the API that was called."""
 
-import logging
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.errors import BadRequest, NotFound, ServiceError
+from server.observability.logs import log_fault
 from server.observability.request_log import current_request_id
-
-log = logging.getLogger("tis.errors")
 
 # A message may quote what the client sent; a long value must not come back many times its size.
 _LONGEST_MESSAGE = 1000
@@ -38,7 +36,8 @@ def error_body(error: ServiceError) -> dict[str, dict[str, str | None]]:
     }
 
 
-def error_response(path: str, error: ServiceError) -> JSONResponse:
+def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
+    path = get_route_path(scope)
     speaks_openai = path == "/v1" or path.startswith("/v1/")
     body = error_body(error) if speaks_openai else {"detail": error.message[:_LONGEST_MESSAGE]}
     return JSONResponse(body, status_code=error.status, headers=error.headers)
@@ -64,10 +63,10 @@ class Faults:
         try:
             await self.app(scope, receive, watching_send)
         except Exception as fault:
-            log_fault("unhandled fault", fault)
+            log_fault("unhandled fault", fault, current_request_id())
             if started:
                 raise ConnectionAbortedError("the answer had begun and cannot be completed") from None
-            await error_response(scope["path"], unexpected_fault())(scope, receive, send)
+            await error_response(scope, unexpected_fault())(scope, receive, send)
 
 
 def unexpected_fault() -> ServiceError:
@@ -77,35 +76,31 @@ def unexpected_fault() -> ServiceError:
     )
 
 
-def log_fault(what: str, fault: BaseException) -> None:
-    """The class and the place, not the message: it may hold what a user wrote."""
-    place = "".join(traceback.format_tb(fault.__traceback__))
-    log.error("%s: %s, request %s\n%s", what, type(fault).__name__, current_request_id(), place)
-
-
 async def _on_service_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ServiceError)
-    return error_response(request.url.path, error)
+    return error_response(request.scope, error)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return error_response(request.url.path, bad_request_from(error.errors()))
+    return error_response(request.scope, bad_request_from(error.errors()))
 
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    path, method = request.url.path, request.method
+    path, method = get_route_path(request.scope), request.method
     known: ServiceError
     if error.status_code == 404:
         known = NotFound(f"Unknown path: {method} {path[:200]}. GET /docs lists what there is.", code="unknown_url")
     elif error.status_code == 405:
         known = BadRequest(f"{method} is not allowed on {path[:200]}.", code="method_not_allowed")
+    elif error.status_code == 413:
+        known = BadRequest("The body is larger than this server takes (MAX_BODY_MB).", code="body_too_large")
     elif error.status_code == 400:
         known = BadRequest("The body could not be read as JSON.", code="invalid_json")
     else:
         known = BadRequest(str(error.detail), code="http_error")
-    response = error_response(path, known)
+    response = error_response(request.scope, known)
     response.status_code = error.status_code
     response.headers.update(error.headers or {})
     return response

@@ -11,6 +11,7 @@ ServiceError                     500
 ├── ReplayGap                    410
 ├── QueueFull                    429
 ├── Unavailable                  503
+│   ├── Draining                 503
 │   ├── ModelLoading             503
 │   ├── LoadFailed               503
 │   └── WorkerDied               503
@@ -112,6 +113,13 @@ class Unavailable(ServiceError):
     code = "unavailable"
 
 
+class Draining(Unavailable):
+    code = "draining"
+
+    def __init__(self) -> None:
+        super().__init__("The server is shutting down.", retry_after=5)
+
+
 class ModelLoading(Unavailable):
     code = "model_loading"
 
@@ -128,14 +136,16 @@ class GenerationFailed(ServiceError):
     code = "generation_failed"
 
 
-def error_with_code(message: str, kind: str, code: str | None, param: str | None) -> ServiceError:
+def error_with_code(
+    message: str, kind: str, code: str | None, param: str | None, retry_after: float | None = None
+) -> ServiceError:
     """The error a recorded error block stands for: replaying a failed answer fails the same way."""
     for cls in _all_errors(ServiceError):
         if cls.code == code and cls.type == kind:
             error = cls.__new__(cls)
-            ServiceError.__init__(error, message, param=param, code=code)
+            ServiceError.__init__(error, message, param=param, code=code, retry_after=retry_after)
             return error
-    return ServiceError(message, param=param, code=code)
+    return ServiceError(message, param=param, code=code, retry_after=retry_after)
 
 
 def _all_errors(cls: type[ServiceError]) -> Iterator[type[ServiceError]]:

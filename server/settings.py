@@ -25,7 +25,16 @@ def _split_commas(value: object) -> object:
 
 
 CommaSeparated = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
-SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_commas)]
+
+
+def _split_keys(value: object) -> object:
+    keys = _split_commas(value)
+    if value and not keys:
+        raise ValueError("there is no key in it; leave it empty for a server that is open to all")
+    return keys
+
+
+SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_keys)]
 
 
 class Settings(BaseModel):
@@ -66,6 +75,7 @@ class Settings(BaseModel):
         0.7, ge=0, le=2, description="if neither request nor catalogue says; unset, the model's own value comes first"
     )
     max_context_tokens: int = Field(0, ge=0, description="cap on prompt + answer; 0 = what the model was made for")
+    max_body_mb: float = Field(64, gt=0, description="largest request body in MiB; more is a 413")
     max_queue_size: int = Field(64, ge=1, description="requests that may wait for the model; more get a 429")
     enable_auto_compression: bool = Field(
         False, description="drop the oldest turns of a prompt that is too long, instead of a 400"

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dotenv import dotenv_values
 
 from server.app import create_app
 from server.settings import Settings, variable_name
@@ -36,21 +35,26 @@ ROUTES = list(routes())
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_in_env_example_and_readme(name: str) -> None:
     field, variable = Settings.model_fields[name], variable_name(name)
-    assert f"# {field.description}\n{variable}={shown(field.default)}\n" in ENV_EXAMPLE
+    assert f"# {field.description}\n#{variable}={shown(field.default)}\n" in ENV_EXAMPLE
     default = f"`{shown(field.default)}`" if shown(field.default) else "–"
     assert f"| `{variable}` | {default} | {field.description} |\n" in README
 
 
 def test_no_document_names_a_setting_that_is_none() -> None:
     known = set(Settings.variables().values())
-    assert set(re.findall(r"^([A-Z_0-9]+)=", ENV_EXAMPLE, re.MULTILINE)) == known
+    assert set(re.findall(r"^#([A-Z_0-9]+)=", ENV_EXAMPLE, re.MULTILINE)) == known
     table = README.partition("| variable | default | meaning |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `([A-Z_0-9]+)`", table, re.MULTILINE)) == known
 
 
-def test_the_example_file_is_the_default() -> None:
-    values = {name: value or "" for name, value in dotenv_values(REPOSITORY / ".env.example").items()}
-    assert Settings.from_env(values, env_file=None) == Settings()
+def test_copying_the_example_file_changes_nothing() -> None:
+    copied = Settings.from_env({}, env_file=REPOSITORY / ".env.example")
+    assert (copied, copied.model_fields_set) == (Settings(), set())
+
+
+def test_the_example_file_is_the_default_when_every_line_is_taken() -> None:
+    taken = dict(re.findall(r"^#([A-Z_0-9]+)=(.*)$", ENV_EXAMPLE, re.MULTILINE))
+    assert Settings.from_env(taken, env_file=None) == Settings()
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), ROUTES, ids=lambda value: str(value)[:40])

@@ -16,7 +16,7 @@ FLOORS = [
     {"security"},
     {"error_handlers"},
     {"engine", "upstream", "streaming", "media", "database"},
-    {"settings", "errors", "observability"},
+    {"settings", "errors", "observability", "shutdown"},
 ]
 # Libraries that live in some rooms only.
 HOMES = {

@@ -1,14 +1,17 @@
 """The front door, as a process."""
 
+import json
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
 
 from tests.serving import REPOSITORY, bare_environment, free_port, server_process, wait_until_live
+from tests.test_status import until
 
 
 def run_python(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -64,7 +67,23 @@ def test_a_draining_server_takes_no_new_work_and_finishes_the_old() -> None:
         with urllib.request.urlopen(request, timeout=10) as stream:
             stream.readline()
             process.popen.send_signal(signal.SIGTERM)
-            time.sleep(0)
+            until(lambda: httpx2.get(f"{process.url}/ready").status_code == 503)
+            refused = httpx2.post(f"{process.url}/v1/chat/completions", json=json.loads(body))
             rest = stream.read()
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
         assert rest.rstrip().endswith(b"data: [DONE]")
+        assert process.popen.wait(timeout=10) in (0, -signal.SIGTERM)
+
+
+def test_what_takes_longer_than_the_drain_is_ended_by_name() -> None:
+    with server_process(MODEL_REPO_ID="echo?tokens_per_second=2", DRAIN_SECONDS="0.5") as process:
+        wait_until_live(process.url)
+        url, body = f"{process.url}/v1/chat/completions", {"messages": [{"role": "user", "content": "very slow" * 9}]}
+        with ThreadPoolExecutor() as pool:
+            stream = pool.submit(httpx2.post, url, json={**body, "stream": True}, timeout=20)
+            whole = pool.submit(httpx2.post, url, json=body, timeout=20)
+            until(lambda: httpx2.get(f"{process.url}/health").json()["modelReady"])
+            process.popen.send_signal(signal.SIGTERM)
+        assert '"code":"draining"' in stream.result().text and "[DONE]" not in stream.result().text
+        assert (whole.result().status_code, whole.result().json()["error"]["code"]) == (503, "draining")
         assert process.popen.wait(timeout=10) in (0, -signal.SIGTERM)

@@ -48,6 +48,11 @@ def test_a_bad_value_is_one_line_with_variable_value_and_what_is_allowed(
     assert variable in line and value in line and allowed in line and "\n" not in line
 
 
+def test_keys_that_are_none_do_not_open_the_server() -> None:
+    with pytest.raises(SettingsError, match=r"API_KEYS=\(hidden\)"):
+        settings(API_KEYS=" , ")
+
+
 def test_two_quantisations_exclude_each_other() -> None:
     with pytest.raises(SettingsError, match="LOAD_IN_4BIT and LOAD_IN_8BIT"):
         settings(LOAD_IN_4BIT="1", LOAD_IN_8BIT="1")

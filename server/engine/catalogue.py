@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from server.engine.sampling_params import SamplingParams
+from server.engine.sampling_params import checked_defaults
 from server.errors import BadRequest
 
 
@@ -24,10 +24,10 @@ class CatalogueEntry:
 
 
 def read_catalogue(path: Path) -> list[CatalogueEntry]:
-    if not path.exists():
-        return []
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise CatalogueError(f"{path} cannot be read: {error.strerror}.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     models = document.get("models") if isinstance(document, dict) else None
@@ -50,9 +50,8 @@ def served(catalogue: Iterable[CatalogueEntry], main: str, others: Iterable[str]
 def _entry(path: Path, name: str, given: Any) -> CatalogueEntry:
     if not isinstance(given, dict) or not set(given) <= {"repo", "task", "defaults"}:
         raise CatalogueError(f"{path}: {name} may have repo, task and defaults, and nothing else.")
-    defaults = given.get("defaults", {})
     try:
-        SamplingParams(**defaults)
-    except (TypeError, BadRequest) as error:
-        raise CatalogueError(f"{path}: defaults of {name}: {error}") from None
+        defaults = checked_defaults(given.get("defaults", {}))
+    except (TypeError, ValueError, BadRequest) as error:
+        raise CatalogueError(f"{path}: defaults of {name}: {' '.join(str(error).split())}") from None
     return CatalogueEntry(name, str(given.get("repo", name)), str(given.get("task", "chat")), defaults)

@@ -12,12 +12,15 @@ from server.engine.compression import compress
 from server.engine.loaded_model import LoadedModel
 from server.engine.model_slot import Load, ModelSlot, ModelStatus
 from server.engine.prepared import Prepared
-from server.engine.prompt import ChatPrompt
+from server.engine.prompt import ChatPrompt, text_of
 from server.engine.random_stream import new_seed
 from server.engine.request import Request
 from server.engine.sampling_params import SamplingParams
 from server.engine.threads import Bridge
-from server.errors import BadRequest, ContextLengthExceeded, Unavailable
+from server.errors import BadRequest, ContextLengthExceeded, Draining
+
+# Few tokens of any vocabulary are longer, and those are runs of blanks.
+_MOST_CHARACTERS_A_TOKEN = 64
 
 
 class Engine(Protocol):
@@ -79,7 +82,7 @@ class FrontDesk:
     async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
         assert self._bridge
         if self.is_draining:
-            raise Unavailable("The server is shutting down.", code="draining", retry_after=5)
+            raise Draining
         slot = self._slots[model_id]
         loaded = await slot.loaded(self._rules.load_wait_seconds)
         return await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
@@ -98,13 +101,13 @@ class FrontDesk:
         self.is_draining = True
         if self._eager:
             self._eager.cancel()
-        await asyncio.gather(*(asyncio.to_thread(slot.close) for slot in self._slots.values()))
         if self._bridge:
-            self._bridge.close()
+            bridge = self._bridge
+            await asyncio.gather(*(bridge.in_pool(slot.close) for slot in self._slots.values()))
+            bridge.close()
 
     async def _load_all(self) -> None:
-        for slot in self._slots.values():
-            await slot.keep_trying()
+        await asyncio.gather(*(slot.keep_trying() for slot in self._slots.values()))
 
     def _prepared(
         self, entry: CatalogueEntry, loaded: LoadedModel, prompt: ChatPrompt, asked: Mapping[str, Any]
@@ -114,6 +117,7 @@ class FrontDesk:
         )
         _check_token_ids(params, loaded.tokenizer.vocabulary_size)
         limit = min(loaded.context_length, self._rules.max_context_tokens or loaded.context_length)
+        self._refuse_the_hopeless(prompt, limit)
         if "max_tokens" in asked and params.max_tokens > limit:
             raise ContextLengthExceeded(
                 limit, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
@@ -126,6 +130,12 @@ class FrontDesk:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
         return Prepared(entry.id, loaded.tokenizer, prompt_ids, params, seed, context)
+
+    def _refuse_the_hopeless(self, prompt: ChatPrompt, limit: int) -> None:
+        """Tokenising megabytes that cannot fit would keep everybody else waiting for the tokenizer."""
+        at_least = sum(len(text_of(message)) for message in prompt.messages) // _MOST_CHARACTERS_A_TOKEN
+        if at_least > limit and not self._rules.compress:
+            raise ContextLengthExceeded(limit, f"you requested {at_least} tokens or more in the messages.")
 
     def _encoded(
         self, loaded: LoadedModel, prompt: ChatPrompt, params: SamplingParams, limit: int

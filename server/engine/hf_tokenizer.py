@@ -3,6 +3,7 @@
 Text that users type is never read as a control token, so nobody can forge a turn.
 """
 
+import re
 import threading
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -19,12 +20,14 @@ class HfTokenizer:
         self._tokenizer = tokenizer
         self._special_ids = frozenset(tokenizer.all_special_ids)
         self._token_bytes = _byte_vocabulary(tokenizer)
+        self._control_token = re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)) or "(?!)")
         # Sanitising flips a switch inside the tokenizer: two threads at once could encode typed text as control tokens.
         self._lock = threading.Lock()
 
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:
             raise BadRequest("This model has no chat template.", param="model", code="no_chat_template")
+        self._refuse_control_tokens_in_keys([*prompt.messages, *prompt.tools])
         try:
             with self._lock:
                 ids: list[int] = self._tokenizer.apply_chat_template(
@@ -41,6 +44,17 @@ class HfTokenizer:
         if not ids:
             raise BadRequest("The messages make an empty prompt.", param="messages")
         return ids
+
+    def _refuse_control_tokens_in_keys(self, given: Any) -> None:
+        """The library marks control tokens in values only, but templates print the keys of tools and arguments too."""
+        if isinstance(given, Mapping):
+            for key, value in given.items():
+                if isinstance(key, str) and self._control_token.search(key):
+                    raise BadRequest(f"A field is named {key[:60]!r}, which has a control token in it.")
+                self._refuse_control_tokens_in_keys(value)
+        elif isinstance(given, list):
+            for value in given:
+                self._refuse_control_tokens_in_keys(value)
 
     def token_text(self, token_id: int) -> str:
         return str(self._tokenizer.decode([token_id]))
@@ -68,7 +82,7 @@ def _byte_vocabulary(tokenizer: Any) -> Mapping[int, bytes] | None:
     for token, token_id in tokenizer.get_vocab().items():
         if token_id in special or (token_id in added and added[token_id].special):
             continue
-        if token_id in added:
+        if token_id in added or not to_byte.keys() >= set(token):
             vocabulary[token_id] = token.encode()
         else:
             vocabulary[token_id] = bytes(to_byte[character] for character in token)

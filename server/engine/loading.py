@@ -11,7 +11,7 @@ from typing import Any
 
 from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.loaded_model import LoadedModel
-from server.engine.sampling_params import SamplingParams
+from server.engine.sampling_params import checked_defaults
 from server.errors import BadRequest, LoadFailed
 
 # Everything of a repository but weights in formats that can run code.
@@ -92,7 +92,7 @@ def _download(repo: str, options: LoadOptions, report: Report) -> Path:
             snapshot_download(
                 repo,
                 token=options.token,
-                allow_patterns=_WANTED_FILES,
+                allow_patterns=[*_WANTED_FILES, *(["*.py"] if options.trust_remote_code else [])],
                 tqdm_class=progress_bar_reporting_to(report),
                 etag_timeout=10,
             )
@@ -151,8 +151,7 @@ def _eos_ids(model: Any, tokenizer: Any) -> set[int]:
 def _context_length(text_config: Any, tokenizer: Any) -> int:
     positions = getattr(text_config, "max_position_embeddings", None)
     # Tokenizers without a limit say 1e30.
-    lengths = [length for length in (positions, tokenizer.model_max_length) if length and length < 10**9]
-    return int(positions or min(lengths, default=32768))
+    return int(positions or (tokenizer.model_max_length if tokenizer.model_max_length < 10**9 else 32768))
 
 
 def _generation_defaults(folder: Path) -> Mapping[str, Any]:
@@ -169,7 +168,7 @@ def _generation_defaults(folder: Path) -> Mapping[str, Any]:
 
 def _is_usable(name: str, value: Any) -> bool:
     try:
-        SamplingParams(**{name: value})
-    except (TypeError, BadRequest):
+        checked_defaults({name: value})
+    except (ValueError, BadRequest):
         return False
     return True

@@ -51,7 +51,7 @@ class Pauses:
         return max(0.0, self._over_at - time.monotonic())
 
     def failed(self) -> float:
-        pause: float = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._failures)
+        pause: float = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(self._failures, 10))
         self._failures += 1
         self._over_at = time.monotonic() + pause
         return pause
@@ -74,6 +74,7 @@ class ModelSlot:
         self._progress: float | None = None
         self._load_pauses, self._death_pauses = Pauses(), Pauses()
         self._closed = False
+        self._worker_since = 0.0
 
     @property
     def status(self) -> ModelStatus:
@@ -112,7 +113,7 @@ class ModelSlot:
         while not (self._loaded or self._closed):
             try:
                 await self.start_loading()
-            except ServiceError:
+            except ServiceError:  # a load raises nothing else
                 await asyncio.sleep(self._load_pauses.seconds_left)
 
     def submit(self, request: Request) -> None:
@@ -135,18 +136,18 @@ class ModelSlot:
         self._report("starting", None)
         try:
             work = lambda: self._load(self.entry, self._report_from_thread)  # noqa: E731
-            self._loaded = await self._bridge.in_own_thread(f"load:{self.entry.id}", work)
+            loaded = await self._bridge.in_own_thread(f"load:{self.entry.id}", work)
+            self._start_worker(loaded)
         except Exception as fault:
             self._failure = _as_load_failure(self.entry, fault)
             pause = self._load_pauses.failed()
             log.error("%s did not load; next try in %.0f s at the earliest: %s", self.entry.id, pause, self._failure)
             raise self._failure from fault
         else:
-            self._failure = None
+            self._loaded, self._failure = loaded, None
             self._load_pauses.succeeded()
-            self._start_worker(self._loaded)
             log.info("%s loaded in %.1f s", self.entry.id, time.monotonic() - began)
-            return self._loaded
+            return loaded
         finally:
             self._loading = None
             self._report(None, None)
@@ -160,11 +161,14 @@ class ModelSlot:
             on_death=lambda reason: self._bridge.call_on_loop(lambda: self._bury(reason)),
         )
         self._worker.start()
+        self._worker_since = time.monotonic()
 
     def _bury(self, reason: str) -> None:
         if self._closed or not self._loaded:
             return
         self._failure = WorkerDied(reason)
+        if time.monotonic() - self._worker_since > _LONGEST_PAUSE_SECONDS:
+            self._death_pauses.succeeded()
         pause = self._death_pauses.failed()
         log.error("%s Next worker in %.0f s.", reason, pause)
         asyncio.get_running_loop().call_later(pause, self._replace_worker)
@@ -172,8 +176,12 @@ class ModelSlot:
     def _replace_worker(self) -> None:
         if self._closed or not self._loaded:
             return
-        self._failure = None
-        self._start_worker(self._loaded)
+        try:
+            self._start_worker(self._loaded)
+        except Exception as fault:  # no memory for its cache, say: the next try may find some
+            self._bury(f"A new worker of {self.entry.id} could not be made: {type(fault).__name__}.")
+        else:
+            self._failure = None
 
     def _report_from_thread(self, stage: str, progress: float | None) -> None:
         self._bridge.call_on_loop(lambda: self._report(stage, progress) if self._loading else None)

@@ -7,6 +7,7 @@ from server.engine.answer import Answer, Piece
 from server.engine.choice import Choice
 from server.engine.prepared import Prepared
 from server.errors import ServiceError
+from server.observability.request_log import current_request_id
 
 
 class Request:
@@ -14,6 +15,7 @@ class Request:
 
     def __init__(self, prepared: Prepared, when_cancelled: "Callable[[Request], None]" = lambda request: None) -> None:
         self.prepared = prepared
+        self.label = current_request_id()  # for the log
         self.choices = [Choice(index, prepared) for index in range(prepared.params.n)]
         self.answer = Answer(len(self.choices), self.cancel)
         self._when_cancelled = when_cancelled

@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
+from pydantic import TypeAdapter
+
 from server.errors import BadRequest
 
 MOST_CHOICES = 16
 MOST_LOGPROBS = 20
 MOST_STOPS = 16
+MOST_BIASES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,9 @@ class SamplingParams:
         values: dict[str, Any] = {}
         for layer in reversed(layers):
             values.update({name: value for name, value in layer.items() if name in known and value is not None})
+        if layers and "min_tokens" not in layers[0] and "max_tokens" in values:
+            # A default must not contradict what was asked for.
+            values["min_tokens"] = min(values.get("min_tokens", 0), values["max_tokens"])
         return cls(**values)
 
     def __post_init__(self) -> None:
@@ -45,9 +51,13 @@ class SamplingParams:
         _within("top_p", self.top_p, 0, 1, above_low=True)
         _within("top_k", self.top_k, -1, math.inf)
         _within("min_p", self.min_p, 0, 1)
-        _within("repetition_penalty", self.repetition_penalty, 0, 10, above_low=True)
+        _within("repetition_penalty", self.repetition_penalty, 0.01, 10)
         _within("presence_penalty", self.presence_penalty, -2, 2)
         _within("frequency_penalty", self.frequency_penalty, -2, 2)
+        if len(self.logit_bias) > MOST_BIASES:
+            raise BadRequest(
+                f"logit_bias: at most {MOST_BIASES} tokens, got {len(self.logit_bias)}.", param="logit_bias"
+            )
         for token, bias in self.logit_bias.items():
             _within(f"logit_bias.{token}", bias, -100, 100)
         _within("max_tokens", self.max_tokens, 1, math.inf)
@@ -65,7 +75,8 @@ class SamplingParams:
 
     @property
     def is_greedy(self) -> bool:
-        return self.temperature == 0
+        # So small a temperature overflows, and means the same.
+        return self.temperature < 1e-5
 
     @property
     def changes_logits(self) -> bool:
@@ -76,6 +87,15 @@ class SamplingParams:
             or self.frequency_penalty
             or self.repetition_penalty != 1
         )
+
+
+def checked_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults that somebody wrote into a file, as the types they should be; raises if they cannot be."""
+    unknown = set(given) - {f.name for f in fields(SamplingParams)}
+    if unknown:
+        raise ValueError(f"unknown names: {', '.join(sorted(map(str, unknown)))}")
+    params = TypeAdapter(SamplingParams).validate_python(dict(given))
+    return {name: getattr(params, name) for name in given}
 
 
 def _within(param: str, value: float, low: float, high: float, *, above_low: bool = False) -> None:

@@ -18,7 +18,8 @@ class Bridge:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         # Tokenising: short, and the tokenizers are locked anyway.
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="prepare")
+        self._pool = ThreadPoolExecutor(4, thread_name_prefix="prepare")
+        self._one_load = threading.Lock()
 
     def hand_out(self, deliveries: Sequence[Delivery]) -> None:
         """From a worker thread: one wake-up of the loop for all that a step made."""
@@ -40,7 +41,8 @@ class Bridge:
 
         def run() -> None:
             try:
-                result = work()
+                with self._one_load:  # two at once would take the memory of both for longer
+                    result = work()
             except BaseException as error:  # whatever ended the work belongs to whoever awaits it
                 self.call_on_loop(lambda error=error: _settle(future, error=error))  # type: ignore[misc]
             else:

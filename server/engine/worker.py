@@ -4,7 +4,6 @@ A request that cannot be admitted fails alone. A step that fails takes those it 
 goes on. If the thread itself ends, everyone who waits is told, and `on_death` is called so that it can be replaced.
 """
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -12,8 +11,7 @@ from collections.abc import Callable
 from server.engine.request import HandOut, Request
 from server.engine.runner import Runner
 from server.errors import GenerationFailed, QueueFull, ServiceError, WorkerDied
-
-log = logging.getLogger("tis.engine")
+from server.observability.logs import log_fault
 
 
 class Worker:
@@ -26,6 +24,7 @@ class Worker:
         self._queue_size = queue_size
         self._on_death = on_death
         self._queue: deque[Request] = deque()
+        self._admitting: Request | None = None
         self._change = threading.Condition()
         self._closing = False
         self._dead = False
@@ -79,7 +78,7 @@ class Worker:
                 self._admit()
                 self._step()
         except BaseException as fault:  # the thread's last words: every waiter must hear them
-            log.exception("worker of %s died", self.name)
+            log_fault(f"the worker of {self.name} died", fault, "-")
             reason = f"The worker of {self.name} died ({type(fault).__name__}); it is being restarted."
         finally:
             self._dead = True
@@ -94,10 +93,12 @@ class Worker:
 
     def _admit(self) -> None:
         while self._runner.has_room and (request := self._next()):
+            self._admitting = request
             try:
                 self._runner.admit(request)
             except Exception as fault:
                 self._fail([request], fault)
+            self._admitting = None
 
     def _next(self) -> Request | None:
         with self._change:
@@ -109,7 +110,7 @@ class Worker:
         try:
             self._runner.step(self._hand_out)
         except Exception as fault:
-            failed = self._runner.running
+            failed = list(self._runner.running)
             self._runner.drop_all()
             self._fail(failed, fault)
 
@@ -117,13 +118,15 @@ class Worker:
         if isinstance(fault, ServiceError):
             told = fault
         else:
-            log.error("a step of %s failed", self.name, exc_info=fault)
-            told = GenerationFailed("The model failed on this request; the log has the reason.")
+            labels = ", ".join(request.label for request in requests)
+            log_fault(f"{self.name} failed", fault, labels)
+            told = GenerationFailed(f"The model failed on this request; the log has the reason under {labels[:200]}.")
         self._hand_out([(request, told) for request in requests])
 
     def _tell_everyone(self, error: ServiceError) -> None:
         with self._change:
-            waiting = [*self._queue, *self._runner.running]
+            begun = [self._admitting] if self._admitting and self._admitting not in self._runner.running else []
+            waiting = [*self._queue, *begun, *self._runner.running]
             self._queue.clear()
         self._runner.drop_all()
         self._hand_out([(request, error) for request in waiting])

@@ -1,5 +1,6 @@
 """POST /v1/chat/completions: check, prepare, record, and let the caller follow the recording."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -24,6 +25,7 @@ router = APIRouter()
 # Events of an answer beyond its tokens: roles, ends, usage, [DONE], with room to spare.
 _EVENTS_BESIDE_TOKENS = 64
 _CLIENT_CLOSED_REQUEST = 499
+_MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
 
 
 @router.post("/chat/completions", response_model=None, responses=CHAT_RESPONSES)
@@ -46,6 +48,7 @@ async def chat_completions(
         turn = _turn_to_resume(session, body, cursor[1])
     elif there := sessions.attached(asked):
         session, turn = there
+        session.recording.after(turn.first_index - 1)  # if its beginning is gone, a status can still say so
     else:
         session, turn = await _begin(
             body, engine, sessions, asked, served_model(engine, body.model, settings.strict_model)
@@ -80,4 +83,8 @@ async def _folded(request: Request, session: Session, turn: Turn) -> Response:
         events = await whole_turn(request, session, turn)
     except ClientGone:
         return Response(status_code=_CLIENT_CLOSED_REQUEST)
-    return JSONResponse(fold(events, turn.summary), headers={"X-Session-Id": session.id})
+    if len(events) > _MANY_EVENTS:
+        answer = await asyncio.to_thread(fold, events, turn.summary)
+    else:
+        answer = fold(events, turn.summary)
+    return JSONResponse(answer, headers={"X-Session-Id": session.id})

@@ -90,7 +90,10 @@ class ChunkWriter:
 
 
 def error_event(error: ServiceError) -> bytes:
-    return json.dumps(error_body(error), ensure_ascii=False, separators=(",", ":")).encode()
+    body: dict[str, Any] = dict(error_body(error))
+    if error.retry_after is not None:
+        body["retry_after"] = error.retry_after
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def fold(events: Iterable[bytes], summary: bytes) -> dict[str, Any]:
@@ -98,11 +101,13 @@ def fold(events: Iterable[bytes], summary: bytes) -> dict[str, Any]:
     chunks = [json.loads(event) for event in events if event != DONE]
     for chunk in chunks:
         if error := chunk.get("error"):
-            raise error_with_code(error["message"], error["type"], error["code"], error["param"])
-    choices: dict[int, dict[str, Any]] = {}
+            raise error_with_code(
+                error["message"], error["type"], error["code"], error["param"], chunk.get("retry_after")
+            )
+    parts: dict[int, list[Mapping[str, Any]]] = {}
     for chunk in chunks:
         for part in chunk["choices"]:
-            _add(choices.setdefault(part["index"], _empty_choice(part["index"])), part)
+            parts.setdefault(part["index"], []).append(part)
     first = chunks[0]
     return {
         "id": first["id"],
@@ -110,28 +115,22 @@ def fold(events: Iterable[bytes], summary: bytes) -> dict[str, Any]:
         "created": first["created"],
         "model": first["model"],
         "system_fingerprint": first["system_fingerprint"],
-        "choices": [choices[index] for index in sorted(choices)],
+        "choices": [_folded_choice(index, parts[index]) for index in sorted(parts)],
         **json.loads(summary),
     }
 
 
-def _empty_choice(index: int) -> dict[str, Any]:
+def _folded_choice(index: int, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    content = "".join(part["delta"].get("content") or "" for part in parts)
+    logprobs = [entry for part in parts if part["logprobs"] for entry in part["logprobs"]["content"]]
+    last = parts[-1]
     return {
         "index": index,
-        "message": {"role": "assistant", "content": "", "refusal": None},
-        "logprobs": None,
-        "finish_reason": None,
+        "message": {"role": "assistant", "content": content, "refusal": None},
+        "logprobs": {"content": logprobs, "refusal": None} if logprobs else None,
+        "finish_reason": last["finish_reason"],
+        **({"cancelled": True} if last.get("cancelled") else {}),
     }
-
-
-def _add(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
-    choice["message"]["content"] += part["delta"].get("content") or ""
-    if part["logprobs"]:
-        choice["logprobs"] = choice["logprobs"] or {"content": [], "refusal": None}
-        choice["logprobs"]["content"] += part["logprobs"]["content"]
-    choice["finish_reason"] = part["finish_reason"] or choice["finish_reason"]
-    if part.get("cancelled"):
-        choice["cancelled"] = True
 
 
 def _logprob(one: TokenLogprob) -> dict[str, Any]:

@@ -108,6 +108,8 @@ class ChatRequest(Lenient):
     def fingerprint(self) -> str:
         """Of what is asked; not of how the answer is delivered, so that a repeated POST is recognised."""
         asked = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
+        if self.stream and self.wants_usage:
+            asked["include_usage"] = True  # it is one of the recorded blocks
         canonical = json.dumps(asked, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         try:
             return hashlib.sha256(canonical.encode()).hexdigest()

@@ -6,8 +6,10 @@ from typing import Any
 
 from server.engine.answer import Answer, Piece
 from server.engine.prepared import Prepared
-from server.error_handlers import log_fault, unexpected_fault
+from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
+from server.observability.logs import log_fault
+from server.observability.request_log import current_request_id
 from server.openai_api.chat_chunks import DONE, ChunkWriter, error_event
 
 
@@ -35,7 +37,7 @@ class ChatSource:
 
     def failure(self, error: Exception) -> bytes:
         if not isinstance(error, ServiceError):
-            log_fault("an answer could not be recorded", error)
+            log_fault("an answer could not be recorded", error, current_request_id())
             error = unexpected_fault()
         return error_event(error)
 

@@ -24,7 +24,7 @@ async def list_models(engine: EngineDep) -> dict[str, Any]:
 async def get_model(engine: EngineDep, model_id: Annotated[str, Path(examples=["demo"])]) -> dict[str, Any]:
     """One of them."""
     for entry in engine.models:
-        if entry.id == model_id:
+        if model_id in (entry.id, entry.repo):
             return _described(engine, entry)
     raise ModelNotFound(model_id[:200])
 

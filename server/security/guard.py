@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from starlette._utils import get_route_path
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,10 +20,11 @@ class KeyGuard:
         self._prefixes = tuple(prefixes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(self._prefixes):
+        # The path that routes are found by: behind a root path the whole one would begin with something else.
+        if scope["type"] == "http" and get_route_path(scope).startswith(self._prefixes):
             try:
                 scope.setdefault("state", {})["owner"] = self._keys.owner_of(Headers(scope=scope))
             except InvalidApiKey as error:
-                await error_response(scope["path"], error)(scope, receive, send)
+                await error_response(scope, error)(scope, receive, send)
                 return
         await self.app(scope, receive, send)

@@ -24,7 +24,7 @@ class Recording:
         self.events_kept = events_kept
         self._bytes_kept = bytes_kept
         self._events: list[Event] = []
-        self._bytes = 0
+        self.num_bytes = 0
         self.next_index = 0
         self.readers: set[Reader] = set()
 
@@ -35,7 +35,7 @@ class Recording:
     def append(self, data: Iterable[bytes]) -> None:
         for one in data:
             self._events.append(Event(self.next_index, one))
-            self._bytes += len(one)
+            self.num_bytes += len(one)
             self.next_index += 1
         self._forget_oldest()
         self.wake_readers()
@@ -53,15 +53,15 @@ class Recording:
 
     def _forget_oldest(self) -> None:
         # A quarter over the bound before anything goes: dropping from the front of a list moves all the rest.
-        if len(self._events) <= self.events_kept * 5 // 4 and self._bytes <= self._bytes_kept:
+        if len(self._events) <= self.events_kept * 5 // 4 and self.num_bytes <= self._bytes_kept:
             return
         surplus = max(0, len(self._events) - self.events_kept)
-        size = self._bytes - sum(len(event.data) for event in self._events[:surplus])
+        size = self.num_bytes - sum(len(event.data) for event in self._events[:surplus])
         while size > self._bytes_kept and surplus < len(self._events) - 1:
             size -= len(self._events[surplus].data)
             surplus += 1
         del self._events[:surplus]
-        self._bytes = size
+        self.num_bytes = size
 
 
 class Reader:

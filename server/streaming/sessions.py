@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from server.errors import QueueFull, SessionConflict, SessionNotFound
+from server.observability.logs import log_fault
 from server.streaming.recording import FEWEST_EVENTS_KEPT, Recording
 from server.streaming.session import Session, Source, Turn
 
@@ -19,6 +20,7 @@ _SWEEP_SECONDS = 1.0
 class SessionRules:
     ttl_seconds: float = 600
     max_sessions: int = 1024
+    max_bytes: int = 512 * 2**20  # of all recordings together
     named_grace_seconds: float | None = 3600  # None: an answer that nobody hears runs to its end
     anonymous_grace_seconds: float = 30
 
@@ -51,20 +53,26 @@ class Sessions:
         self._sweeper = asyncio.create_task(self._sweep_for_ever())
 
     async def close(self) -> None:
-        """Ends what still runs; every reader is told."""
         if self._sweeper:
             self._sweeper.cancel()
-        for session in self._sessions.values():
-            if session.is_running:
-                session.latest.cancel()
+        await self.end_all()
+
+    async def quiet(self, timeout: float) -> None:
+        """Returns once no turn runs, or when the time is up."""
         if self._recorders:
-            await asyncio.wait(self._recorders, timeout=5)
+            await asyncio.wait(self._recorders, timeout=timeout)
+
+    async def end_all(self) -> None:
+        """Ends what still runs, with a reason that every reader gets and that is no success."""
+        for recorder in list(self._recorders):
+            recorder.cancel()
+        await self.quiet(timeout=5)
 
     def find(self, owner: str, session_id: str) -> Session:
         session = self._sessions.get((owner, session_id))
         if session is None:
             raise SessionNotFound(f"There is no session {session_id!r}.", param="session_id")
-        session.touched_at = time.monotonic()
+        session.touch()
         return session
 
     def attached(self, asked: Asked) -> tuple[Session, Turn] | None:
@@ -84,8 +92,7 @@ class Sessions:
         """Attaches if the request is being answered already, begins a turn otherwise; atomic on the event loop."""
         if there := self.attached(asked):
             return there
-        known = self._sessions.get((asked.owner, asked.session_id or ""))
-        session = known or self._new_session(asked)
+        session = self._session_for(asked)
         turn = Turn(session.recording, asked.fingerprint, begin())
         self._sessions[session.owner, session.id] = session
         session.begin(turn)
@@ -106,35 +113,49 @@ class Sessions:
         return session.latest.status
 
     def sweep(self) -> None:
-        now = time.monotonic()
-        for key, session in list(self._sessions.items()):
-            session.cancel_if_unheard()
-            for reader in session.recording.readers:
-                reader.wake_if_idle(HEARTBEAT_SECONDS)
-            if self._is_forgettable(session) and now - session.touched_at > self._rules.ttl_seconds:
-                del self._sessions[key]
+        for session in list(self._sessions.values()):
+            try:
+                self._look_after(session)
+            except Exception as fault:  # one session must not end the care for all others
+                log_fault("a session could not be swept", fault, session.id)
+        self._bound_memory()
 
-    def _new_session(self, asked: Asked) -> Session:
-        if len(self._sessions) >= self._rules.max_sessions:
-            self._forget_oldest()
+    def _look_after(self, session: Session) -> None:
+        session.cancel_if_unheard()
+        for reader in session.recording.readers:
+            reader.wake_if_idle(HEARTBEAT_SECONDS)
+        unused = time.monotonic() - session.last_used_at
+        if session.is_forgettable and (unused > self._rules.ttl_seconds or not session.is_resumable):
+            self._forget(session)
+
+    def _bound_memory(self) -> None:
+        while sum(one.recording.num_bytes for one in self._sessions.values()) > self._rules.max_bytes:
+            if not self._forget_one(owner=None):
+                return
+
+    def _session_for(self, asked: Asked) -> Session:
+        if known := self._sessions.get((asked.owner, asked.session_id or "")):
+            return known
+        if len(self._sessions) >= self._rules.max_sessions and not self._forget_one(asked.owner):
+            raise QueueFull(f"{len(self._sessions)} streams are running already.", retry_after=5)
         if asked.session_id:
             grace = self._rules.named_grace_seconds
         else:
             grace = self._rules.anonymous_grace_seconds if asked.resumable else 0
         session_id = asked.session_id or f"sess-{secrets.token_hex(16)}"
-        return Session(asked.owner, session_id, grace, Recording(asked.most_events))
+        recording = Recording(asked.most_events)
+        return Session(asked.owner, session_id, grace, recording, is_resumable=asked.resumable)
 
-    def _forget_oldest(self) -> None:
-        finished = [
-            (session.touched_at, key) for key, session in self._sessions.items() if self._is_forgettable(session)
-        ]
-        if not finished:
-            raise QueueFull(f"{len(self._sessions)} streams are running already.", retry_after=5)
-        del self._sessions[min(finished)[1]]
+    def _forget_one(self, owner: str | None) -> bool:
+        """What nobody can come back to goes first, then the owner's own, then what was not used for longest."""
+        candidates = [session for session in self._sessions.values() if session.is_forgettable]
+        if not candidates:
+            return False
+        self._forget(min(candidates, key=lambda one: (one.is_resumable, one.owner != owner, one.last_used_at)))
+        return True
 
-    @staticmethod
-    def _is_forgettable(session: Session) -> bool:
-        return not session.is_running and not session.recording.readers
+    def _forget(self, session: Session) -> None:
+        del self._sessions[session.owner, session.id]
 
     async def _sweep_for_ever(self) -> None:
         with suppress(asyncio.CancelledError):

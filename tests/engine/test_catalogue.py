@@ -23,8 +23,15 @@ def test_an_entry_needs_nothing_but_its_name(tmp_path: Path) -> None:
     assert read(tmp_path, "models:\n  hub/big:\n") == [CatalogueEntry("hub/big", "hub/big")]
 
 
-def test_a_missing_catalogue_is_an_empty_one(tmp_path: Path) -> None:
-    assert read_catalogue(tmp_path / "none.yaml") == []
+@pytest.mark.parametrize("name", ["none.yaml", "."])
+def test_a_catalogue_that_cannot_be_read_is_said_so(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CatalogueError, match="cannot be read"):
+        read_catalogue(tmp_path / name)
+
+
+def test_defaults_are_taken_as_what_they_should_be(tmp_path: Path) -> None:
+    [entry] = read(tmp_path, "models: {a: {defaults: {stop: [x], logit_bias: {'5': 1}, temperature: 1}}}")
+    assert entry.defaults == {"stop": ("x",), "logit_bias": {5: 1.0}, "temperature": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +46,9 @@ def test_a_missing_catalogue_is_an_empty_one(tmp_path: Path) -> None:
         "models: {a: {defaults: {temperature: warm}}}",
         "models: {a: {defaults: {made_up: 1}}}",
         "models: {a: {defaults: 3}}",
+        "models: {a: {defaults: {stop_token_ids: 5}}}",
+        "models: {a: {defaults: {seed: x}}}",
+        "models: {a: {defaults: {max_tokens: 1.5}}}",
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, text: str) -> None:

@@ -51,7 +51,7 @@ def distribution_of(processors: list[Any], logits: Any) -> Any:
 )
 def test_draws_spread_as_the_distribution_of_transformers(params: dict[str, Any]) -> None:
     """Evenly spaced draws give each token its share, so counting them gives the distribution."""
-    logits, draws = row(), 4000
+    logits, draws = row(), 1000
     processors: list[Any] = [TemperatureLogitsWarper(params["temperature"])]
     if "top_k" in params:
         processors.append(TopKLogitsWarper(params["top_k"]))
@@ -69,8 +69,8 @@ def test_draws_spread_as_the_distribution_of_transformers(params: dict[str, Any]
 
 def test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice() -> None:
     flat = row(spread=0.01)
-    tokens = {sample(flat, SamplingParams(temperature=1.0, top_p=0.9), n / 5000) for n in range(5000)}
-    assert len(tokens) > 2000
+    tokens = {sample(flat, SamplingParams(temperature=1.0, top_p=0.9), n / 1500) for n in range(1500)}
+    assert len(tokens) > 1400
 
 
 def test_greedy_takes_the_likeliest() -> None:

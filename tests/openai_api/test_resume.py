@@ -109,6 +109,21 @@ def test_a_cursor_that_cannot_be_is_refused(
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
 
+def test_usage_is_told_to_who_asked_for_it_and_to_nobody_else(http: httpx2.Client, session_id: str) -> None:
+    body = said("Halo", session_id=session_id)
+    with_usage = stream(http, {**body, "stream_options": {"include_usage": True}})
+    without = stream(http, body)
+    assert "usage" in with_usage[-2].chunk and all("usage" not in block.chunk for block in without[:-1])
+
+
+def test_a_beginning_that_is_gone_is_a_410_and_no_stream(http: httpx2.Client, session_id: str) -> None:
+    first = said("x" * 3000, max_tokens=3000, session_id=session_id)
+    http.post(CHAT, json=first)
+    http.post(CHAT, json=said("y" * 2000, max_tokens=2000, session_id=session_id))
+    answer = http.post(CHAT, json={**first, "stream": True})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (410, "replay_gap")
+
+
 def test_an_unknown_session_is_a_404(http: httpx2.Client) -> None:
     answer = http.post(CHAT, json=said("Halo", stream=True), headers={"Last-Event-ID": "nobody:3"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "session_not_found")

@@ -1,5 +1,6 @@
 """Who may come in."""
 
+import sys
 from collections.abc import Iterator
 
 import httpx2
@@ -9,7 +10,7 @@ from starlette.datastructures import Headers
 from server.errors import InvalidApiKey
 from server.security.keys import ANONYMOUS, KeyRing
 from tests.openai_api.test_chat import CHAT, said
-from tests.serving import served, settings_with
+from tests.serving import free_port, served, server_process, settings_with, wait_until_live
 
 
 def owner(ring: KeyRing, **headers: str) -> str:
@@ -34,6 +35,9 @@ def test_no_key_or_a_wrong_one_is_refused(headers: dict[str, str]) -> None:
         owner(KeyRing(["one"]), **headers)
 
 
+UVICORN = (sys.executable, "-m", "uvicorn", "main:app")
+
+
 class TestAServerWithKeys:
     @pytest.fixture(scope="class")
     @classmethod
@@ -50,6 +54,15 @@ class TestAServerWithKeys:
     def test_a_stranger_is_refused_before_the_body_is_read(self, url: str) -> None:
         answer = httpx2.post(url + CHAT, content=b"no json at all", headers={"Content-Type": "application/json"})
         assert answer.status_code == 401
+
+    def test_the_guard_stands_behind_a_root_path_too(self) -> None:
+        port = str(free_port())
+        with server_process(*UVICORN, "--port", port, "--root-path", "/api", PORT=port, API_KEYS="sesame") as process:
+            wait_until_live(process.url)
+            stranger = httpx2.get(f"{process.url}/v1/models")
+            known = httpx2.get(f"{process.url}/v1/models", headers={"x-api-key": "sesame"})
+        assert (stranger.status_code, known.status_code) == (401, 200)
+        assert stranger.json()["error"]["code"] == "invalid_api_key"
 
     @pytest.mark.parametrize("headers", [{"Authorization": "Bearer alpha"}, {"x-api-key": "beta"}])
     def test_a_known_key_comes_in(self, url: str, headers: dict[str, str]) -> None:

@@ -126,9 +126,17 @@ class TestNobodyListens:
         script, session, turn = begun(sessions)
         sessions.sweep()
         assert not script.was_cancelled
+        with session.listening(turn, -1):
+            pass
         await asyncio.sleep(0.03)
         sessions.sweep()
         assert script.was_cancelled
+
+    async def test_a_turn_whose_first_reader_is_on_its_way_is_not_taken_for_left(self) -> None:
+        sessions = Sessions(SessionRules())
+        script, *_ = begun(sessions, Asked("me", None, "f", resumable=False))
+        sessions.sweep()
+        assert not script.was_cancelled
 
     async def test_somebody_who_listens_keeps_it_going(self) -> None:
         sessions = Sessions(SessionRules(named_grace_seconds=0))
@@ -174,6 +182,43 @@ class TestForgetting:
         with pytest.raises(SessionNotFound):
             sessions.find("me", "s")
 
+    async def test_the_time_counts_from_the_end_of_the_answer(self) -> None:
+        sessions = Sessions(SessionRules(ttl_seconds=0.2))
+        script, session, turn = begun(sessions)
+        await asyncio.sleep(0.3)
+        script.go.set()
+        await settle()
+        sessions.sweep()
+        assert sessions.find("me", "s") is session
+
+    async def test_what_nobody_can_come_back_to_is_not_kept(self) -> None:
+        sessions = Sessions(SessionRules())
+        script, session, turn = begun(sessions, Asked("me", None, "f", resumable=False))
+        script.go.set()
+        await data_of(session, turn)
+        sessions.sweep()
+        with pytest.raises(SessionNotFound):
+            sessions.find("me", session.id)
+
+    async def test_the_bytes_of_all_recordings_together_are_bounded(self) -> None:
+        sessions = Sessions(SessionRules(max_bytes=2500))
+        for number in range(4):
+            script, *_ = begun(sessions, replace(ASKED, session_id=f"s{number}"), b"x" * 1000)
+            script.go.set()
+            await settle()
+        sessions.sweep()
+        kept = [number for number in range(4) if sessions.cancel("me", f"s{number}") != "unknown"]
+        assert kept == [2, 3]
+
+    async def test_an_owner_makes_room_among_his_own_first(self) -> None:
+        sessions = Sessions(SessionRules(max_sessions=2))
+        for owner in ("you", "me"):
+            script, *_ = begun(sessions, replace(ASKED, owner=owner))
+            script.go.set()
+            await settle()
+        begun(sessions, replace(ASKED, session_id="next"))
+        assert sessions.cancel("you", "s") == "finished" and sessions.cancel("me", "s") == "unknown"
+
     async def test_a_running_one_never_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sessions = Sessions(SessionRules(ttl_seconds=10, named_grace_seconds=None))
         begun(sessions)
@@ -202,4 +247,5 @@ async def test_closing_ends_what_runs_and_tells_the_readers() -> None:
     reading = asyncio.create_task(data_of(session, turn))
     await settle()
     await sessions.close()
-    assert await reading == [b"a", b"end"] and script.was_cancelled
+    assert await reading == [b"a", b"Draining"]
+    assert script.was_cancelled and turn.status == "failed"
