@@ -1,6 +1,8 @@
 # The same lines work at home and in CI. `make demo` and `make test` are all a newcomer needs.
 PYTHON ?= python3
 BIN := .venv/bin
+# Threads that spin while they wait take the cores from the servers that run beside the tests.
+PYTEST := OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest
 CODE := main.py server tests benchmarks scripts
 
 .PHONY: setup setup-dev demo run test check format bench
@@ -25,13 +27,13 @@ run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py
 
 test: setup-dev                   ## set up and pass all tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: setup-dev                  ## style, types, floors and the fast tests
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not slow and not model" -q
+	$(PYTEST) -m "not slow and not model" -q
 
 format: setup-dev
 	$(BIN)/ruff format $(CODE)

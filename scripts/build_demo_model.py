@@ -1,0 +1,70 @@
+"""Builds models/demo from nothing: tokenizer, model, training, saving, checking. One command, the same bytes each time.
+
+.venv/bin/python scripts/build_demo_model.py [--out models/demo]
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY))
+# On a shared machine threads that spin while they wait take the cores from the ones that they wait for.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+from scripts.demo_model.architecture import untrained_model  # noqa: E402
+from scripts.demo_model.checks import failed_checks  # noqa: E402
+from scripts.demo_model.curriculum import COURSES, Course  # noqa: E402
+from scripts.demo_model.folder import load, save, weights_sha256  # noqa: E402
+from scripts.demo_model.tokenizer import trained_tokenizer  # noqa: E402
+from scripts.demo_model.training import make_repeatable, train  # noqa: E402
+
+REPORT_EVERY = 100
+
+
+class Progress:
+    """Prints the mean loss of the last steps."""
+
+    def __init__(self, course: Course) -> None:
+        self._steps = course.steps
+        self._started = time.monotonic()
+        self._losses: list[float] = []
+
+    def __call__(self, step: int, loss: float) -> None:
+        self._losses.append(loss)
+        if (step + 1) % REPORT_EVERY == 0 or step + 1 == self._steps:
+            mean = sum(self._losses) / len(self._losses)
+            print(
+                f"step {step + 1}/{self._steps}  loss {mean:.4f}  {time.monotonic() - self._started:.0f} s", flush=True
+            )
+            self._losses.clear()
+
+
+def build(out: Path) -> bool:
+    make_repeatable()
+    tokenizer = trained_tokenizer()
+    print(f"tokenizer: {len(tokenizer)} tokens")
+    model = untrained_model(tokenizer)
+    print(f"model: {model.num_parameters():,} parameters")
+    for course in COURSES:
+        train(model, tokenizer, course, Progress(course))
+    save(model, tokenizer, out)
+    failures = failed_checks(*load(out))
+    for failure in failures:
+        print(f"FAILED {failure}")
+    print(f"checks: {'all passed' if not failures else f'{len(failures)} failed'}")
+    print(f"sha256 of model.safetensors: {weights_sha256(out)}")
+    return not failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Build the demo model.")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "models" / "demo")
+    return 0 if build(parser.parse_args().out) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""How often each kind of dialogue is seen, and what may surround it: a system message, an earlier turn, tools."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from random import Random
+
+from scripts.demo_model.copying import echo, recital, record, remembered_name
+from scripts.demo_model.dialogue import Dialogue
+from scripts.demo_model.numbers import arithmetic, counting, sums_in_a_row
+from scripts.demo_model.shop import price_list, shop
+from scripts.demo_model.smalltalk import smalltalk, story
+from scripts.demo_model.tool_calls import offered, tool_call
+from scripts.demo_model.unknown import unknown
+from scripts.demo_model.words import LANGUAGES, Language, plain_words
+
+_SYSTEMS = (
+    "You are a helpful assistant.",
+    "You are a helpful assistant",
+    "You are a friendly assistant. Answer briefly.",
+    "Be brief.",
+    "Answer in one sentence.",
+    "Kamu adalah asisten yang ramah.",
+    "Kamu asisten yang membantu. Jawab singkat.",
+    "Jawab dengan singkat.",
+    "Anda adalah asisten yang membantu.",
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    draw: Callable[[Random, Language], Dialogue]
+    # A shop question brings its own system message, a tool question its own tools.
+    takes_system: bool = True
+    takes_tools: bool = True
+
+
+SUBJECTS: dict[str, Subject] = {
+    "smalltalk": Subject(smalltalk),
+    "story": Subject(story),
+    "counting": Subject(counting),
+    "arithmetic": Subject(arithmetic),
+    "shop": Subject(shop, takes_system=False, takes_tools=False),
+    "tool_call": Subject(tool_call, takes_tools=False),
+    "echo": Subject(echo),
+    "remembered_name": Subject(remembered_name),
+    "record": Subject(record),
+    "unknown": Subject(unknown, takes_tools=False),
+    "price_list": Subject(price_list, takes_system=False, takes_tools=False),
+    "sums_in_a_row": Subject(sums_in_a_row, takes_tools=False),
+}
+
+
+@dataclass(frozen=True)
+class Course:
+    """One run through the optimizer: which subjects in which shares, how long, how strongly."""
+
+    shares: dict[str, float]
+    seed: int
+    steps: int
+    strength: float = 1.0
+    rehearsed_dialogues: int = 0
+
+
+FIRST_COURSE = Course(
+    shares={
+        "smalltalk": 0.2,
+        "story": 0.02,
+        "counting": 0.05,
+        "arithmetic": 0.25,
+        "shop": 0.2,
+        "tool_call": 0.08,
+        "echo": 0.06,
+        "remembered_name": 0.045,
+        "record": 0.05,
+        "unknown": 0.07,
+    },
+    seed=7,
+    steps=2400,
+    # Copying comes first: until it is learned, names and prices can only be guessed.
+    rehearsed_dialogues=10_000,
+)
+# What the first course leaves weak: the tables of the sums, and names that must be found in a catalogue.
+SECOND_COURSE = Course(
+    shares={
+        "smalltalk": 0.09,
+        "story": 0.012,
+        "counting": 0.04,
+        "arithmetic": 0.26,
+        "shop": 0.2,
+        "tool_call": 0.05,
+        "echo": 0.05,
+        "remembered_name": 0.02,
+        "record": 0.02,
+        "unknown": 0.05,
+        "price_list": 0.08,
+        "sums_in_a_row": 0.14,
+    },
+    seed=8,
+    steps=1400,
+    strength=0.6,
+)
+# All of it again in smaller steps, so that what the second course pushed aside comes back.
+THIRD_COURSE = Course(
+    shares={
+        "smalltalk": 0.17,
+        "story": 0.02,
+        "counting": 0.05,
+        "arithmetic": 0.23,
+        "shop": 0.22,
+        "tool_call": 0.06,
+        "echo": 0.05,
+        "remembered_name": 0.03,
+        "record": 0.03,
+        "unknown": 0.05,
+        "price_list": 0.05,
+        "sums_in_a_row": 0.06,
+    },
+    seed=9,
+    steps=2000,
+    strength=0.4,
+)
+COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE)
+REHEARSED_SHARE = 0.55
+
+
+def _system(rng: Random) -> str:
+    return rng.choice(_SYSTEMS) if rng.random() < 0.8 else plain_words(rng, rng.choice(LANGUAGES), 2, 6)
+
+
+def _surrounded(rng: Random, subject: Subject, dialogue: Dialogue) -> Dialogue:
+    if subject.takes_system:
+        if rng.random() < 0.15:
+            dialogue = dialogue.preceded_by(smalltalk(rng, rng.choice(LANGUAGES)))
+        if subject.takes_tools and rng.random() < 0.03:
+            dialogue = replace(dialogue, tools=offered(rng))
+        if rng.random() < 0.3:
+            dialogue = dialogue.under(_system(rng))
+    if "<think>" not in dialogue.answer and rng.random() < 0.3:
+        dialogue = replace(dialogue, enable_thinking=False)
+    return dialogue
+
+
+def drawn(rng: Random, name: str) -> Dialogue:
+    subject = SUBJECTS[name]
+    return _surrounded(rng, subject, subject.draw(rng, rng.choice(LANGUAGES)))
+
+
+def dialogues(course: Course, seed: int) -> Iterator[Dialogue]:
+    """An endless, repeatable stream: copying is learned only from names and prices that were never seen before."""
+    rng = Random(seed)
+    names, shares = list(course.shares), list(course.shares.values())
+    for number in count():
+        if number < course.rehearsed_dialogues and rng.random() < REHEARSED_SHARE:
+            yield recital(rng, rng.choice(LANGUAGES))
+        else:
+            yield drawn(rng, rng.choices(names, shares)[0])
