@@ -49,7 +49,9 @@ def pick_all(logits: Any, choices: Sequence[Choice]) -> list[Picked | Exception]
     sampled = [at for at, choice in enumerate(choices) if at not in faults and not choice.params.is_greedy]
     if sampled:
         rows = adjusted if len(sampled) == len(choices) else adjusted[sampled]
-        for at, token_id in zip(sampled, _sample_all(rows, [choices[at] for at in sampled]), strict=True):
+        params = [choices[at].params for at in sampled]
+        drawn = sample_all(rows, params, [choices[at].next_uniform() for at in sampled])
+        for at, token_id in zip(sampled, drawn, strict=True):
             ids[at] = token_id
     return [faults.get(at) or _picked(ids[at], logits[at], choice) for at, choice in enumerate(choices)]
 
@@ -88,20 +90,22 @@ def adjust(logits: Any, choice: Choice) -> Any:
     return logits
 
 
-def _sample_all(logits: Any, choices: Sequence[Choice]) -> list[int]:
-    """The next random number of each choice, in [0, 1), picks from the distribution that its truncations leave."""
-    column = lambda values: torch.tensor(values, device=logits.device)  # noqa: E731
-    scaled = logits / column([choice.params.temperature for choice in choices])[:, None]
-    draws = [choice.next_uniform() for choice in choices]
-    ids = [0] * len(choices)
-    whole = [at for at, choice in enumerate(choices) if not _is_truncated(choice.params)]
-    cut = [at for at, choice in enumerate(choices) if _is_truncated(choice.params)]
-    for at in whole:
-        ids[at] = int(_at(column([draws[at]]), torch.softmax(scaled[at : at + 1], -1), None)[0])
+def sample(logits: Any, params: SamplingParams, draw: float) -> int:
+    """`draw` in [0, 1) picks from the distribution that the truncations leave."""
+    return sample_all(logits[None], [params], [draw])[0]
+
+
+def sample_all(logits: Any, params: Sequence[SamplingParams], draws: Sequence[float]) -> list[int]:
+    scaled = logits / _tensor([one.temperature for one in params], logits)[:, None]
+    numbers = _tensor(draws, logits, torch.float64)
+    ids = [0] * len(params)
+    cut = [at for at, one in enumerate(params) if _is_truncated(one)]
+    for at in sorted(set(range(len(params))) - set(cut)):
+        row = slice(at, at + 1)
+        ids[at] = int(_at(numbers[row], torch.softmax(scaled[row], -1)))
     if cut:
-        params = [choices[at].params for at in cut]
-        rows = scaled if not whole else scaled[cut]
-        for at, token_id in zip(cut, _sample_truncated(rows, params, column([draws[at] for at in cut])), strict=True):
+        rows = scaled if len(cut) == len(params) else scaled[cut]
+        for at, token_id in zip(cut, _sample_truncated(rows, [params[at] for at in cut], numbers[cut]), strict=True):
             ids[at] = token_id
     return ids
 
@@ -123,30 +127,41 @@ def _among_likeliest(
     scaled: Any, params: Sequence[SamplingParams], draws: Any, width: int
 ) -> tuple[list[int], list[bool]]:
     """A token for each row, and whether the likeliest `width` were all that could have been drawn."""
-    column = lambda values: torch.tensor(values, device=scaled.device)[:, None]  # noqa: E731
     vocabulary = scaled.shape[-1]
-    top_k = column([one.top_k if 0 < one.top_k < vocabulary else vocabulary for one in params])
+    top_k = _tensor([one.top_k if 0 < one.top_k < vocabulary else vocabulary for one in params], scaled, torch.long)
     values, ids = torch.topk(scaled, width)
-    within = torch.arange(width, device=scaled.device) < top_k
+    within = torch.arange(width, device=scaled.device) < top_k[:, None]
     # Probabilities are shares of what top_k leaves: of all tokens where it is not given.
     left = values.masked_fill(~within, -torch.inf)
-    total = torch.where(top_k < vocabulary, torch.logsumexp(left, -1, True), torch.logsumexp(scaled, -1, True))
-    probabilities = torch.exp(left - total)
-    before = torch.cumsum(probabilities, -1) - probabilities
-    top_p, min_p = column([one.top_p for one in params]), column([one.min_p for one in params])
-    kept = within & (before < top_p) & (probabilities >= min_p * probabilities[:, :1])
-    kept[:, 0] = True
-    places = _at(draws, probabilities * kept, kept.sum(-1))
-    enough = (kept.sum(-1) < width) & (top_k[:, 0] == vocabulary) | (top_k[:, 0] <= width)
+    total = torch.where(top_k < vocabulary, torch.logsumexp(left, -1), torch.logsumexp(scaled, -1))
+    probabilities = torch.exp(left - total[:, None])
+    kept = within & _kept(probabilities, params)
+    places = _at(draws, probabilities * kept)
+    places = torch.minimum(places, kept.sum(-1) - 1)
+    enough = (kept.sum(-1) < width) & (top_k == vocabulary) | (top_k <= width)
     return ids.gather(1, places[:, None])[:, 0].tolist(), enough.tolist()
 
 
-def _at(draws: Any, probabilities: Any, counts: Any | None) -> Any:
-    """Where in each row, of which the first `counts` may be drawn, the draw falls."""
+def _kept(probabilities: Any, params: Sequence[SamplingParams]) -> Any:
+    """Which of the candidates, likeliest first, top_p and min_p leave; at least the first."""
+    before = torch.cumsum(probabilities, -1) - probabilities
+    top_p, min_p = (
+        _tensor(values, before)[:, None] for values in zip(*((p.top_p, p.min_p) for p in params), strict=True)
+    )
+    kept = (before < top_p) & (probabilities >= min_p * probabilities[:, :1])
+    kept[:, 0] = True
+    return kept
+
+
+def _at(draws: Any, probabilities: Any) -> Any:
+    """Where in each row the draw falls."""
     cumulative = torch.cumsum(probabilities.double(), -1)
-    places = torch.searchsorted(cumulative, draws.double()[:, None] * cumulative[:, -1:], right=True)[:, 0]
-    last = probabilities.shape[-1] if counts is None else counts
-    return torch.minimum(places, torch.as_tensor(last - 1, device=places.device))
+    places = torch.searchsorted(cumulative, draws[:, None] * cumulative[:, -1:], right=True)[:, 0]
+    return places.clamp(max=probabilities.shape[-1] - 1)
+
+
+def _tensor(values: Sequence[float], like: Any, dtype: Any = torch.float32) -> Any:
+    return torch.tensor(values, dtype=dtype, device=like.device)
 
 
 def _penalise_repetition(logits: Any, seen: set[int], penalty: float) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]  # comes with accelerate
 import torch
 
 from server.engine.batching.paged_cache import CacheShape
@@ -38,6 +39,4 @@ class CacheSize:
 def _free_bytes(device: Any) -> int:
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    import psutil
-
     return int(psutil.virtual_memory().available)

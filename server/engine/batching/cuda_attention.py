@@ -14,7 +14,10 @@ class BlockTable:
     def __init__(self, batch: "Batch") -> None:
         stretches, size = batch.stretches, batch.cache.block_size
         device = batch.slots.device
-        numbers = lambda values: torch.tensor(values, dtype=torch.int32, device=device)  # noqa: E731
+
+        def numbers(values: list[int]) -> Any:
+            return torch.tensor(values, dtype=torch.int32, device=device)
+
         ends = [stretch.begin + stretch.length for stretch in stretches]
         self.max_query = max(stretch.length for stretch in stretches)
         self.max_keys = max(stretch.num_keys for stretch in stretches)

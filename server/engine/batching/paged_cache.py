@@ -33,9 +33,10 @@ class PagedCache:
         sizes = [shape.num_heads, shape.head_size]
         sizes.insert(self.token_axis, num_blocks * block_size)
         # Memory that no token was written to costs nothing on a CPU.
-        new = lambda: torch.empty(sizes, dtype=shape.dtype, device=shape.device)  # noqa: E731
-        self.keys = [new() for _ in range(shape.num_layers)]
-        self.values = [new() for _ in range(shape.num_layers)]
+        self.keys, self.values = (
+            [torch.empty(sizes, dtype=shape.dtype, device=shape.device) for _ in range(shape.num_layers)]
+            for _ in ("keys", "values")
+        )
 
     def write(self, layer: int, slots: Any, keys: Any, values: Any) -> None:
         """`keys` and `values` as the models make them: [1, heads, tokens, size]."""

@@ -1,6 +1,6 @@
 """Models of every shape that is batched, with random weights, small enough to be made for a test."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +74,15 @@ def new_model(architecture: str) -> Any:
     model = ARCHITECTURES[architecture]().eval().float()
     model.generation_config = transformers.GenerationConfig(pad_token_id=0)
     return model
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """For models so small, threads cost more than they give."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=ARCHITECTURES)
@@ -181,7 +190,7 @@ def tokens(request: Request, choice: int = 0) -> list[int]:
 
 
 def greedy(model: Any, prompt_ids: list[int], length: int) -> list[int]:
-    """The tokens of model.generate() itself. Before the model is given to a batch runner, which changes its attention."""
+    """The tokens of model.generate() itself; to be asked before a batch runner changes the model's attention."""
     ids = torch.tensor([prompt_ids])
     out = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=length)
     return [int(token) for token in out[0, len(prompt_ids) :]]
