@@ -12,9 +12,7 @@ from typing import Any
 import torch
 
 from server.engine.batching.attention import NAME, Batch, Stretch
-from server.engine.batching.batchable import cache_shape
 from server.engine.batching.block_pool import BlockPool
-from server.engine.batching.cache_size import CacheSize
 from server.engine.batching.paged_cache import PagedCache
 from server.engine.batching.scheduler import Plan, Row, Scheduler
 from server.engine.batching.sequence import Sequence
@@ -32,16 +30,16 @@ class BatchRunner:
         self,
         model: Any,
         tokenizer: Tokenizer,
-        cache_size: CacheSize,
+        cache: PagedCache,
         *,
-        token_budget: int = 512,
+        tokens_per_step: int = 512,
         max_running: int = 32,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._max_running = max_running
-        self._token_budget = token_budget
-        self._cache = PagedCache(cache_shape(model), cache_size.num_blocks, cache_size.block_size)
+        self._tokens_per_step = tokens_per_step
+        self._cache = cache
         self._arrivals = count()
         self._running: list[Request] = []
         self.scheduler = self._new_scheduler()
@@ -83,7 +81,7 @@ class BatchRunner:
         self._running = []
 
     def _new_scheduler(self) -> Scheduler:
-        return Scheduler(BlockPool(self._cache.num_blocks, self._cache.block_size), self._token_budget)
+        return Scheduler(BlockPool(self._cache.num_blocks, self._cache.block_size), self._tokens_per_step)
 
     def _drop_cancelled(self, hand_out: HandOut) -> None:
         for request in [request for request in self._running if request.is_cancelled]:

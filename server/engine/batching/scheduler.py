@@ -40,9 +40,9 @@ class Plan:
 
 
 class Scheduler:
-    def __init__(self, pool: BlockPool, token_budget: int) -> None:
+    def __init__(self, pool: BlockPool, tokens_per_step: int) -> None:
         self._pool = pool
-        self._token_budget = token_budget
+        self._tokens_per_step = tokens_per_step
         self.running: list[Sequence] = []  # these own blocks; oldest first
         self.waiting: list[Sequence] = []  # oldest first, the preempted among them
         self.num_preemptions = 0
@@ -68,9 +68,7 @@ class Scheduler:
             if sequence.is_decoding and sequence.span and self._make_room(sequence, plan):
                 plan.rows.append(Row(sequence, sequence.num_computed, sequence.num_tokens))
         # Prompts advance even when more than a budget of sequences is decoding.
-        budget = max(1, self._token_budget - len(plan.rows))
-        budget -= self._continue_prompts(plan, budget)
-        self._begin_prompts(plan, budget)
+        self._plan_prompts(plan, max(1, self._tokens_per_step - len(plan.rows)))
         return plan
 
     def computed(self, row: Row) -> None:
@@ -79,39 +77,27 @@ class Scheduler:
         sequence.num_computed = row.stop
         self._remember(sequence)
 
-    def _continue_prompts(self, plan: Plan, budget: int) -> int:
-        prompts = [one for one in self.running if not one.is_decoding]
-        spent = 0
+    def _plan_prompts(self, plan: Plan, budget: int) -> None:
+        prompts = [one for one in self.sequences if not one.is_decoding and not one.waits_for_leader]
         if len(prompts) > 1:
-            spent = self._chunk(plan, prompts.pop(0), budget // 2)
+            oldest = min(prompts, key=lambda one: one.arrival)
+            budget -= self._chunk(plan, oldest, -(-budget // 2))
+            prompts.remove(oldest)
         for sequence in sorted(prompts, key=lambda one: one.num_left):
-            spent += self._chunk(plan, sequence, budget - spent)
-        return spent
-
-    def _begin_prompts(self, plan: Plan, budget: int) -> None:
-        for sequence in list(self.waiting):
-            if sequence.waits_for_leader:
-                continue
-            if budget <= 0 or not self._begin(sequence, plan):
-                return
-            self.waiting.remove(sequence)
-            self.running.append(sequence)
-            self.running.sort(key=lambda one: one.arrival)
             budget -= self._chunk(plan, sequence, budget)
 
-    @staticmethod
-    def _chunk(plan: Plan, sequence: Sequence, budget: int) -> int:
+    def _chunk(self, plan: Plan, sequence: Sequence, budget: int) -> int:
+        if budget <= 0 or (sequence.span is None and not self._begin(sequence, plan)):
+            return 0
         size = min(budget, sequence.num_left)
-        if size > 0:
-            plan.rows.append(Row(sequence, sequence.num_computed, sequence.num_computed + size))
-        return max(0, size)
+        plan.rows.append(Row(sequence, sequence.num_computed, sequence.num_computed + size))
+        return size
 
     def _begin(self, sequence: Sequence, plan: Plan) -> bool:
         """Finds blocks for all that is known of a sequence, and whatever of it the cache still holds."""
         pool = self._pool
         length = pool.blocks_for(sequence.num_tokens)
-        # Each that runs may need a block soon: who is let in now should not be thrown out at once.
-        if self.running and pool.num_free < length + len(self.running):
+        if not self._may_begin(sequence, length):
             return False
         # The last token is always computed, as the next one is made of it.
         found = pool.find(sequence.hashes((sequence.num_tokens - 1) // pool.block_size, pool.block_size))
@@ -128,7 +114,17 @@ class Scheduler:
             return False
         sequence.num_computed = len(found) * pool.block_size
         self._remember(sequence)
+        self.waiting.remove(sequence)
+        self.running.append(sequence)
+        self.running.sort(key=lambda one: one.arrival)
         return True
+
+    def _may_begin(self, sequence: Sequence, length: int) -> bool:
+        """Whether there are blocks for it, and for everyone who has waited longer: large ones must not starve."""
+        older = (one.num_tokens for one in self.waiting if one.arrival < sequence.arrival)
+        needed = length + sum(self._pool.blocks_for(num_tokens) for num_tokens in older)
+        # Each that runs may need a block soon: who is let in now should not be thrown out at once.
+        return needed + len(self.running) <= self._pool.num_free or (not self.running and needed == length)
 
     def _make_room(self, sequence: Sequence, plan: Plan) -> bool:
         """For one token more. False when the sequence had to give up its own place."""

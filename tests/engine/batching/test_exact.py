@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.engine.batching.batch_runner import BatchRunner
-from tests.engine.batching.conftest import greedy, new_request, new_runner, prompt, run, tokens
+from tests.engine.batching.tiny import greedy, new_request, new_runner, prompt, run, tokens
 
 LENGTHS = [3, 40, 17, 1, 26, 33]
 
@@ -31,7 +31,7 @@ def test_staggered_requests_get_the_tokens_of_generate(model: Any) -> None:
 def test_prompts_computed_in_chunks_give_the_same_tokens(model: Any) -> None:
     prompts = [prompt(length, seed) for seed, length in enumerate(LENGTHS)]
     expected = _expected(model, prompts)
-    assert _made(new_runner(model, token_budget=7), prompts) == expected
+    assert _made(new_runner(model, tokens_per_step=7), prompts) == expected
 
 
 def test_a_prefix_that_another_request_computed_gives_the_same_tokens(model: Any) -> None:
@@ -48,7 +48,7 @@ def test_a_prefix_that_another_request_computed_gives_the_same_tokens(model: Any
 def test_preempted_requests_give_the_same_tokens(model: Any) -> None:
     prompts = [prompt(length, seed) for seed, length in enumerate([20, 24, 9, 30])]
     expected = _expected(model, prompts, 30)
-    runner = new_runner(model, tokens=96, token_budget=16)
+    runner = new_runner(model, tokens=96, tokens_per_step=16)
     assert _made(runner, prompts, 30) == expected
     assert runner.scheduler.num_preemptions > 0
 
@@ -71,5 +71,5 @@ def test_the_next_turn_continues_where_the_last_answer_lies(model: Any) -> None:
 def test_the_order_of_arrival_changes_nothing(qwen3: Any, every: int) -> None:
     prompts = [prompt(length, seed) for seed, length in enumerate(LENGTHS)]
     expected = _expected(qwen3, prompts)
-    made = _made(new_runner(qwen3, token_budget=11), prompts[::-1], every=every)
+    made = _made(new_runner(qwen3, tokens_per_step=11), prompts[::-1], every=every)
     assert made == expected[::-1]
