@@ -202,9 +202,7 @@ def main() -> None:
     add("--requests", type=int, default=2, help="of each client, after a warm-up")
     add("--prompt-tokens", type=int, default=210)
     add("--max-tokens", type=int, default=32)
-    add(
-        "--serve-option", action="append", default=[], help="for transformers serve, as --dtype=float32"
-    )
+    add("--serve-option", action="append", default=[], help="for transformers serve, as --dtype=float32")
     add("--only", action="append", default=[], help="a contender's name; may be given again")
     add("--second-turn", action="store_true", help="also time a second turn behind a prefix of 2,000 tokens")
     add("--json", type=Path, metavar="FILE")

@@ -29,7 +29,7 @@ def choose_runner(model: Any, tokenizer: Tokenizer, context_length: int, limits:
     if reason:
         log.info("requests run one at a time through generate(), as this model cannot be batched: %s", reason)
         return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
-    num_packed = pack_weights(model)
+    num_packed = pack_weights(model, limits.quantisation)
     shape = cache_shape(model)
     size = CacheSize.of(shape, limits.cache_tokens, context_length)
     log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, num_packed)

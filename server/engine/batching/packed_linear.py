@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from server.engine.batching.quantised_linear import Quantisation, quantised
+
 log = logging.getLogger("tis.engine")
 
 # The packed layout hardly depends on it; 1 would choose one that is slow for any other number of rows.
@@ -27,7 +29,7 @@ class PackedLinear(torch.nn.Module):  # type: ignore[misc]
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
 
 
-def pack_weights(model: Any) -> int:
+def pack_weights(model: Any, quantisation: Quantisation | None = None) -> int:
     """Packs the text part of a CPU model in place, and says how many layers that were; none where it would not help."""
     if model.device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return 0
@@ -36,6 +38,10 @@ def pack_weights(model: Any) -> int:
     if model.dtype not in _TOLERANCE:
         return 0
     places = [*_linears_of(model.get_decoder()), *_head_of(model)]
+    if quantisation:
+        for parent, name, linear in places:
+            setattr(parent, name, quantised(linear, quantisation, is_head=parent is model))
+        return len(places)
     if not places or not _gives_the_same(places[0]):
         return 0
     for parent, name, linear in places:
