@@ -24,7 +24,7 @@ def _made(runner: BatchRunner, prompts: list[list[int]], length: int = 16, every
 def test_staggered_requests_get_the_tokens_of_generate(model: Any) -> None:
     prompts = [prompt(length, seed) for seed, length in enumerate(LENGTHS)]
     expected = _expected(model, prompts)
-    assert len({tuple(answer) for answer in expected}) == len(prompts)
+    assert min(len(set(answer)) for answer in expected) > 6, "answers so dull would hide what attention does wrong"
     assert _made(new_runner(model), prompts) == expected
 
 

@@ -31,6 +31,8 @@ _SMALL: dict[str, Any] = {
     "pad_token_id": 0,
     "bos_token_id": 1,
     "eos_token_id": 2,
+    # With tied embeddings a model of random weights repeats its last token, whatever its attention does.
+    "tie_word_embeddings": False,
     # Wide enough that the likeliest token stands out and the answers do not repeat one token for ever.
     "initializer_range": 0.25,
 }
