@@ -73,3 +73,13 @@ def test_the_order_of_arrival_changes_nothing(qwen3: Any, every: int) -> None:
     expected = _expected(qwen3, prompts)
     made = _made(new_runner(qwen3, tokens_per_step=11), prompts[::-1], every=every)
     assert made == expected[::-1]
+
+
+def test_of_a_prompt_that_lies_there_whole_the_last_block_is_computed_again(qwen3: Any) -> None:
+    whole = prompt(32, 1)
+    expected = greedy(qwen3, whole, 16)
+    runner = new_runner(qwen3)
+    for cached in (0, 28):
+        request = new_request(whole, max_tokens=16)
+        run(runner, [request])
+        assert tokens(request) == expected and request.answer.cached_tokens == cached
