@@ -1,7 +1,7 @@
 """Weights of a CPU model in the order its matrix kernels read them, arranged once instead of at every call.
 
-A CPU without bfloat16 instructions computes in float32: its kernels for bfloat16 are ten times slower than the memory
-that they save is worth.
+A CPU without bfloat16 instructions computes in float32: its kernels for bfloat16 are several times slower for all but
+single rows.
 """
 
 import logging
