@@ -34,6 +34,7 @@ class Answer:
     """Iterate it for the pieces of all choices, in the order they were made; a failure is raised where it happened."""
 
     def __init__(self, choices: int, cancel: Callable[[], None]) -> None:
+        self.cached_tokens = 0  # of the prompt, that need not be computed; known before the first piece
         self._unfinished = choices
         self._cancel = cancel
         self._waiting: list[Piece] = []

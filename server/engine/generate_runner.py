@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
-from server.engine.answer import Piece, TokenLogprob
+from server.engine.answer import Piece
 from server.engine.choice import Choice
+from server.engine.described import logprob_of
 from server.engine.request import HandOut, Request
 from server.engine.sampling import Picked, pick
 from server.engine.tokenizer import Tokenizer
@@ -109,14 +110,3 @@ class _WhenFinished(StoppingCriteria):  # type: ignore[misc]
 
     def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
         return torch.tensor([self._writer.is_done], device=input_ids.device)
-
-
-def logprob_of(picked: Picked, tokenizer: Tokenizer) -> TokenLogprob:
-    assert picked.logprob is not None
-    top = tuple(_describe(token_id, logprob, tokenizer) for token_id, logprob in picked.top)
-    chosen = _describe(picked.token_id, picked.logprob, tokenizer)
-    return TokenLogprob(chosen.token_id, chosen.text, chosen.bytes, chosen.logprob, top)
-
-
-def _describe(token_id: int, logprob: float, tokenizer: Tokenizer) -> TokenLogprob:
-    return TokenLogprob(token_id, tokenizer.token_text(token_id), tokenizer.token_bytes(token_id), logprob)

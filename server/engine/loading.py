@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from server.engine.batching.limits import BatchLimits
 from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.loaded_model import LoadedModel
 from server.engine.sampling_params import checked_defaults
@@ -31,13 +32,14 @@ class LoadOptions:
     load_in_4bit: bool = False
     load_in_8bit: bool = False
     trust_remote_code: bool = False
+    batch: BatchLimits = BatchLimits()
 
 
 def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     report("importing torch and transformers", None)
     import transformers
 
-    from server.engine.generate_runner import GenerateRunner
+    from server.engine.batching.choose import choose_runner
 
     transformers.utils.logging.disable_progress_bar()
     folder = _folder_of(repo, options, report)
@@ -59,10 +61,12 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     model.eval()
     text_config = config.get_text_config()
     ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
+    report("preparing the weights", None)
+    runner = choose_runner(model, ours, _context_length(text_config, tokenizer), options.batch)
     return LoadedModel(
         tokenizer=ours,
-        new_runner=lambda: GenerateRunner(model, ours),
-        context_length=_context_length(text_config, tokenizer),
+        new_runner=runner.new,
+        context_length=runner.context_length,
         generation_defaults=_generation_defaults(folder),
     )
 

@@ -29,15 +29,50 @@ class NoCandidates(Exception):
 
 def pick(logits: Any, choice: Choice) -> Picked:
     """The next token of a choice, from its float32 row of logits (which is left as it was)."""
-    params = choice.params
-    adjusted = adjust(logits, choice) if params.changes_logits else logits
-    best = adjusted.argmax()
-    if not torch.isfinite(adjusted[best]):
-        raise NoCandidates
-    token_id = int(best) if params.is_greedy else sample(adjusted, params, choice.next_uniform())
-    if params.top_logprobs is None:
+    [picked] = pick_all(logits[None], [choice])
+    if isinstance(picked, Exception):
+        raise picked
+    return picked
+
+
+def pick_all(logits: Any, choices: Sequence[Choice]) -> list[Picked | Exception]:
+    """The next token of each choice, from a row of logits each: what fails for one of them is no matter of the others.
+
+    A row gives the same token in any company: what is done for all at once treats each row alike.
+    """
+    adjusted, faults = _adjust_all(logits, choices)
+    best_values, best_ids = adjusted.max(-1)
+    ids, is_usable = best_ids.tolist(), torch.isfinite(best_values).tolist()
+    for at, usable in enumerate(is_usable):
+        if not usable:
+            faults.setdefault(at, NoCandidates())
+    sampled = [at for at, choice in enumerate(choices) if at not in faults and not choice.params.is_greedy]
+    if sampled:
+        rows = adjusted if len(sampled) == len(choices) else adjusted[sampled]
+        params = [choices[at].params for at in sampled]
+        drawn = sample_all(rows, params, [choices[at].next_uniform() for at in sampled])
+        for at, token_id in zip(sampled, drawn, strict=True):
+            ids[at] = token_id
+    return [faults.get(at) or _picked(ids[at], logits[at], choice) for at, choice in enumerate(choices)]
+
+
+def _adjust_all(logits: Any, choices: Sequence[Choice]) -> tuple[Any, dict[int, Exception]]:
+    changed = [at for at, choice in enumerate(choices) if choice.params.changes_logits]
+    if not changed:
+        return logits, {}
+    adjusted, faults = logits.clone(), {}
+    for at in changed:
+        try:
+            adjusted[at] = adjust(logits[at], choices[at])
+        except Exception as fault:  # told to whoever asked for it; the other rows go on
+            faults[at] = fault
+    return adjusted, faults
+
+
+def _picked(token_id: int, logits: Any, choice: Choice) -> Picked:
+    if choice.params.top_logprobs is None:
         return Picked(token_id)
-    return _with_logprobs(token_id, logits, params.top_logprobs)
+    return _with_logprobs(token_id, logits, choice.params.top_logprobs)
 
 
 def adjust(logits: Any, choice: Choice) -> Any:
@@ -57,37 +92,76 @@ def adjust(logits: Any, choice: Choice) -> Any:
 
 def sample(logits: Any, params: SamplingParams, draw: float) -> int:
     """`draw` in [0, 1) picks from the distribution that the truncations leave."""
-    scaled = logits / params.temperature
-    if params.top_k <= 0 and params.top_p >= 1 and params.min_p <= 0:
-        return _at(draw, torch.softmax(scaled, -1), None)
-    width = min(params.top_k if params.top_k > 0 else _CANDIDATES, scaled.numel())
-    probabilities, ids = _likeliest(scaled, width, of_all=params.top_k <= 0)
-    kept = _kept(probabilities, params)
-    if kept == width and params.top_k <= 0 and width < scaled.numel():
-        probabilities, ids = _likeliest(scaled, scaled.numel(), of_all=True)
-        kept = _kept(probabilities, params)
-    return _at(draw, probabilities[:kept], ids)
+    return sample_all(logits[None], [params], [draw])[0]
 
 
-def _likeliest(scaled: Any, width: int, *, of_all: bool) -> tuple[Any, Any]:
-    """Probabilities of the likeliest, likeliest first: among all tokens, or among themselves (after a top_k)."""
+def sample_all(logits: Any, params: Sequence[SamplingParams], draws: Sequence[float]) -> list[int]:
+    scaled = logits / _tensor([one.temperature for one in params], logits)[:, None]
+    numbers = _tensor(draws, logits, torch.float64)
+    ids = [0] * len(params)
+    cut = [at for at, one in enumerate(params) if _is_truncated(one)]
+    for at in sorted(set(range(len(params))) - set(cut)):
+        row = slice(at, at + 1)
+        ids[at] = int(_at(numbers[row], torch.softmax(scaled[row], -1)))
+    if cut:
+        rows = scaled if len(cut) == len(params) else scaled[cut]
+        for at, token_id in zip(cut, _sample_truncated(rows, [params[at] for at in cut], numbers[cut]), strict=True):
+            ids[at] = token_id
+    return ids
+
+
+def _is_truncated(params: SamplingParams) -> bool:
+    return params.top_k > 0 or params.top_p < 1 or params.min_p > 0
+
+
+def _sample_truncated(scaled: Any, params: Sequence[SamplingParams], draws: Any) -> list[int]:
+    ids, enough = _among_likeliest(scaled, params, draws, min(_CANDIDATES, scaled.shape[-1]))
+    for at, is_enough in enumerate(enough):
+        if not is_enough:
+            row = slice(at, at + 1)
+            [ids[at]], _ = _among_likeliest(scaled[row], params[row], draws[row], scaled.shape[-1])
+    return ids
+
+
+def _among_likeliest(
+    scaled: Any, params: Sequence[SamplingParams], draws: Any, width: int
+) -> tuple[list[int], list[bool]]:
+    """A token for each row, and whether the likeliest `width` were all that could have been drawn."""
+    vocabulary = scaled.shape[-1]
+    top_k = _tensor([one.top_k if 0 < one.top_k < vocabulary else vocabulary for one in params], scaled, torch.long)
     values, ids = torch.topk(scaled, width)
-    total = torch.logsumexp(scaled if of_all else values, -1)
-    return torch.exp(values - total), ids
+    within = torch.arange(width, device=scaled.device) < top_k[:, None]
+    # Probabilities are shares of what top_k leaves: of all tokens where it is not given.
+    left = values.masked_fill(~within, -torch.inf)
+    total = torch.where(top_k < vocabulary, torch.logsumexp(left, -1), torch.logsumexp(scaled, -1))
+    probabilities = torch.exp(left - total[:, None])
+    kept = within & _kept(probabilities, params)
+    places = _at(draws, probabilities * kept)
+    places = torch.minimum(places, kept.sum(-1) - 1)
+    enough = (kept.sum(-1) < width) & (top_k == vocabulary) | (top_k <= width)
+    return ids.gather(1, places[:, None])[:, 0].tolist(), enough.tolist()
 
 
-def _kept(probabilities: Any, params: SamplingParams) -> int:
-    """How many of the sorted candidates top_p and min_p leave; at least one."""
+def _kept(probabilities: Any, params: Sequence[SamplingParams]) -> Any:
+    """Which of the candidates, likeliest first, top_p and min_p leave; at least the first."""
     before = torch.cumsum(probabilities, -1) - probabilities
-    keep = (before < params.top_p) & (probabilities >= params.min_p * probabilities[0])
-    return max(1, int(keep.sum()))
+    top_p, min_p = (
+        _tensor(values, before)[:, None] for values in zip(*((p.top_p, p.min_p) for p in params), strict=True)
+    )
+    kept = (before < top_p) & (probabilities >= min_p * probabilities[:, :1])
+    kept[:, 0] = True
+    return kept
 
 
-def _at(draw: float, probabilities: Any, ids: Any) -> int:
+def _at(draws: Any, probabilities: Any) -> Any:
+    """Where in each row the draw falls."""
     cumulative = torch.cumsum(probabilities.double(), -1)
-    place = int(torch.searchsorted(cumulative, draw * float(cumulative[-1]), right=True))
-    place = min(place, probabilities.numel() - 1)
-    return place if ids is None else int(ids[place])
+    places = torch.searchsorted(cumulative, draws[:, None] * cumulative[:, -1:], right=True)[:, 0]
+    return places.clamp(max=probabilities.shape[-1] - 1)
+
+
+def _tensor(values: Sequence[float], like: Any, dtype: Any = torch.float32) -> Any:
+    return torch.tensor(values, dtype=dtype, device=like.device)
 
 
 def _penalise_repetition(logits: Any, seen: set[int], penalty: float) -> None:

@@ -1,0 +1,26 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from tests.engine.batching.tiny import ARCHITECTURES, new_model
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """For models so small, threads cost more than they give."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def model(request: pytest.FixtureRequest) -> Any:
+    return new_model(request.param)
+
+
+@pytest.fixture
+def qwen3() -> Any:
+    return new_model("qwen3")

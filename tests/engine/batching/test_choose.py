@@ -1,0 +1,72 @@
+from typing import Any
+
+import pytest
+import transformers
+
+from server.engine.batching.batch_runner import BatchRunner
+from server.engine.batching.batchable import why_not_batchable
+from server.engine.batching.choose import choose_runner
+from server.engine.batching.limits import BatchLimits
+from server.engine.generate_runner import GenerateRunner
+from tests.engine.batching.tiny import _SMALL, TOKENIZER, alone, new_request, prompt, run, tokens
+
+
+def _causal(config: Any) -> Any:
+    return transformers.AutoModelForCausalLM.from_config(config).eval()
+
+
+def test_every_architecture_of_the_exactness_tests_is_batched(model: Any) -> None:
+    chosen = choose_runner(model, TOKENIZER, 512, BatchLimits(cache_tokens=640))
+    assert isinstance(chosen.new(), BatchRunner) and chosen.context_length == 512
+
+
+def test_a_context_is_never_longer_than_the_cache(qwen3: Any) -> None:
+    assert choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=130)).context_length == 128
+
+
+def test_a_cache_without_a_size_takes_a_share_of_the_memory_but_no_more_than_can_be_used(qwen3: Any) -> None:
+    assert choose_runner(qwen3, TOKENIZER, 512, BatchLimits()).context_length == 512
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (transformers.GPT2Config(n_embd=64, n_layer=2, n_head=2, vocab_size=320), "layer"),
+        (transformers.MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=320), "replaced"),
+        (
+            transformers.Phi3Config(
+                **{**_SMALL, "resid_pdrop": 0.0},
+                original_max_position_embeddings=128,
+                rope_parameters={
+                    "rope_type": "longrope",
+                    "rope_theta": 10000.0,
+                    "original_max_position_embeddings": 128,
+                    "short_factor": [1.0] * 8,
+                    "long_factor": [2.0] * 8,
+                },
+            ),
+            "longrope",
+        ),
+        (transformers.LlamaConfig(**_SMALL, rope_parameters={"rope_type": "dynamic", "factor": 2.0}), "dynamic"),
+    ],
+    ids=["gpt2", "mamba", "phi3_longrope", "llama_dynamic"],
+)
+def test_what_cannot_be_batched_says_why_and_runs_through_generate(config: Any, reason: str) -> None:
+    model = _causal(config)
+    assert reason in (why_not_batchable(model) or "it can")
+    runner = choose_runner(model, TOKENIZER, 512, BatchLimits()).new()
+    assert isinstance(runner, GenerateRunner)
+    request = new_request(prompt(5, 1), max_tokens=4)
+    run(runner, [request])
+    assert len(tokens(request)) == 4
+
+
+def test_a_new_runner_after_a_death_begins_clean(qwen3: Any) -> None:
+    chosen = choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=640))
+    for _ in range(2):
+        request = new_request(prompt(40, 1))
+        run(chosen.new(), [request])
+        assert request.answer.cached_tokens == 0
+        lonely = new_request(prompt(40, 1))
+        alone(qwen3, lonely)
+        assert tokens(request) == tokens(lonely)

@@ -1,0 +1,53 @@
+from typing import Any
+
+import pytest
+import torch
+
+from server.engine.batching.packed_linear import PackedLinear, pack_weights
+from tests.engine.batching.tiny import greedy, new_request, new_runner, prompt, run, tokens
+
+
+def _packed(model: Any) -> list[Any]:
+    return [module for module in model.modules() if isinstance(module, PackedLinear)]
+
+
+def test_packed_weights_give_the_tokens_of_generate(model: Any) -> None:
+    prompts = [prompt(length, length) for length in (5, 30, 1)]
+    expected = [greedy(model, one, 12) for one in prompts]
+    if not pack_weights(model):
+        pytest.skip("nothing is packed on this machine")
+    requests = [new_request(one) for one in prompts]
+    run(new_runner(model, tokens_per_step=9), requests)
+    assert [tokens(request) for request in requests] == expected
+
+
+def test_every_matrix_of_the_text_part_is_packed_and_no_other(qwen3: Any) -> None:
+    assert pack_weights(qwen3) == len(_packed(qwen3)) == 2 * 7 + 1
+
+
+def test_a_model_in_bfloat16_is_computed_in_float32_where_the_cpu_knows_no_bfloat16(qwen3: Any) -> None:
+    model = qwen3.bfloat16()
+    pack_weights(model)
+    supported = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    assert model.model.norm.weight.dtype == (torch.bfloat16 if supported else torch.float32)
+    request = new_request(prompt(9, 1))
+    run(new_runner(model), [request])
+    assert len(tokens(request)) == 12
+
+
+def test_where_packing_fails_the_model_stays_as_it_was(
+    qwen3: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(linear: Any) -> Any:
+        raise RuntimeError("not on this machine")
+
+    monkeypatch.setattr("server.engine.batching.packed_linear.PackedLinear", fail)
+    assert pack_weights(qwen3) == 0
+    assert type(qwen3.lm_head) is torch.nn.Linear and "not on this machine" in caplog.text
+
+
+def test_where_packing_gives_something_else_the_model_stays_as_it_was(
+    qwen3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.engine.batching.packed_linear.PackedLinear", lambda linear: lambda x: linear(x) + 1)
+    assert pack_weights(qwen3) == 0

@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+import torch
+
+from server.engine.batching.packed_linear import pack_weights
+from server.engine.batching.quantised_linear import Int4Linear, Int8Linear, quantised
+from tests.engine.batching.tiny import new_request, new_runner, prompt, run, tokens
+
+
+def _linear(bias: bool = True) -> Any:
+    torch.manual_seed(3)
+    return torch.nn.Linear(128, 96, bias=bias)
+
+
+@pytest.mark.parametrize(("kind", "error"), [(Int8Linear, 0.015), (Int4Linear, 0.15)])
+@pytest.mark.parametrize("rows", [1, 8, 9, 40])
+def test_few_rows_and_many_give_nearly_what_the_full_weights_give(kind: Any, error: float, rows: int) -> None:
+    linear, x = _linear(), torch.randn(1, rows, 128)
+    with torch.inference_mode():
+        ours, full = kind(linear)(x), linear(x)
+    assert ours.shape == full.shape and ours.dtype == torch.float32
+    assert float((ours - full).norm() / full.norm()) < error
+
+
+@pytest.mark.parametrize("kind", [Int8Linear, Int4Linear])
+def test_both_ways_multiply_with_the_same_weights(kind: Any) -> None:
+    layer, x = kind(_linear(bias=False)), torch.randn(9, 128).bfloat16().float()
+    with torch.inference_mode():
+        together = layer(x)
+        one_by_one = torch.cat([layer(row[None]) for row in x])
+    assert torch.allclose(together, one_by_one, atol=0.02, rtol=0.02)
+
+
+def test_the_head_and_odd_sizes_stay_at_eight_bits() -> None:
+    assert isinstance(quantised(_linear(), "int4", is_head=False), Int4Linear)
+    assert isinstance(quantised(_linear(), "int4", is_head=True), Int8Linear)
+    assert isinstance(quantised(torch.nn.Linear(100, 96), "int4", is_head=False), Int8Linear)
+
+
+@pytest.mark.parametrize("quantisation", ["int8", "int4"])
+def test_a_quantised_model_answers(qwen3: Any, quantisation: Any) -> None:
+    assert pack_weights(qwen3, quantisation) == 15
+    requests = [new_request(prompt(9, seed)) for seed in range(3)]
+    run(new_runner(qwen3), requests)
+    assert all(len(tokens(request)) == 12 for request in requests)

@@ -1,0 +1,192 @@
+"""Each request in a batch is answered as if it were alone, whatever happens to the others."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from server.engine.batching.scheduler import Plan
+from server.engine.request import Request
+from server.errors import ContextLengthExceeded, GenerationFailed
+from tests.engine.batching.tiny import Readers, alone, new_request, new_runner, prompt, run, tokens
+
+PARAMETER_SETS: list[dict[str, Any]] = [
+    {},
+    {"temperature": 0.8},
+    {"temperature": 1.5, "top_p": 0.7},
+    {"temperature": 1.0, "top_k": 5},
+    {"temperature": 1.0, "min_p": 0.1},
+    {"temperature": 0.9, "top_k": 40, "top_p": 0.9, "min_p": 0.02},
+    {"repetition_penalty": 1.8},
+    {"presence_penalty": 1.5, "frequency_penalty": 0.5},
+    {"logit_bias": {17: 6.0, 40: -100.0}, "temperature": 0.7},
+    {"stop": (chr(ord("A") + 170), "no such text")},
+    {"temperature": 1.2, "stop_token_ids": tuple(range(100, 180)), "min_tokens": 6},
+    {"ignore_eos": False, "logit_bias": {2: 9.0}, "min_tokens": 4},
+    {"top_logprobs": 5},
+    {"temperature": 1.1, "top_logprobs": 0, "max_tokens": 3},
+    {"n": 3, "temperature": 1.3, "top_logprobs": 2},
+    {"max_tokens": 1},
+]
+
+
+def _requests(seed: int = 5) -> list[Request]:
+    shared = prompt(13, 99)
+    return [
+        new_request((shared if at % 3 == 0 else []) + prompt(4 + 3 * at, at), seed + at, **params)
+        for at, params in enumerate(PARAMETER_SETS)
+    ]
+
+
+def _answer(readers: Readers, request: Request) -> list[tuple[str, list[int], str | None]]:
+    return [
+        (readers.text(request, at), tokens(request, at), readers.finish(request, at))
+        for at in range(len(request.choices))
+    ]
+
+
+def test_sixteen_parameter_sets_at_once_answer_as_each_alone(qwen3: Any) -> None:
+    runner = new_runner(qwen3, tokens_per_step=24)
+    together = _requests()
+    readers = run(runner, together)
+    assert not readers.errors
+    finishes = set()
+    for ours, lonely in zip(together, _requests(), strict=True):
+        theirs = alone(qwen3, lonely)
+        assert _answer(readers, ours) == _answer(theirs, lonely), ours.prepared.params
+        finishes.add(readers.finish(ours))
+    assert finishes == {"stop", "length"}
+
+
+def test_logprobs_are_those_of_the_request_alone(qwen3: Any) -> None:
+    runner = new_runner(qwen3, tokens_per_step=9)
+    together = [new_request(prompt(9 + 7 * at, at), top_logprobs=20, temperature=at % 2) for at in range(5)]
+    readers = run(runner, together)
+    for at, ours in enumerate(together):
+        lonely = new_request(ours.prompt_ids, top_logprobs=20, temperature=at % 2)
+        theirs = alone(qwen3, lonely)
+        for mine, other in zip(readers.of(ours), theirs.of(lonely), strict=True):
+            [a], [b] = mine.logprobs, other.logprobs
+            assert a.token_id == b.token_id and a.logprob == pytest.approx(b.logprob, abs=1e-4)
+            assert [one.logprob for one in a.top] == pytest.approx([one.logprob for one in b.top], abs=1e-4)
+
+
+def test_a_seed_gives_the_same_text_in_any_company_and_after_preemption(qwen3: Any) -> None:
+    def asked() -> Request:
+        return new_request(prompt(12, 1), seed=77, temperature=1.2, top_p=0.95, max_tokens=30)
+
+    lonely = asked()
+    alone(qwen3, lonely)
+    for company in range(3):
+        runner = new_runner(qwen3, tokens=96, tokens_per_step=8 + company)
+        ours = asked()
+        others = [new_request(prompt(20 + at, at), seed=at, temperature=0.9, max_tokens=25) for at in range(company)]
+        run(runner, [*others, ours])
+        assert tokens(ours) == tokens(lonely)
+    assert runner.scheduler.num_preemptions > 0
+
+
+def test_choices_of_a_prompt_differ_and_its_blocks_are_computed_once(qwen3: Any) -> None:
+    runner = new_runner(qwen3)
+    sizes: list[int] = []
+    plan = runner.scheduler.plan
+
+    def watched() -> Plan:
+        planned = plan()
+        sizes.extend(row.stop - row.start for row in planned.rows)
+        return planned
+
+    runner.scheduler.plan = watched  # type: ignore[method-assign]
+    request = new_request(prompt(41, 3), n=4, temperature=1.4, max_tokens=8)
+    run(runner, [request])
+    assert len({tuple(tokens(request, at)) for at in range(4)}) == 4
+    assert sorted(sizes)[-2:] == [1, 41]
+    assert request.answer.cached_tokens == 0
+
+
+def test_a_cancelled_request_ends_at_the_next_step_and_the_others_go_on(qwen3: Any) -> None:
+    runner, readers = new_runner(qwen3, tokens_per_step=10), Readers()
+    kept, gone, waiting = (new_request(prompt(length, length), max_tokens=10) for length in (8, 9, 40))
+    for request in (kept, gone, waiting):
+        runner.admit(request)
+    for _ in range(3):
+        runner.step(readers.hand_out)
+    gone.cancel()
+    waiting.cancel()
+    runner.step(readers.hand_out)
+    assert readers.finish(gone) == readers.finish(waiting) == "cancelled"
+    assert runner.running == [kept]
+    while runner.running:
+        runner.step(readers.hand_out)
+    lonely = new_request(kept.prompt_ids, max_tokens=10)
+    alone(qwen3, lonely)
+    assert tokens(kept) == tokens(lonely)
+
+
+def test_a_row_that_is_no_number_fails_alone(qwen3: Any) -> None:
+    poisoned = 305  # no other prompt has it
+    with torch.no_grad():
+        qwen3.model.embed_tokens.weight[poisoned] = math.nan
+    runner = new_runner(qwen3)
+    healthy = [new_request(prompt(10 + at, at)) for at in range(3)]
+    sick = new_request([4, 5, poisoned])
+    readers = run(runner, [healthy[0], sick, *healthy[1:]])
+    assert isinstance(readers.errors[id(sick)], GenerationFailed) and len(readers.errors) == 1
+    for ours in healthy:
+        lonely = new_request(ours.prompt_ids)
+        alone(qwen3, lonely)
+        assert tokens(ours) == tokens(lonely)
+
+
+def test_a_choice_that_cannot_be_sampled_fails_alone(qwen3: Any, caplog: pytest.LogCaptureFixture) -> None:
+    runner = new_runner(qwen3)
+    fine, broken = new_request(prompt(9, 1)), new_request(prompt(9, 2), n=2, logit_bias={10**6: 1.0})
+    readers = run(runner, [broken, fine])
+    assert isinstance(readers.errors[id(broken)], GenerationFailed) and len(tokens(fine)) == 12
+    assert "IndexError" in caplog.text
+
+
+def test_what_can_never_fit_is_refused_by_name(qwen3: Any) -> None:
+    runner = new_runner(qwen3, tokens=64)
+    with pytest.raises(ContextLengthExceeded, match="64 tokens"):
+        runner.admit(new_request(prompt(60, 1), max_tokens=5))
+    run(runner, [new_request(prompt(60, 1), max_tokens=4)])
+    assert not runner.running
+
+
+def test_a_long_prompt_delays_nobody_by_more_than_a_chunk(qwen3: Any) -> None:
+    runner, readers = new_runner(qwen3, tokens_per_step=16), Readers()
+    talking, long, short = (new_request(prompt(size, size), max_tokens=40) for size in (5, 200, 8))
+    for request in (talking, long):
+        runner.admit(request)
+        runner.step(readers.hand_out)
+    runner.admit(short)
+    for _ in range(5):
+        before = len(tokens(talking))
+        runner.step(readers.hand_out)
+        assert len(tokens(talking)) == before + 1
+    assert tokens(short) and not tokens(long)
+
+
+def test_after_a_failed_step_nothing_of_it_is_believed(qwen3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner, readers = new_runner(qwen3), Readers()
+    request = new_request(prompt(20, 1))
+    runner.admit(request)
+    runner.step(readers.hand_out)
+    monkeypatch.setattr(runner, "_forward", lambda rows: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        runner.step(readers.hand_out)
+    runner.drop_all()
+    monkeypatch.undo()
+    again = new_request(request.prompt_ids)
+    run(runner, [again])
+    assert runner.running == [] and again.answer.cached_tokens == 0 and len(tokens(again)) == 12
+
+
+def test_a_full_house_lets_nobody_in(qwen3: Any) -> None:
+    runner = new_runner(qwen3, max_running=2)
+    for seed in range(2):
+        assert runner.has_room
+        runner.admit(new_request(prompt(5, seed)))
+    assert not runner.has_room
