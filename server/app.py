@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from server import pages, status
+from server.engine.batching.limits import BatchLimits
 from server.engine.catalogue import CatalogueEntry, read_catalogue, served
 from server.engine.echo import is_echo, load_echo
 from server.engine.front_desk import DeskRules, FrontDesk
@@ -102,6 +103,12 @@ def _loader(settings: Settings) -> Load:
         load_in_4bit=settings.load_in_4bit,
         load_in_8bit=settings.load_in_8bit,
         trust_remote_code=settings.trust_remote_code,
+        batch=BatchLimits(
+            cache_tokens=settings.cache_tokens,
+            tokens_per_step=settings.max_batch_tokens,
+            max_running=settings.max_batch_size,
+            quantisation=settings.quantize,
+        ),
     )
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedModel:

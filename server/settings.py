@@ -76,6 +76,14 @@ class Settings(BaseModel):
     )
     max_context_tokens: int = Field(0, ge=0, description="cap on prompt + answer; 0 = what the model was made for")
     max_body_mb: float = Field(64, gt=0, description="largest request body in MiB; more is a 413")
+    max_batch_size: int = Field(32, ge=1, le=1024, description="answers computed together")
+    max_batch_tokens: int = Field(
+        512, ge=16, description="tokens computed in a step; longer prompts take several, so that others go on"
+    )
+    cache_tokens: int = Field(
+        0, ge=0, description="tokens kept for running requests and shared prefixes; 0 = a share of the free memory"
+    )
+    quantize: Literal["int8", "int4"] | None = Field(None, description="weights as integers on a CPU: int8 or int4")
     max_queue_size: int = Field(64, ge=1, description="requests that may wait for the model; more get a 429")
     enable_auto_compression: bool = Field(
         False, description="drop the oldest turns of a prompt that is too long, instead of a 400"

@@ -59,6 +59,6 @@ class ChatSource:
             "prompt_tokens": num_prompt,
             "completion_tokens": self._num_tokens,
             "total_tokens": num_prompt + self._num_tokens,
-            "prompt_tokens_details": {"cached_tokens": 0},
+            "prompt_tokens_details": {"cached_tokens": self._answer.cached_tokens},
             "completion_tokens_details": {"reasoning_tokens": 0},
         }

@@ -1,16 +1,21 @@
-"""One request at a time through generate(), compared with generate() itself."""
+"""The demo model through both runners, the batch and generate(), compared with Transformers itself."""
 
 from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModelForImageTextToText
 
 from server.engine.answer import Piece
+from server.engine.batching.batch_runner import BatchRunner
+from server.engine.generate_runner import GenerateRunner
 from server.engine.loaded_model import LoadedModel
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt
 from server.engine.request import Request
+from server.engine.runner import Runner
 from server.engine.sampling_params import SamplingParams
+from tests.engine.conftest import DEMO
 
 pytestmark = pytest.mark.model
 QUESTIONS = ["Halo", "What is 12 + 7?", "Ceritakan sebuah cerita pendek.", "zzz 你好"]
@@ -25,9 +30,21 @@ def request(demo: LoadedModel, text: str, seed: int = 1, **params: Any) -> Reque
     return Request(Prepared("demo", demo.tokenizer, prompt_ids(demo, text), sampling, seed))
 
 
-def run(demo: LoadedModel, one: Request) -> list[Piece]:
+@pytest.fixture(scope="module")
+def unbatched() -> Any:
+    """Weights of its own, as a GenerateRunner takes the model's generation_config away."""
+    return AutoModelForImageTextToText.from_pretrained(DEMO).eval()
+
+
+@pytest.fixture(params=["batched", "through generate()"])
+def runner(request: pytest.FixtureRequest, demo: LoadedModel, unbatched: Any) -> Runner:
+    chosen = demo.new_runner() if request.param == "batched" else GenerateRunner(unbatched, demo.tokenizer)
+    assert isinstance(chosen, BatchRunner if request.param == "batched" else GenerateRunner)
+    return chosen
+
+
+def run(runner: Runner, one: Request) -> list[Piece]:
     pieces: list[Piece] = []
-    runner = demo.new_runner()
     runner.admit(one)
     while runner.running:
         runner.step(lambda deliveries: pieces.extend(item for _, item in deliveries if isinstance(item, Piece)))
@@ -39,9 +56,11 @@ def text_of(pieces: list[Piece], choice: int = 0) -> str:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_greedy_tokens_equal_those_of_generate(demo: LoadedModel, demo_weights: Any, question: str) -> None:
+def test_greedy_tokens_equal_those_of_generate(
+    runner: Runner, demo: LoadedModel, demo_weights: Any, question: str
+) -> None:
     one = request(demo, question)
-    pieces = run(demo, one)
+    pieces = run(runner, one)
     prompt = torch.tensor([one.prompt_ids])
     expected = demo_weights.generate(prompt, max_new_tokens=40, do_sample=False, use_cache=True)[0, prompt.shape[1] :]
     ended = [token for token in expected.tolist() if token not in demo.tokenizer.eos_ids]
@@ -50,9 +69,9 @@ def test_greedy_tokens_equal_those_of_generate(demo: LoadedModel, demo_weights: 
     assert text_of(pieces) == library._tokenizer.decode(ended, skip_special_tokens=True)
 
 
-def test_logprobs_equal_those_of_a_plain_forward(demo: LoadedModel, demo_weights: Any) -> None:
+def test_logprobs_equal_those_of_a_plain_forward(runner: Runner, demo: LoadedModel, demo_weights: Any) -> None:
     one = request(demo, "Halo", top_logprobs=2)
-    logprobs = [entry for piece in run(demo, one) for entry in piece.logprobs]
+    logprobs = [entry for piece in run(runner, one) for entry in piece.logprobs]
     everything = torch.tensor([one.prompt_ids + one.choices[0].token_ids])
     with torch.inference_mode():
         rows = torch.log_softmax(demo_weights(input_ids=everything).logits[0].float(), -1)[len(one.prompt_ids) - 1 :]
@@ -62,35 +81,34 @@ def test_logprobs_equal_those_of_a_plain_forward(demo: LoadedModel, demo_weights
         assert entry.top[0].logprob == pytest.approx(float(expected.max()), abs=1e-4)
 
 
-def test_a_seed_repeats_itself_and_another_does_not(demo: LoadedModel) -> None:
+def test_a_seed_repeats_itself_and_another_does_not(runner: Runner, demo: LoadedModel) -> None:
     wild = {"temperature": 2.0, "max_tokens": 30}
-    first, same, other = (text_of(run(demo, request(demo, "Halo", seed=seed, **wild))) for seed in (5, 5, 6))
+    first, same, other = (text_of(run(runner, request(demo, "Halo", seed=seed, **wild))) for seed in (5, 5, 6))
     assert first == same != other
 
 
-def test_choices_differ_and_each_ends(demo: LoadedModel) -> None:
-    pieces = run(demo, request(demo, "Halo", n=3, temperature=2.0, max_tokens=20))
+def test_choices_differ_and_each_ends(runner: Runner, demo: LoadedModel) -> None:
+    pieces = run(runner, request(demo, "Halo", n=3, temperature=2.0, max_tokens=20))
     assert len({text_of(pieces, choice) for choice in range(3)}) == 3
     assert sorted(piece.choice for piece in pieces if piece.finish) == [0, 1, 2]
 
 
-def test_a_stop_string_ends_generation_where_it_stands(demo: LoadedModel) -> None:
-    whole = text_of(run(demo, request(demo, "Halo")))
+def test_a_stop_string_ends_generation_where_it_stands(runner: Runner, demo: LoadedModel) -> None:
+    whole = text_of(run(runner, request(demo, "Halo")))
     stop = whole[4:9]
     one = request(demo, "Halo", stop=(stop,))
-    pieces = run(demo, one)
+    pieces = run(runner, one)
     assert text_of(pieces) == whole[: whole.index(stop)] and pieces[-1].finish == "stop"
     assert len(one.choices[0].token_ids) < 40
 
 
-def test_ignore_eos_goes_on_to_max_tokens(demo: LoadedModel) -> None:
+def test_ignore_eos_goes_on_to_max_tokens(runner: Runner, demo: LoadedModel) -> None:
     one = request(demo, "Halo", ignore_eos=True, max_tokens=60)
-    assert run(demo, one)[-1].finish == "length" and len(one.choices[0].token_ids) == 60
+    assert run(runner, one)[-1].finish == "length" and len(one.choices[0].token_ids) == 60
 
 
-def test_cancelling_ends_it_within_a_token(demo: LoadedModel) -> None:
+def test_cancelling_ends_it_within_a_token(runner: Runner, demo: LoadedModel) -> None:
     one = request(demo, "Halo", ignore_eos=True, max_tokens=500)
-    runner = demo.new_runner()
     runner.admit(one)
     pieces: list[Piece] = []
 
@@ -99,5 +117,6 @@ def test_cancelling_ends_it_within_a_token(demo: LoadedModel) -> None:
         if len(pieces) == 3:
             one.cancel()
 
-    runner.step(leave_after_three)
+    while runner.running:
+        runner.step(leave_after_three)
     assert pieces[-1].finish == "cancelled" and len(one.choices[0].token_ids) <= 6
