@@ -1,6 +1,9 @@
 """The demo model, as a newcomer meets it: through the OpenAI SDK."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import httpx2
 import pytest
@@ -8,6 +11,7 @@ from openai import OpenAI
 
 from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import stream
+from tests.openai_api.test_resume import read_blocks
 from tests.serving import Served, served, settings_with
 
 pytestmark = pytest.mark.model
@@ -47,6 +51,44 @@ def test_a_message_that_was_begun_is_continued(demo_server: Served) -> None:
     }
     rest = httpx2.post(demo_server.url + CHAT, json=begun, timeout=60).json()
     assert text[:10] + rest["choices"][0]["message"]["content"] == text
+
+
+def test_in_company_everybody_gets_the_answer_he_would_get_alone(demo_server: Served) -> None:
+    """Many at once, some of whom leave or are cancelled on the way."""
+    bodies = [
+        said(question, **params)
+        for question in ("Halo!", "What is 12 + 7?", "Tell me a short story.", "Siapa kamu?")
+        for params in ({}, {"temperature": 1.5, "seed": 3}, {"stop": ["a"], "n": 2, "temperature": 1, "seed": 9})
+    ]
+    ask = partial(answer_of, demo_server.url)
+    alone = [ask(body) for body in bodies]
+    with ThreadPoolExecutor(24) as pool:
+        nuisances = [pool.submit(leave_early, demo_server.url, number) for number in range(8)]
+        together = list(pool.map(ask, bodies))
+    for nuisance in nuisances:
+        nuisance.result()
+    assert together == alone
+
+
+def test_a_shared_beginning_is_computed_once(demo_server: Served) -> None:
+    system = {"role": "system", "content": "Catalogue:\n" + "- Kopi Gayo: Rp 85.000, stok 12, Medan\n" * 10}
+    for question, expected in (("Halo", False), ("Siapa kamu?", True)):
+        body = {"messages": [system, {"role": "user", "content": question}], "max_tokens": 3}
+        usage = httpx2.post(demo_server.url + CHAT, json=body, timeout=60).json()["usage"]
+        cached = usage["prompt_tokens_details"]["cached_tokens"]
+        assert (cached > usage["prompt_tokens"] // 2) is expected
+
+
+def answer_of(url: str, body: dict[str, Any]) -> list[tuple[str, str]]:
+    answer = httpx2.post(url + CHAT, json=body, timeout=120).json()
+    return [(choice["message"]["content"], choice["finish_reason"]) for choice in answer["choices"]]
+
+
+def leave_early(url: str, number: int) -> None:
+    body = said(f"Tell me a short story. {number}", session_id=f"nuisance-{number}", ignore_eos=True, max_tokens=2000)
+    with httpx2.Client(base_url=url, timeout=60) as http:
+        read_blocks(http, body, 3)
+        assert http.post(f"/v1/cancel/nuisance-{number}").json()["status"] == "cancelled"
 
 
 def test_the_prompt_is_counted_after_the_template(demo_server: Served) -> None:
