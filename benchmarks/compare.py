@@ -151,7 +151,7 @@ def compare(options: argparse.Namespace) -> dict[str, dict[int, list[Result]]]:
         max_tokens=options.max_tokens,
         extra={"temperature": 0},
     )
-    port = _free_port()
+    port = free_port()
     results: dict[str, dict[int, list[Result]]] = {}
     for number in range(options.rounds):
         for contender in contenders(folder, port, options.serve_option):
@@ -186,7 +186,7 @@ def print_table(results: Mapping[str, Mapping[int, Sequence[Result]]], clients: 
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -13,7 +13,7 @@ Quantisation = Literal["int8", "int4"]
 
 # Up to here the integer kernels win on the machines measured.
 _MOST_ROWS_AS_INTEGERS = 8
-_GROUP = 64  # weights that share a scale, of 4-bit ones
+_GROUPS = (64, 32)  # weights that share a scale, of 4-bit ones: the first that divides a row
 
 
 class Int8Linear(torch.nn.Module):  # type: ignore[misc]
@@ -39,7 +39,8 @@ class Int4Linear(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         weight = linear.weight.detach().float()
         self.bias = None if linear.bias is None else linear.bias.detach()
-        groups = weight.view(len(weight), -1, _GROUP)
+        self.group = _group_of(linear)
+        groups = weight.view(len(weight), -1, self.group)
         low, high = groups.amin(-1, True), groups.amax(-1, True)
         scales = ((high - low) / 15).clamp(min=1e-9).bfloat16().float()
         middles = (low + 8 * scales).bfloat16().float()
@@ -54,20 +55,24 @@ class Int4Linear(torch.nn.Module):  # type: ignore[misc]
         if len(rows) > _MOST_ROWS_AS_INTEGERS:
             return multiply(x, self._weight(x.dtype), self.bias)
         product = torch.ops.aten._weight_int4pack_mm_for_cpu(
-            rows.bfloat16(), self.packed, _GROUP, self.scales_and_middles
+            rows.bfloat16(), self.packed, self.group, self.scales_and_middles
         )
         out = product.to(x.dtype).view(*x.shape[:-1], -1)
         return out if self.bias is None else out + self.bias
 
     def _weight(self, dtype: Any) -> Any:
-        integers = torch.stack([self.pairs & 15, self.pairs >> 4], -1).view(len(self.pairs), -1, _GROUP)
+        integers = torch.stack([self.pairs & 15, self.pairs >> 4], -1).view(len(self.pairs), -1, self.group)
         scales, middles = self.scales_and_middles.to(dtype).transpose(0, 1).split(1, -1)
         return ((integers.to(dtype) - 8) * scales + middles).view(len(self.pairs), -1)
 
 
 def quantised(linear: Any, quantisation: Quantisation, *, is_head: bool) -> Any:
     """The head stays at eight bits, as every token's choice hangs on it."""
-    fits = linear.in_features % _GROUP == 0 and linear.out_features % 32 == 0
+    fits = _group_of(linear) and linear.out_features % 32 == 0
     if quantisation == "int4" and fits and not is_head:
         return Int4Linear(linear)
     return Int8Linear(linear)
+
+
+def _group_of(linear: Any) -> int:
+    return next((group for group in _GROUPS if linear.in_features % group == 0), 0)

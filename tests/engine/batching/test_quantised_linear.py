@@ -8,15 +8,18 @@ from server.engine.batching.quantised_linear import Int4Linear, Int8Linear, quan
 from tests.engine.batching.tiny import new_request, new_runner, prompt, run, tokens
 
 
-def _linear(bias: bool = True) -> Any:
+def _linear(bias: bool = True, width: int = 128) -> Any:
     torch.manual_seed(3)
-    return torch.nn.Linear(128, 96, bias=bias)
+    return torch.nn.Linear(width, 96, bias=bias)
 
 
 @pytest.mark.parametrize(("kind", "error"), [(Int8Linear, 0.015), (Int4Linear, 0.15)])
 @pytest.mark.parametrize("rows", [1, 8, 9, 40])
-def test_few_rows_and_many_give_nearly_what_the_full_weights_give(kind: Any, error: float, rows: int) -> None:
-    linear, x = _linear(), torch.randn(1, rows, 128)
+@pytest.mark.parametrize("width", [128, 160])
+def test_few_rows_and_many_give_nearly_what_the_full_weights_give(
+    kind: Any, error: float, rows: int, width: int
+) -> None:
+    linear, x = _linear(width=width), torch.randn(1, rows, width)
     with torch.inference_mode():
         ours, full = kind(linear)(x), linear(x)
     assert ours.shape == full.shape and ours.dtype == torch.float32

@@ -1,0 +1,131 @@
+"""What integer weights cost and give: loss of quality on the demo model, speed for a single client.
+
+    python benchmarks/quantised.py --model-folder FOLDER
+
+Quality: every answer that the demo model gives to its own checks in full precision is read again with integer weights;
+the perplexity of those answers, and how often the likeliest next token is still the same. Speed: the model of
+`compare.py` (built into FOLDER if it is not there), one client, each kind of weights in turn, over rounds.
+"""
+
+import argparse
+import math
+import statistics
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from chat import Load, measure  # noqa: E402
+from compare import build_model, contenders, free_port, running, words_for  # noqa: E402
+
+KINDS = (None, "int8", "int4")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model-folder", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--requests", type=int, default=2)
+    options = parser.parse_args()
+    print_quality()
+    print_speed(options.model_folder.resolve(), options.rounds, options.requests)
+
+
+def print_quality() -> None:
+    answers = _answers_in_full_precision()
+    print(f"\n{sum(len(answer) for _, answer in answers)} tokens of {len(answers)} answers of the demo model\n")
+    print("| weights | perplexity | likeliest token the same |\n|---|---|---|")
+    for kind in KINDS:
+        perplexity, agreement = _quality(_demo(kind), answers)
+        print(f"| {kind or 'float32'} | {perplexity:.4f} | {agreement:.2%} |", flush=True)
+
+
+def print_speed(folder: Path, rounds: int, requests: int) -> None:
+    build_model(folder)
+    load = Load(requests_each=requests, prompt_tokens=words_for(folder, 210), max_tokens=32, extra={"temperature": 0})
+    port = free_port()
+    ours = contenders(folder, port, [])[0]
+    speeds: dict[str | None, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+    for _ in range(rounds):
+        for kind in KINDS:
+            with running(replace(ours, variables={**ours.variables, "QUANTIZE": kind or ""}), port) as url:
+                result = measure(url, ours.model, 1, load)
+            gap = result.inter_token_ms.p50
+            speeds[kind].append((result.tokens_per_second, gap if gap is not None else math.nan))
+    print("\n| weights, 1 client | tok/s end to end | ms per token (p50) |\n|---|---|---|")
+    full = statistics.median(gap for _, gap in speeds[None])
+    for kind, measured in speeds.items():
+        speed, gap = (statistics.median(column) for column in zip(*measured, strict=True))
+        print(f"| {kind or 'full'} | {speed:.1f} | {gap:.0f} ({full / gap:.2f} x) |")
+
+
+def _demo(kind: Any) -> Any:
+    from transformers import AutoModelForImageTextToText
+
+    from server.engine.batching.packed_linear import pack_weights
+
+    model = AutoModelForImageTextToText.from_pretrained(ROOT / "models" / "demo").eval()
+    if kind:
+        pack_weights(model, kind)
+    return model
+
+
+def _answers_in_full_precision() -> list[tuple[list[int], list[int]]]:
+    """Prompt and greedy answer, as token ids, for every check of the demo model."""
+    import torch
+    from transformers import AutoTokenizer
+
+    from scripts.demo_model.checks import CHECKS
+
+    model, tokenizer = _demo(None), AutoTokenizer.from_pretrained(ROOT / "models" / "demo")
+    answers = []
+    for check in CHECKS:
+        prompt = tokenizer.apply_chat_template(
+            list(check.messages),
+            tools=list(check.tools) or None,
+            enable_thinking=check.enable_thinking,
+            add_generation_prompt=True,
+            return_dict=False,
+        )
+        with torch.inference_mode():
+            whole = model.generate(torch.tensor([prompt]), max_new_tokens=200, do_sample=False)[0].tolist()
+        answers.append((prompt, whole[len(prompt) :]))
+    return answers
+
+
+def _quality(model: Any, answers: list[tuple[list[int], list[int]]]) -> tuple[float, float]:
+    import torch
+
+    loss, same, count = 0.0, 0, 0
+    for prompt, answer in answers:
+        with torch.inference_mode():
+            # A row at a time is what the integers are for, and so what is judged.
+            logits = _one_by_one(model, [*prompt, *answer])[len(prompt) - 1 : -1]
+        expected = torch.tensor(answer)
+        loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
+        same += int((logits.argmax(-1) == expected).sum())
+        count += len(answer)
+    return math.exp(loss / count), same / count
+
+
+def _one_by_one(model: Any, ids: list[int]) -> Any:
+    import torch
+    from transformers import DynamicCache
+
+    cache, rows = DynamicCache(), []
+    for position, token in enumerate(ids):
+        out = model(
+            input_ids=torch.tensor([[token]]),
+            position_ids=torch.tensor([[position]]),
+            past_key_values=cache,
+            use_cache=True,
+        )
+        rows.append(out.logits[0, -1].float())
+    return torch.stack(rows)
+
+
+if __name__ == "__main__":
+    main()
