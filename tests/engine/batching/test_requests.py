@@ -46,40 +46,40 @@ def _answer(readers: Readers, request: Request) -> list[tuple[str, list[int], st
     ]
 
 
-def test_sixteen_parameter_sets_at_once_answer_as_each_alone(qwen3: Any) -> None:
-    runner = new_runner(qwen3, tokens_per_step=24)
+def test_sixteen_parameter_sets_at_once_answer_as_each_alone(model: Any) -> None:
+    runner = new_runner(model, tokens_per_step=24)
     together = _requests()
     readers = run(runner, together)
     assert not readers.errors
     finishes = set()
     for ours, lonely in zip(together, _requests(), strict=True):
-        theirs = alone(qwen3, lonely)
+        theirs = alone(model, lonely)
         assert _answer(readers, ours) == _answer(theirs, lonely), ours.prepared.params
         finishes.add(readers.finish(ours))
     assert finishes == {"stop", "length"}
 
 
-def test_logprobs_are_those_of_the_request_alone(qwen3: Any) -> None:
-    runner = new_runner(qwen3, tokens_per_step=9)
+def test_logprobs_are_those_of_the_request_alone(model: Any) -> None:
+    runner = new_runner(model, tokens_per_step=9)
     together = [new_request(prompt(9 + 7 * at, at), top_logprobs=20, temperature=at % 2) for at in range(5)]
     readers = run(runner, together)
     for at, ours in enumerate(together):
         lonely = new_request(ours.prompt_ids, top_logprobs=20, temperature=at % 2)
-        theirs = alone(qwen3, lonely)
+        theirs = alone(model, lonely)
         for mine, other in zip(readers.of(ours), theirs.of(lonely), strict=True):
             [a], [b] = mine.logprobs, other.logprobs
             assert a.token_id == b.token_id and a.logprob == pytest.approx(b.logprob, abs=1e-4)
             assert [one.logprob for one in a.top] == pytest.approx([one.logprob for one in b.top], abs=1e-4)
 
 
-def test_a_seed_gives_the_same_text_in_any_company_and_after_preemption(qwen3: Any) -> None:
+def test_a_seed_gives_the_same_text_in_any_company_and_after_preemption(model: Any) -> None:
     def asked() -> Request:
         return new_request(prompt(12, 1), seed=77, temperature=1.2, top_p=0.95, max_tokens=30)
 
     lonely = asked()
-    alone(qwen3, lonely)
+    alone(model, lonely)
     for company in range(3):
-        runner = new_runner(qwen3, tokens=96, tokens_per_step=8 + company)
+        runner = new_runner(model, tokens=96, tokens_per_step=8 + company)
         ours = asked()
         others = [new_request(prompt(20 + at, at), seed=at, temperature=0.9, max_tokens=25) for at in range(company)]
         run(runner, [*others, ours])

@@ -159,7 +159,8 @@ def run(runner: Runner, requests: Iterable[Request], *, every: int = 1) -> Reade
 
 def alone(model: Any, request: Request) -> Readers:
     """What generate() makes of it, through the runner that knows no batch."""
-    plain = {"text_config": "sdpa"} if "text_config" in model.config.sub_configs else "sdpa"
+    theirs = "sdpa" if model._supports_sdpa else "eager"
+    plain = {"text_config": theirs} if "text_config" in model.config.sub_configs else theirs
     ours = model.config.get_text_config()._attn_implementation
     model.set_attn_implementation(plain)
     try:
