@@ -6,12 +6,11 @@
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from server.settings import Settings, variable_name  # noqa: E402
+from server.settings import Settings, as_written, variable_name  # noqa: E402
 
 _HEAD = """\
 # Every setting with its default. Copy to .env and take the # off the lines you change; the environment wins over .env.
@@ -21,22 +20,13 @@ _HEAD = """\
 def main() -> None:
     env_lines, rows = [_HEAD], ["| variable | default | meaning |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
-        variable, default = variable_name(name), _shown(field.default)
+        variable, default = variable_name(name), as_written(field.default)
         env_lines += [f"# {field.description}", f"#{variable}={default}"]
         rows.append(f"| `{variable}` | {f'`{default}`' if default else '–'} | {field.description} |")
     (ROOT / ".env.example").write_text("\n".join(env_lines) + "\n", encoding="utf-8")
     readme = ROOT / "README.md"
     table = re.compile(r"\| variable \| default \| meaning \|\n(\|.*\n)+")
     readme.write_text(table.sub(lambda _: "\n".join(rows) + "\n", readme.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def _shown(default: Any) -> str:
-    """A default as one writes it in an .env file."""
-    if isinstance(default, bool):
-        return str(int(default))
-    if isinstance(default, tuple):
-        return ",".join(default)
-    return "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
 
 
 if __name__ == "__main__":

@@ -134,6 +134,15 @@ class Settings(BaseModel):
         return name in self.model_fields_set
 
 
+def as_written(default: Any) -> str:
+    """A default as one writes it in an .env file."""
+    if isinstance(default, bool):
+        return str(int(default))
+    if isinstance(default, tuple):
+        return ",".join(default)
+    return "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
+
+
 def variable_name(field: str) -> str:
     # `model_config` belongs to pydantic, so the field could not carry the name of its variable.
     return "MODEL_CONFIG" if field == "model_config_path" else field.upper()

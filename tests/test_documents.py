@@ -7,20 +7,11 @@ from typing import Any
 import pytest
 
 from server.app import create_app
-from server.settings import Settings, variable_name
+from server.settings import Settings, as_written, variable_name
 from tests.serving import REPOSITORY, settings_with
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 ENV_EXAMPLE = (REPOSITORY / ".env.example").read_text(encoding="utf-8")
-
-
-def shown(default: Any) -> str:
-    """A default as one writes it in an .env file."""
-    if isinstance(default, bool):
-        return str(int(default))
-    if isinstance(default, tuple):
-        return ",".join(default)
-    return "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
 
 
 def routes() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -35,8 +26,8 @@ ROUTES = list(routes())
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_every_setting_is_in_env_example_and_readme(name: str) -> None:
     field, variable = Settings.model_fields[name], variable_name(name)
-    assert f"# {field.description}\n#{variable}={shown(field.default)}\n" in ENV_EXAMPLE
-    default = f"`{shown(field.default)}`" if shown(field.default) else "–"
+    assert f"# {field.description}\n#{variable}={as_written(field.default)}\n" in ENV_EXAMPLE
+    default = f"`{as_written(field.default)}`" if as_written(field.default) else "–"
     assert f"| `{variable}` | {default} | {field.description} |\n" in README
 
 

@@ -3,7 +3,6 @@
 A request that fails fails alone; it is told, and the others never notice.
 """
 
-import logging
 from collections.abc import Sequence as Listing
 from functools import partial
 from itertools import count
@@ -21,8 +20,7 @@ from server.engine.request import Delivery, HandOut, Request
 from server.engine.sampling import NoCandidates, Picked, pick_all
 from server.engine.tokenizer import Tokenizer
 from server.errors import ContextLengthExceeded, GenerationFailed
-
-log = logging.getLogger("tis.engine")
+from server.observability.logs import log_fault
 
 
 class BatchRunner:
@@ -168,5 +166,7 @@ class BatchRunner:
         self._forget(request)
         if isinstance(fault, NoCandidates):
             return request, GenerationFailed("The model gave no number to choose a token by (NaN or infinity).")
-        log.error("a request failed in its batch", exc_info=fault)
-        return request, GenerationFailed("The model failed on this request; the log has the reason.")
+        log_fault("a request failed in its batch", fault, request.label)
+        return request, GenerationFailed(
+            f"The model failed on this request; the log has the reason under {request.label}."
+        )
