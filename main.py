@@ -7,8 +7,8 @@ from server.app import create_app
 from server.engine.catalogue import CatalogueError
 from server.settings import Settings, SettingsError
 
-# Read by torch when the first model is loaded. Threads that spin while they wait would take the cores from the event loop
-# and from each other; where nobody else runs, waiting asleep costs nothing that could be measured.
+# Read by torch when the first model is loaded. Threads that spin while they wait would take the cores from the event
+# loop and from each other; where nobody else runs, waiting asleep costs nothing that could be measured.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 try:

@@ -1,5 +1,7 @@
 """Models that come from the hub: a real download, from a hub on this machine."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx2
@@ -8,7 +10,7 @@ import pytest
 from tests.engine.conftest import DEMO
 from tests.engine.hub import REPO, hub_with
 from tests.openai_api.test_chat import CHAT, said
-from tests.serving import server_process, wait_until_live
+from tests.serving import REPOSITORY, bare_environment, server_process, wait_until_live
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -35,3 +37,18 @@ def test_a_hub_out_of_reach_is_said_with_what_to_do(tmp_path: Path) -> None:
         assert "cannot be reached" in error["message"] and "MODEL_REPO_ID" in error["message"]
         health = httpx2.get(f"{server.url}/health")
         assert health.status_code == 503 and "cannot be reached" in health.json()["error"]
+
+
+def test_a_download_reports_how_much_is_here(tmp_path: Path) -> None:
+    probe = (
+        "from server.engine.loading import LoadOptions, load_model\n"
+        f"load_model({REPO!r}, LoadOptions(), lambda stage, share: print(f'{{stage}} {{share}}\\n', end=''))"
+    )
+    with hub_with(Path(DEMO), extra={}) as hub:
+        variables = {**bare_environment(), "HF_ENDPOINT": hub, "HF_HOME": str(tmp_path)}
+        said = subprocess.run(
+            [sys.executable, "-c", probe], cwd=REPOSITORY, env=variables, capture_output=True, text=True, timeout=120
+        )
+    shares = [float(line.split()[1]) for line in said.stdout.splitlines() if line.startswith("downloading ")]
+    # Files come several at a time, and each is only counted in once it has begun.
+    assert len(shares) > 2 and all(0 < share <= 1 for share in shares) and 1 in shares, said.stderr
