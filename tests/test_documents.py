@@ -21,6 +21,7 @@ def routes() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 ROUTES = list(routes())
+ROOMS = {"openai_api", "error_handlers"}
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
@@ -74,3 +75,12 @@ def test_architecture_names_functions_and_files_that_are_there() -> None:
     assert named
     missing = [path for path in named if not (REPOSITORY / path).exists()]
     assert not missing and not re.search(r"\.py:\d+", text)
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "server").rglob("*.py"))
+    names = re.findall(r"`([A-Z][a-z]\w+)(?:\.(\w+))?`", text) + [
+        ("", name) for name in re.findall(r"`(\w+_\w+)`", text)
+    ]
+    for class_name, function in names:
+        if class_name not in ("", "Settings"):
+            assert f"class {class_name}" in code, class_name
+        if function and not function.isupper() and function not in ROOMS:
+            assert f"def {function}(" in code, function

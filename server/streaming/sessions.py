@@ -64,6 +64,7 @@ class Sessions:
 
     async def end_all(self) -> None:
         """Ends what still runs, with a reason that every reader gets and that is no success."""
+        await asyncio.sleep(0)  # a task that is cancelled before it has begun would tell nobody
         for recorder in list(self._recorders):
             recorder.cancel()
         await self.quiet(timeout=5)

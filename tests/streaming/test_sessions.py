@@ -240,6 +240,13 @@ class TestForgetting:
             begun(sessions, replace(ASKED, session_id="fourth"))
 
 
+async def test_a_turn_that_has_hardly_begun_is_ended_by_name_too() -> None:
+    sessions = Sessions(SessionRules())
+    _, session, turn = begun(sessions)
+    await sessions.close()
+    assert await data_of(session, turn) == [b"Draining"]
+
+
 async def test_closing_ends_what_runs_and_tells_the_readers() -> None:
     sessions = Sessions(SessionRules())
     await sessions.open()
