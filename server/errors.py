@@ -8,14 +8,17 @@ ServiceError                     500
 │   ├── ModelNotFound            404
 │   └── SessionNotFound          404
 ├── SessionConflict              409
+├── SessionExpired               410
 ├── ReplayGap                    410
 ├── QueueFull                    429
 ├── Unavailable                  503
 │   ├── Draining                 503
+│   ├── StoreUnavailable         503
 │   ├── ModelLoading             503
 │   ├── LoadFailed               503
 │   └── WorkerDied               503
-└── GenerationFailed             500
+├── GenerationFailed             500
+└── GenerationInterrupted        500
 
 They are raised where the fact is known and translated once, in `error_handlers`.
 """
@@ -96,6 +99,12 @@ class SessionConflict(ServiceError):
         return {"x-should-retry": "false"}
 
 
+class SessionExpired(ServiceError):
+    status = 410
+    type = "invalid_request_error"
+    code = "session_expired"
+
+
 class ReplayGap(ServiceError):
     status = 410
     type = "invalid_request_error"
@@ -114,10 +123,14 @@ class Unavailable(ServiceError):
 
 
 class Draining(Unavailable):
-    code = "draining"
+    code = "server_shutting_down"
 
     def __init__(self) -> None:
         super().__init__("The server is shutting down.", retry_after=5)
+
+
+class StoreUnavailable(Unavailable):
+    code = "durability_degraded"
 
 
 class ModelLoading(Unavailable):
@@ -134,6 +147,10 @@ class WorkerDied(Unavailable):
 
 class GenerationFailed(ServiceError):
     code = "generation_failed"
+
+
+class GenerationInterrupted(ServiceError):
+    code = "generation_interrupted"
 
 
 def error_with_code(

@@ -1,0 +1,13 @@
+"""What is counted. Labels come from closed sets only."""
+
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+
+REGISTRY = CollectorRegistry()
+
+STORE_ERRORS = Counter(
+    "tis_session_store_errors", "Failures of the store of sessions", ["store", "error"], registry=REGISTRY
+)
+
+
+def metrics_page() -> bytes:
+    return bytes(generate_latest(REGISTRY))

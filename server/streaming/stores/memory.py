@@ -1,0 +1,46 @@
+"""Keeps nothing beyond what recordings hold anyway: sessions end with the process."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from server.errors import ReplayGap
+from server.streaming.event import Event
+from server.streaming.stores.store import Committed, Durability, KeptSession, KeptTurn, SessionKey, Snapshot
+
+
+class MemoryStore:
+    durability: Durability = "memory"
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    async def open(self, snapshot: Snapshot, when_degraded: Callable[[], None]) -> Sequence[KeptSession]:
+        return []
+
+    async def close(self) -> None:
+        pass
+
+    def begin(self, session: KeptSession, turn: KeptTurn) -> None:
+        pass
+
+    def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
+        if events:
+            committed(events[-1].index)
+
+    def end(self, key: SessionKey, turn: KeptTurn) -> None:
+        pass
+
+    def note(self, key: SessionKey, used_at: float, unheard_since: float | None) -> None:
+        pass
+
+    def forget(self, key: SessionKey) -> None:
+        pass
+
+    async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
+        raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
+
+    async def flush(self) -> None:
+        pass
+
+    def look_after(self) -> None:
+        pass
