@@ -70,7 +70,7 @@ def test_a_draining_server_takes_no_new_work_and_finishes_the_old() -> None:
             until(lambda: httpx2.get(f"{process.url}/ready").status_code == 503)
             refused = httpx2.post(f"{process.url}/v1/chat/completions", json=json.loads(body))
             rest = stream.read()
-        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "server_shutting_down")
         assert rest.rstrip().endswith(b"data: [DONE]")
         assert process.popen.wait(timeout=10) in (0, -signal.SIGTERM)
 
@@ -84,6 +84,6 @@ def test_what_takes_longer_than_the_drain_is_ended_by_name() -> None:
             whole = pool.submit(httpx2.post, url, json=body, timeout=20)
             until(lambda: httpx2.get(f"{process.url}/health").json()["modelReady"])
             process.popen.send_signal(signal.SIGTERM)
-        assert '"code":"draining"' in stream.result().text and "[DONE]" not in stream.result().text
-        assert (whole.result().status_code, whole.result().json()["error"]["code"]) == (503, "draining")
+        assert '"code":"server_shutting_down"' in stream.result().text and "[DONE]" not in stream.result().text
+        assert (whole.result().status_code, whole.result().json()["error"]["code"]) == (503, "server_shutting_down")
         assert process.popen.wait(timeout=10) in (0, -signal.SIGTERM)
