@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 from server.engine.answer import FinishReason, Piece, TokenLogprob
+from server.engine.kept import ShownChoice
 from server.engine.prepared import Prepared
 from server.engine.random_stream import uniform
 from server.engine.stop_strings import StopStrings
+from server.errors import GenerationInterrupted
 
 
 class Choice:
@@ -52,6 +54,18 @@ class Choice:
         if self._stops.reached:
             return self._piece(shown, "stop")
         return self._piece(shown) if shown else None
+
+    def replay(self, shown: ShownChoice) -> None:
+        """Comes to stand where it stood when readers had got this and no more: the pieces are not made again."""
+        if shown.finish:
+            self.token_ids, self.finish = list(shown.token_ids), shown.finish
+            return
+        for token_id in shown.token_ids:
+            self.accept(token_id)
+            if self.is_finished:
+                raise GenerationInterrupted("The answer cannot go on: what was shown of it had ended already.")
+        if self._unshown_ids:
+            raise GenerationInterrupted("The answer cannot go on: what was shown of it ends where no piece ends.")
 
     def end(self) -> Piece:
         return self._end("stop", self._detokenizer.flush())

@@ -26,6 +26,7 @@ class EchoOptions:
     fail_after: int = 0  # tokens; 0 never fails
     die_after: int = 0  # tokens; takes the whole worker with it
     load_seconds: float = 0
+    revision: str = ""  # of a model that is another one under the same name
 
     @classmethod
     def from_repo(cls, repo: str) -> "EchoOptions":
@@ -35,6 +36,7 @@ class EchoOptions:
             fail_after=int(given.get("fail_after", 0)),
             die_after=int(given.get("die_after", 0)),
             load_seconds=float(given.get("load_seconds", 0)),
+            revision=given.get("revision", ""),
         )
 
 
@@ -50,6 +52,7 @@ def load_echo(repo: str) -> LoadedModel:
         new_runner=lambda: EchoRunner(options),
         context_length=CONTEXT_LENGTH,
         generation_defaults={},
+        revision=f"echo{options.revision}",
     )
 
 

@@ -9,15 +9,17 @@ from typing import Any, Protocol
 from server.engine.answer import Answer
 from server.engine.catalogue import CatalogueEntry
 from server.engine.compression import compress
+from server.engine.kept import KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
 from server.engine.model_slot import Load, ModelSlot, ModelStatus
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt, text_of
 from server.engine.random_stream import new_seed
 from server.engine.request import Request
+from server.engine.resume import prepared_again, replayed
 from server.engine.sampling_params import SamplingParams
 from server.engine.threads import Bridge
-from server.errors import BadRequest, ContextLengthExceeded, Draining
+from server.errors import BadRequest, ContextLengthExceeded, Draining, GenerationInterrupted
 
 # Few tokens of any vocabulary are longer, and those are runs of blanks.
 _MOST_CHARACTERS_A_TOKEN = 64
@@ -40,6 +42,13 @@ class Engine(Protocol):
         ...
 
     def submit(self, prepared: Prepared) -> Answer: ...
+
+    async def resume(self, kept: KeptRequest, shown: Sequence[ShownChoice]) -> Answer:
+        """Goes on with an answer that another process began; gives what comes after the pieces that were shown.
+
+        What may be tried again raises Unavailable. GenerationInterrupted means that nobody here can go on with it.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,20 @@ class FrontDesk:
         slot.submit(request)
         return request.answer
 
+    async def resume(self, kept: KeptRequest, shown: Sequence[ShownChoice]) -> Answer:
+        assert self._bridge
+        if self.is_draining:
+            raise Draining
+        if kept.model_id not in self._slots:
+            raise GenerationInterrupted(f"The answer cannot go on: {kept.model_id} is not served any more.")
+        slot = self._slots[kept.model_id]
+        prepared = prepared_again(kept, await slot.loaded(self._rules.load_wait_seconds))
+        choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
+        request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
+        if request.unfinished:
+            slot.submit(request)
+        return request.answer
+
     def drain(self) -> None:
         """No new work; what runs goes on."""
         self.is_draining = True
@@ -129,7 +152,7 @@ class FrontDesk:
         if params.max_tokens > room:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
-        return Prepared(entry.id, loaded.tokenizer, prompt_ids, params, seed, context)
+        return Prepared(entry.id, loaded.revision, loaded.tokenizer, prompt_ids, params, seed, context)
 
     def _refuse_the_hopeless(self, prompt: ChatPrompt, limit: int) -> None:
         """Tokenising megabytes that cannot fit would keep everybody else waiting for the tokenizer."""

@@ -38,7 +38,7 @@ class GenerateRunner:
     def step(self, hand_out: HandOut) -> None:
         """A whole request: generate() cannot be left and entered again."""
         [request] = self._running
-        for choice in request.choices:
+        for choice in request.unfinished:
             self._complete(request, choice, hand_out)
         self._running = []
 
@@ -50,7 +50,7 @@ class GenerateRunner:
             hand_out([(request, choice.cancel())])
             return
         writer = _ChoiceWriter(request, choice, self._tokenizer, hand_out)
-        prompt = torch.tensor([request.prompt_ids], device=self._model.device)
+        prompt = torch.tensor([request.prompt_ids + choice.token_ids], device=self._model.device)
         with torch.inference_mode():
             self._model.generate(
                 prompt,
@@ -58,7 +58,7 @@ class GenerateRunner:
                 generation_config=GenerationConfig(
                     do_sample=False,
                     # One more than is shown, as the token that ends the answer is no part of it.
-                    max_new_tokens=choice.params.max_tokens + 1,
+                    max_new_tokens=choice.params.max_tokens - len(choice.token_ids) + 1,
                     pad_token_id=0,
                 ),
                 logits_processor=LogitsProcessorList([_OurChoice(writer)]),

@@ -14,3 +14,4 @@ class LoadedModel:
     new_runner: Callable[[], Runner]  # a worker that died takes its runner with it; the next one begins clean
     context_length: int
     generation_defaults: Mapping[str, Any]
+    revision: str  # the same wherever the same weights and tokenizer are loaded

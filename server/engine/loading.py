@@ -12,6 +12,7 @@ from typing import Any
 from server.engine.batching.limits import BatchLimits
 from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.loaded_model import LoadedModel
+from server.engine.revision import revision_of
 from server.engine.sampling_params import checked_defaults
 from server.errors import BadRequest, LoadFailed
 
@@ -68,6 +69,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         new_runner=runner.new,
         context_length=runner.context_length,
         generation_defaults=_generation_defaults(folder),
+        revision=revision_of(folder),
     )
 
 

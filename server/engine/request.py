@@ -13,11 +13,17 @@ from server.observability.request_log import current_request_id
 class Request:
     """Made on the event loop; from then on its choices belong to the model's thread, its answer to the loop."""
 
-    def __init__(self, prepared: Prepared, when_cancelled: "Callable[[Request], None]" = lambda request: None) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        when_cancelled: "Callable[[Request], None]" = lambda request: None,
+        resumed: list[Choice] | None = None,
+    ) -> None:
         self.prepared = prepared
         self.label = current_request_id()  # for the log
-        self.choices = [Choice(index, prepared) for index in range(prepared.params.n)]
-        self.answer = Answer(len(self.choices), self.cancel)
+        self.is_resumed = resumed is not None
+        self.choices = resumed or [Choice(index, prepared) for index in range(prepared.params.n)]
+        self.answer = Answer(len(self.unfinished), self.cancel)
         self._when_cancelled = when_cancelled
         self._cancelled = threading.Event()
 

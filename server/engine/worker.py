@@ -45,14 +45,21 @@ class Worker:
         with self._change:
             if not self.is_alive:
                 raise WorkerDied(f"The worker of {self.name} is down and being restarted.", retry_after=5)
-            if len(self._queue) >= self._queue_size:
-                # A guess, but one that spreads the retries: a second for each eight that wait.
-                raise QueueFull(
-                    f"{len(self._queue)} requests are waiting for {self.name} already.",
-                    retry_after=1 + len(self._queue) / 8,
-                )
-            self._queue.append(request)
+            self._enqueue(request)
             self._change.notify()
+
+    def _enqueue(self, request: Request) -> None:
+        if request.is_resumed:
+            # It had its turn before everyone who is new here, and was accepted then.
+            self._queue.insert(sum(one.is_resumed for one in self._queue), request)
+            return
+        if len(self._queue) >= self._queue_size:
+            # A guess, but one that spreads the retries: a second for each eight that wait.
+            raise QueueFull(
+                f"{len(self._queue)} requests are waiting for {self.name} already.",
+                retry_after=1 + len(self._queue) / 8,
+            )
+        self._queue.append(request)
 
     def let_go(self, request: Request) -> None:
         """A cancelled request that still waits need not wait for its turn to be told."""

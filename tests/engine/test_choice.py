@@ -18,7 +18,7 @@ class EndingTokenizer(CharacterTokenizer):
 
 
 def choice(**params: Any) -> Choice:
-    return Choice(0, Prepared("m", EndingTokenizer(), [1], SamplingParams(**params), seed=1))
+    return Choice(0, Prepared("m", "r1", EndingTokenizer(), [1], SamplingParams(**params), seed=1))
 
 
 def feed(one: Choice, text: str) -> list[Piece]:

@@ -27,7 +27,7 @@ def prompt_ids(demo: LoadedModel, text: str) -> list[int]:
 
 def request(demo: LoadedModel, text: str, seed: int = 1, **params: Any) -> Request:
     sampling = SamplingParams(**{"temperature": 0, "max_tokens": 40, **params})
-    return Request(Prepared("demo", demo.tokenizer, prompt_ids(demo, text), sampling, seed))
+    return Request(Prepared("demo", "r1", demo.tokenizer, prompt_ids(demo, text), sampling, seed))
 
 
 @pytest.fixture(scope="module")

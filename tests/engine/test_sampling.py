@@ -27,7 +27,7 @@ def row(seed: int = 0, spread: float = 2.0) -> Any:
 
 
 def choice(prompt: list[int] | None = None, said: list[int] | None = None, **params: Any) -> Choice:
-    one = Choice(0, Prepared("m", CharacterTokenizer(), prompt or [1], SamplingParams(**params), seed=3))
+    one = Choice(0, Prepared("m", "r1", CharacterTokenizer(), prompt or [1], SamplingParams(**params), seed=3))
     one.token_ids += said or []
     return one
 

@@ -47,7 +47,7 @@ class Desk:
 
 
 def new_request(text: str, worker: Worker | None = None) -> Request:
-    prepared = Prepared("m", CharacterTokenizer(), [ord(c) for c in text], SamplingParams(), seed=1)
+    prepared = Prepared("m", "r1", CharacterTokenizer(), [ord(c) for c in text], SamplingParams(), seed=1)
     return Request(prepared, when_cancelled=worker.let_go if worker else lambda request: None)
 
 

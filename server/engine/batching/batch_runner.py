@@ -56,7 +56,7 @@ class BatchRunner:
         capacity = self._cache.num_blocks * self._cache.block_size
         if len(request.prompt_ids) + request.prepared.params.max_tokens > capacity:
             raise ContextLengthExceeded(capacity, "prompt and answer are longer than the cache (CACHE_TOKENS).")
-        for choice in request.choices:
+        for choice in request.unfinished:
             sequence = Sequence(request, choice, next(self._arrivals), leader)
             leader = leader or sequence
             self.scheduler.add(sequence)
@@ -97,7 +97,9 @@ class BatchRunner:
         for row in plan.rows:
             first_choice = row.sequence.leader is None
             if first_choice and not row.sequence.was_started:
-                row.sequence.request.answer.cached_tokens = row.start
+                request = row.sequence.request
+                # Of a resumed answer, the cache may hold tokens too.
+                request.answer.cached_tokens = min(row.start, len(request.prompt_ids))
             row.sequence.was_started = True
 
     def _compute(self, plan: Plan) -> list[tuple[Sequence, Picked | Exception]]:

@@ -25,7 +25,7 @@ KINDS: list[dict[str, Any]] = [
 
 def _choices(seed: int) -> list[Choice]:
     return [
-        Choice(0, Prepared("m", CharacterTokenizer(), [1, 2], SamplingParams(**kind), seed=100 * seed + at))
+        Choice(0, Prepared("m", "r1", CharacterTokenizer(), [1, 2], SamplingParams(**kind), seed=100 * seed + at))
         for at, kind in enumerate(KINDS)
     ]
 

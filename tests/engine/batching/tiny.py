@@ -109,7 +109,7 @@ TOKENIZER = NumberTokenizer()
 def new_request(prompt_ids: list[int], seed: int = 11, **params: Any) -> Request:
     defaults: dict[str, Any] = {"temperature": 0.0, "max_tokens": 12, "ignore_eos": True}
     asked = SamplingParams(**(defaults | params))
-    return Request(Prepared("tiny", TOKENIZER, prompt_ids, asked, seed))
+    return Request(Prepared("tiny", "r1", TOKENIZER, prompt_ids, asked, seed))
 
 
 def prompt(length: int, seed: int) -> list[int]:

@@ -1,0 +1,45 @@
+"""Takes up an answer that another process began: its choices come to stand where its readers left off."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from server.engine.choice import Choice
+from server.engine.kept import KeptRequest, ShownChoice
+from server.engine.loaded_model import LoadedModel
+from server.engine.prepared import Prepared
+from server.errors import GenerationInterrupted
+
+
+def prepared_again(kept: KeptRequest, loaded: LoadedModel) -> Prepared:
+    if kept.revision != loaded.revision:
+        raise GenerationInterrupted(
+            f"The answer cannot go on: {kept.model_id} is another model now than the one that began it."
+        )
+    if len(kept.prompt_ids) + kept.params.max_tokens > loaded.context_length:
+        raise GenerationInterrupted(
+            f"The answer cannot go on: {kept.model_id} has room for {loaded.context_length} tokens here, fewer than "
+            "it began with."
+        )
+    return Prepared(
+        kept.model_id, kept.revision, loaded.tokenizer, kept.prompt_ids, kept.params, kept.seed, kept.context
+    )
+
+
+def replayed(prepared: Prepared, shown: Sequence[ShownChoice]) -> list[Choice]:
+    """Takes a while for thousands of tokens."""
+    if len(shown) != prepared.params.n:
+        raise GenerationInterrupted(f"{len(shown)} choices were shown of an answer that has {prepared.params.n}.")
+    _check_token_ids(prepared, shown)
+    choices = [Choice(index, prepared) for index in range(prepared.params.n)]
+    for choice, seen in zip(choices, shown, strict=True):
+        choice.replay(seen)
+    return choices
+
+
+def _check_token_ids(prepared: Prepared, shown: Sequence[ShownChoice]) -> None:
+    """On a GPU one id that does not exist would take everybody's answers with it."""
+    params, size = prepared.params, prepared.tokenizer.vocabulary_size
+    made = chain.from_iterable(seen.token_ids for seen in shown)
+    everything = chain(prepared.prompt_ids, made, params.logit_bias, params.stop_token_ids)
+    if not prepared.prompt_ids or any(not 0 <= token_id < size for token_id in everything):
+        raise GenerationInterrupted("The answer cannot go on: what was kept of it are no tokens of its model.")
