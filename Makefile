@@ -21,7 +21,7 @@ setup-dev: .venv/installed-dev    ## what its developers need on top
 	@touch $@ .venv/installed
 
 demo: setup                       ## set up and serve the small model of this repository
-	MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 $(BIN)/python main.py
+	MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py

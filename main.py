@@ -1,6 +1,7 @@
 """Front door: settings, app, uvicorn. `python main.py`, or `uvicorn main:app`."""
 
 import os
+import signal
 import sys
 
 from server.app import create_app
@@ -21,6 +22,8 @@ except (SettingsError, CatalogueError) as error:
 def main() -> None:
     import uvicorn
 
+    # uvicorn hands a signal on once everything is in order; being asked to end, and ending, is no failure.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     uvicorn.run(
         app,
         host=settings.host,

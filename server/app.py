@@ -1,5 +1,7 @@
 """Makes, wires, opens and closes every long-lived part."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,12 +21,18 @@ from server.engine.model_slot import Load
 from server.error_handlers import Faults, install_error_handlers
 from server.observability.logs import configure_logs
 from server.observability.request_log import RequestLog
+from server.openai_api.carrying_on import carry_on_with
 from server.openai_api.router import router as openai_router
 from server.security.guard import KeyGuard
 from server.security.keys import KeyRing
 from server.settings import LOCAL_ORIGINS, Settings
 from server.shutdown import ending_gently
 from server.streaming.sessions import SessionRules, Sessions
+from server.streaming.stores.memory import MemoryStore
+from server.streaming.stores.sqlite import SqliteStore
+from server.streaming.stores.store import Store, StoreRefused
+
+log = logging.getLogger("tis.app")
 
 VERSION = "0.1.0"
 _LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
@@ -35,14 +43,16 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     """`load` brings a catalogue entry into memory; tests pass their own."""
     configure_logs(settings.log_level)
     engine = FrontDesk(_served_models(settings), load or _loader(settings), _desk_rules(settings))
-    sessions = Sessions(_session_rules(settings))
+    sessions = Sessions(
+        _session_rules(settings), _store(settings), carry_on_with(engine, resume=settings.resume_generation)
+    )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await engine.open(eager=settings.eager_load_model)
-        await sessions.open()
         try:
-            with ending_gently(lambda: _drain(engine, sessions, settings.drain_seconds)):
+            await _open(sessions)
+            with ending_gently(lambda hurry: _drain(engine, sessions, settings.drain_seconds, hurry)):
                 yield
         finally:
             engine.drain()
@@ -65,10 +75,24 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     return app
 
 
-async def _drain(engine: FrontDesk, sessions: Sessions, seconds: float) -> None:
-    """Takes no new work, lets the running answers end, and ends by name what takes too long."""
+async def _open(sessions: Sessions) -> None:
+    try:
+        await sessions.open()
+    except StoreRefused as refusal:
+        log.critical("Cannot start: %s", refusal)
+        raise
+
+
+async def _drain(engine: FrontDesk, sessions: Sessions, seconds: float, hurry: asyncio.Event) -> None:
+    """Takes no new work and lets running answers end; what takes too long goes on after a restart, or ends by name."""
     engine.drain()
-    await sessions.quiet(seconds)
+    ways: list[asyncio.Task[Any]] = [
+        asyncio.create_task(sessions.quiet(seconds)),
+        asyncio.create_task(hurry.wait()),
+    ]
+    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    for way in ways:
+        way.cancel()
     await sessions.end_all()
 
 
@@ -87,6 +111,12 @@ def _wrap(app: FastAPI, settings: Settings) -> None:
         expose_headers=["X-Session-Id", "X-Request-Id", "Retry-After"],
     )
     app.add_middleware(RequestLog)
+
+
+def _store(settings: Settings) -> Store:
+    if settings.persist_sessions:
+        return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync)
+    return MemoryStore()
 
 
 def _served_models(settings: Settings) -> list[CatalogueEntry]:

@@ -44,7 +44,7 @@ class Settings(BaseModel):
     port: int = Field(3000, ge=1, le=65535, description="TCP port, 1 to 65535")
     host: str = Field("127.0.0.1", description="address to listen on; 0.0.0.0 for every interface")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe line logged")
-    drain_seconds: float = Field(10, ge=0, le=3600, description="how long running answers may go on after SIGTERM")
+    drain_seconds: float = Field(30, ge=0, le=3600, description="how long running answers may go on after SIGTERM")
 
     # The model
     model_repo_id: str = Field(
@@ -101,6 +101,16 @@ class Settings(BaseModel):
     )
     sessions_ttl_seconds: float = Field(600, ge=1, description="how long a finished stream can be replayed")
     max_sessions: int = Field(1024, ge=1, description="streams remembered at once")
+    persist_sessions: bool = Field(False, description="keep streams in a file, so that they survive the process")
+    sessions_db_path: str = Field(
+        "sessions.db", min_length=1, description="that file (SQLite); one process at a time uses it"
+    )
+    sessions_sync: Literal["normal", "full"] = Field(
+        "normal", description="normal survives a killed process, full a power cut too, and is slower"
+    )
+    resume_generation: bool = Field(
+        True, description="go on after a restart with answers that were under way; 0 ends them with an error"
+    )
 
     # Who may come in
     api_keys: SecretList = Field((), description="keys for /v1/*, separated by commas; empty = open")

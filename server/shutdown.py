@@ -11,14 +11,15 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def ending_gently(drain: Callable[[], Coroutine[None, None, None]]) -> Iterator[None]:
-    """The first signal drains, while the sockets stay open and /ready says so; a second one ends at once."""
+def ending_gently(drain: Callable[[asyncio.Event], Coroutine[None, None, None]]) -> Iterator[None]:
+    """The first signal drains, while the sockets stay open and /ready says so; a second one asks it to hurry."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may have signal handlers
         return
     loop = asyncio.get_running_loop()
     before = {int(number): signal.getsignal(number) for number in _SIGNALS}
     draining: list[asyncio.Task[None]] = []
+    hurry = asyncio.Event()
 
     def pass_on(number: int) -> None:
         signal.signal(number, before[number])
@@ -28,10 +29,12 @@ def ending_gently(drain: Callable[[], Coroutine[None, None, None]]) -> Iterator[
         loop.call_soon_threadsafe(begin, number)
 
     def begin(number: int) -> None:
-        if draining:
-            pass_on(number)
+        if hurry.is_set():
+            pass_on(number)  # whatever hangs then is not waited for
+        elif draining:
+            hurry.set()
         else:
-            draining.append(loop.create_task(drain()))
+            draining.append(loop.create_task(drain(hurry)))
             draining[0].add_done_callback(lambda task: pass_on(number))
 
     for number in before:

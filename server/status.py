@@ -6,7 +6,8 @@ import yaml
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from server.dependencies import EngineDep
+from server.dependencies import EngineDep, SessionsDep
+from server.observability.metrics import metrics_page
 
 router = APIRouter(tags=["status"])
 
@@ -42,11 +43,24 @@ async def live() -> dict[str, bool]:
     return {"ok": True}
 
 
-@router.get("/ready", responses=_example({"ok": True, "reason": None}))
-async def ready(engine: EngineDep) -> JSONResponse:
-    """200 when work would be accepted, which a model that loads at the first request does."""
+@router.get("/ready", responses=_example({"ok": True, "reason": None, "durability": "durable"}))
+async def ready(engine: EngineDep, sessions: SessionsDep) -> JSONResponse:
+    """200 when work would be accepted, which a model that loads at the first request does.
+
+    `durability` says whether streams survive the process: `memory`, `durable`, or `degraded` while the disk fails.
+    """
     reason = _why_not_ready(engine)
-    return JSONResponse({"ok": reason is None, "reason": reason}, status_code=503 if reason else 200)
+    body = {"ok": reason is None, "reason": reason, "durability": sessions.durability}
+    return JSONResponse(body, status_code=503 if reason else 200)
+
+
+_METRICS = 'tis_session_store_errors_total{error="SQLITE_FULL",store="sqlite"} 3.0\n'
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {"example": _METRICS}}}})
+async def metrics() -> Response:
+    """What is counted, for Prometheus."""
+    return Response(metrics_page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @router.get("/openapi.yaml", response_class=Response, responses={200: {"content": {"application/yaml": {}}}})

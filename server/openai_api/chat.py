@@ -1,9 +1,8 @@
 """POST /v1/chat/completions: check, prepare, record, and let the caller follow the recording."""
 
 import asyncio
-from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from server.dependencies import EngineDep, OwnerDep, SessionsDep, SettingsDep
@@ -14,8 +13,9 @@ from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_schema import ChatRequest
 from server.openai_api.chat_source import ChatSource
 from server.openai_api.cursor import parse_cursor
-from server.openai_api.event_stream import ClientGone, event_stream, whole_turn
+from server.openai_api.event_stream import ClientGone, whole_turn
 from server.openai_api.examples import CHAT_RESPONSES
+from server.openai_api.following import LastEventId, LastEventIdQuery, OnGap, follow, require, turn_behind
 from server.openai_api.models import served_model
 from server.streaming.session import Session, Turn
 from server.streaming.sessions import Asked, Sessions
@@ -36,26 +36,33 @@ async def chat_completions(
     sessions: SessionsDep,
     owner: OwnerDep,
     settings: SettingsDep,
-    last_event_id: Annotated[str | None, Header(description="resume after this event: <session>:<index>")] = None,
-    last_event_id_query: Annotated[str | None, Query(alias="last_event_id", description="the same")] = None,
+    last_event_id: LastEventId = None,
+    last_event_id_query: LastEventIdQuery = None,
+    on_gap: OnGap = "error",
 ) -> Response:
     """Answer a conversation, whole or as a stream of chunks that can be picked up again after a disconnect."""
     cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
     session_id = cursor[0] if cursor else body.session_id
-    asked = Asked(owner, session_id, body.fingerprint, resumable=bool(body.stream or session_id))
     if cursor:
         session = sessions.find(owner, cursor[0])
-        turn = _turn_to_resume(session, body, cursor[1])
-    elif there := sessions.attached(asked):
-        session, turn = there
-        session.recording.after(turn.first_index - 1)  # if its beginning is gone, a status can still say so
+        turn = await turn_behind(session, cursor[1], on_gap)
+    elif body.messages is None:
+        session = _session_meant(sessions, owner, body)
+        turn = session.latest
     else:
-        session, turn = await _begin(
+        asked = Asked(owner, session_id, body.fingerprint, resumable=bool(body.stream or session_id))
+        session, turn = sessions.attached(asked) or await _begin(
             body, engine, sessions, asked, served_model(engine, body.model, settings.strict_model)
         )
     if body.stream:
-        return event_stream(session, turn, cursor[1] if cursor else turn.first_index - 1)
+        return await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, on_gap)
     return await _folded(request, session, turn)
+
+
+def _session_meant(sessions: Sessions, owner: str, body: ChatRequest) -> Session:
+    if body.session_id is None:
+        raise BadRequest("messages: Field required", param="messages", code="missing_required_parameter")
+    return sessions.find(owner, body.session_id)
 
 
 async def _begin(
@@ -64,21 +71,13 @@ async def _begin(
     prepared = await engine.prepare(model_id, chat_prompt(body), sampling_asked(body))
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     chunks = ChunkWriter(model_id, with_usage=bool(body.stream and body.wants_usage), context=prepared.context)
-    return sessions.start(asked.keeping(most_events), lambda: ChatSource(engine.submit(prepared), prepared, chunks))
-
-
-def _turn_to_resume(session: Session, body: ChatRequest, index: int) -> Turn:
-    if index >= session.recording.next_index:
-        raise BadRequest(
-            f"Session {session.id!r} has no event {index} yet: the cursor is from another server or time.",
-            param="last_event_id",
-            code="invalid_last_event_id",
-        )
-    session.recording.after(index)  # says so now, while a status can still be sent, if that is no longer kept
-    return session.turn_after(index)
+    return sessions.start(
+        asked.keeping(most_events), lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks)
+    )
 
 
 async def _folded(request: Request, session: Session, turn: Turn) -> Response:
+    await require(session, turn, turn.first_index - 1)
     try:
         events = await whole_turn(request, session, turn)
     except ClientGone:

@@ -6,13 +6,14 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Self
 
 from server.engine.answer import Piece, TokenLogprob
 from server.error_handlers import error_body
 from server.errors import ServiceError, error_with_code
 
 DONE = b"[DONE]"
+_KEPT = ("model", "with_usage", "context", "id", "created")
 _TEXT = "\0text\0"  # stands for the text while a chunk is made into a template; no name of a model has it
 
 
@@ -26,6 +27,13 @@ class ChunkWriter:
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
     _around_text: dict[int, tuple[bytes, bytes]] = field(default_factory=dict, init=False)
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _KEPT}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Self:
+        return cls(**{name: given[name] for name in _KEPT})
 
     def role(self, choice: int) -> bytes:
         return self._chunk(choice, {"role": "assistant", "content": ""})
@@ -45,6 +53,14 @@ class ChunkWriter:
 
     def usage(self, usage: Mapping[str, Any]) -> bytes:
         return self._dump([], {"usage": usage})
+
+    def snapshot(self, texts: Sequence[str]) -> bytes:
+        """One chunk for all that is not kept as chunks any more; not OpenAI's, so it says what it is."""
+        choices = [
+            {"index": index, "delta": {"role": "assistant", "content": text}, "logprobs": None, "finish_reason": None}
+            for index, text in enumerate(texts)
+        ]
+        return self._dump(choices, {"snapshot": True, **({"usage": None} if self.with_usage else {})})
 
     def _text_chunk(self, choice: int, text: str) -> bytes:
         """What `_chunk` makes of it; but all except the text is written once, as this is the path of every token."""

@@ -19,16 +19,17 @@ _SAMPLING_FIELDS = frozenset(
 
 def chat_prompt(body: ChatRequest) -> ChatPrompt:
     _refuse_what_is_not_there_yet(body)
+    messages = body.messages or []
     continues = bool(body.continue_final_message)
     adds_prompt = not continues if body.add_generation_prompt is None else body.add_generation_prompt
     if continues and adds_prompt:
         raise BadRequest(
             "continue_final_message and add_generation_prompt exclude each other.", param="continue_final_message"
         )
-    if continues and body.messages[-1].role != "assistant":
+    if continues and messages[-1].role != "assistant":
         raise BadRequest("Only a final assistant message can be continued.", param="continue_final_message")
     return ChatPrompt(
-        messages=[_message(position, message) for position, message in enumerate(body.messages)],
+        messages=[_message(position, message) for position, message in enumerate(messages)],
         tools=() if body.tool_choice == "none" else tuple(body.tools or ()),
         template_options=_template_options(body.chat_template_kwargs or {}),
         add_generation_prompt=adds_prompt,

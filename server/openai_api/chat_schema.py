@@ -49,7 +49,8 @@ class ResponseFormat(Lenient):
 
 class ChatRequest(Lenient):
     model: StrictStr | None = None
-    messages: list[ChatMessage] = Field(min_length=1)
+    # Absent where a known session is picked up again: its request is known.
+    messages: Annotated[list[ChatMessage], Field(min_length=1)] | None = None
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
     session_id: Annotated[StrictStr, StringConstraints(pattern=SESSION_ID)] | None = None

@@ -1,64 +1,143 @@
-"""Turns the pieces of an answer into the events that are recorded."""
+"""A chat answer as a `Source` for the streaming room: under way, or taken up again after the process that made it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from server.engine.answer import Answer, Piece
-from server.engine.prepared import Prepared
+from server.engine.front_desk import Engine
+from server.engine.kept import KeptRequest
 from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
 from server.observability.logs import log_fault
 from server.observability.request_log import current_request_id
+from server.openai_api import chat_progress
 from server.openai_api.chat_chunks import DONE, ChunkWriter, error_event
+from server.openai_api.chat_digest import ChatDigest
+from server.openai_api.chat_progress import ChatProgress
+from server.streaming.event import Block
+from server.streaming.stores.store import Status
+
+KIND = "chat"
 
 
 class ChatSource:
-    """A `Source` for the streaming room."""
+    waits_to_go_on = False
 
-    def __init__(self, answer: Answer, prepared: Prepared, chunks: ChunkWriter) -> None:
+    def __init__(
+        self, answer: Answer | None, kept: KeptRequest, chunks: ChunkWriter, progress: ChatProgress | None = None
+    ) -> None:
         self._answer = answer
-        self._prepared = prepared
+        self._kept = kept
         self._chunks = chunks
-        self._num_tokens = 0
-        self.was_cancelled = False
+        self._progress = progress or ChatProgress.of(kept.params.n)
+        self.digest = ChatDigest(chunks, kept.params.n)
 
-    async def events(self) -> AsyncIterator[Sequence[bytes]]:
-        yield [self._chunks.role(choice) for choice in range(self._prepared.params.n)]
-        async for pieces in self._answer.batches():
-            yield list(self._events_of(pieces))
-        if self._chunks.with_usage:
-            yield [self._chunks.usage(self._usage), DONE]
-        else:
-            yield [DONE]
+    async def events(self) -> AsyncIterator[Sequence[Block]]:
+        if not self._progress.has_roles:
+            self._progress.has_roles = True
+            yield [Block(self._chunks.role(choice), chat_progress.ROLES) for choice in range(self._kept.params.n)]
+        if self._answer:
+            async for pieces in self._answer.batches():
+                yield self._blocks_of(pieces)
+        usage = [Block(self._chunks.usage(self._usage))] if self._chunks.with_usage else []
+        yield [*usage, Block(DONE, chat_progress.DONE)]
 
     def cancel(self) -> None:
-        self._answer.cancel()
+        if self._answer:
+            self._answer.cancel()
 
-    def failure(self, error: Exception) -> bytes:
-        if not isinstance(error, ServiceError):
-            log_fault("an answer could not be recorded", error, current_request_id())
-            error = unexpected_fault()
-        return error_event(error)
+    def failure(self, error: Exception) -> Block:
+        return failure_block(error)
+
+    @property
+    def outcome(self) -> Status:
+        return "cancelled" if self._progress.was_cancelled else "finished"
 
     @property
     def summary(self) -> bytes:
-        context = self._prepared.context
+        context = self._kept.context
         return json.dumps({"usage": self._usage, **({"context": context} if context else {})}).encode()
 
-    def _events_of(self, pieces: Iterable[Piece]) -> Iterable[bytes]:
+    @property
+    def request(self) -> bytes:
+        return json.dumps(
+            {"kind": KIND, "asked": self._kept.to_json(), "chunks": self._chunks.to_json()}, ensure_ascii=False
+        ).encode()
+
+    def _blocks_of(self, pieces: Iterable[Piece]) -> list[Block]:
+        blocks: list[Block] = []
+        cached_tokens = self._answer.cached_tokens if self._answer else 0
         for piece in pieces:
-            self._num_tokens += len(piece.token_ids)
-            self.was_cancelled |= piece.finish == "cancelled"
-            yield from self._chunks.of_piece(piece)
+            mark = self._progress.note(piece, max(cached_tokens, self._progress.cached_tokens))
+            first, *others = self._chunks.of_piece(piece)
+            blocks.append(Block(first, mark))
+            blocks += map(Block, others)
+        return blocks
 
     @property
     def _usage(self) -> dict[str, Any]:
-        num_prompt = len(self._prepared.prompt_ids)
+        num_prompt, num_made = len(self._kept.prompt_ids), self._progress.num_tokens
         return {
             "prompt_tokens": num_prompt,
-            "completion_tokens": self._num_tokens,
-            "total_tokens": num_prompt + self._num_tokens,
-            "prompt_tokens_details": {"cached_tokens": self._answer.cached_tokens},
+            "completion_tokens": num_made,
+            "total_tokens": num_prompt + num_made,
+            "prompt_tokens_details": {"cached_tokens": self._progress.cached_tokens},
             "completion_tokens_details": {"reasoning_tokens": 0},
         }
+
+
+class ContinuedChat(ChatSource):
+    """Another process began it. Goes on behind what was shown, once the model is there."""
+
+    def __init__(self, engine: Engine, kept: KeptRequest, chunks: ChunkWriter, progress: ChatProgress) -> None:
+        super().__init__(None, kept, chunks, progress)
+        self._engine = engine
+        self._cancelled = asyncio.Event()
+        self.waits_to_go_on = True
+
+    async def events(self) -> AsyncIterator[Sequence[Block]]:
+        if self.is_over:
+            return  # all that was missing is the note that it is over
+        if self._progress.unfinished and not await self._resumed():
+            cancelled = [Piece(choice, "", (), finish="cancelled") for choice in self._progress.unfinished]
+            yield self._blocks_of(cancelled)
+        self.waits_to_go_on = False
+        async for blocks in super().events():
+            yield blocks
+
+    @property
+    def is_over(self) -> bool:
+        return self._progress.is_done or self._progress.has_failed
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        super().cancel()
+
+    @property
+    def outcome(self) -> Status:
+        return "failed" if self._progress.has_failed else super().outcome
+
+    async def _resumed(self) -> bool:
+        """False if it was cancelled before it could go on."""
+        resuming = asyncio.ensure_future(self._engine.resume(self._kept, self._progress.choices))
+        giving_up = asyncio.ensure_future(self._cancelled.wait())
+        try:
+            await asyncio.wait({resuming, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+            if not resuming.done():
+                return False
+            self._answer = resuming.result()
+            if giving_up.done():
+                self._answer.cancel()
+            return True
+        finally:
+            resuming.cancel()
+            giving_up.cancel()
+
+
+def failure_block(error: Exception) -> Block:
+    if not isinstance(error, ServiceError):
+        log_fault("an answer could not be recorded", error, current_request_id())
+        error = unexpected_fault()
+    return Block(error_event(error), chat_progress.FAILED)

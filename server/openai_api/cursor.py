@@ -8,6 +8,8 @@ def parse_cursor(header: str | None, query: str | None, session_id: str | None) 
     given = (header or "").strip() or (query or "").strip()
     if not given:
         return None
+    if session_id is not None and ":" not in given:
+        given = f"{session_id}:{given}"  # the index alone will do where the session is named anyway
     # From the right: whatever a session id may contain one day, the index stands last.
     named, _, index = given.rpartition(":")
     if not (named and index.isascii() and index.isdigit() and len(index) < 19):

@@ -6,32 +6,38 @@ from collections.abc import AsyncIterator, Sequence
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
-from server.errors import ReplayGap
+from server.errors import Draining, ReplayGap, ServiceError
 from server.openai_api.chat_chunks import error_event
-from server.streaming.recording import Event
+from server.streaming.event import Event
 from server.streaming.session import Session, Turn
 
 HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the OpenAI SDK parse an empty event and fail
 _RECONNECT_AFTER = b"retry: 1500\n"
 
 
-def event_stream(session: Session, turn: Turn, after: int) -> StreamingResponse:
+def event_stream(session: Session, turn: Turn, after: int, *, snapshot_on_gap: bool = False) -> StreamingResponse:
     return StreamingResponse(
-        _blocks(session, turn, after),
+        _blocks(session, turn, after, snapshot_on_gap),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "X-Session-Id": session.id},
     )
 
 
-async def _blocks(session: Session, turn: Turn, after: int) -> AsyncIterator[bytes]:
+async def _blocks(session: Session, turn: Turn, after: int, snapshot_on_gap: bool) -> AsyncIterator[bytes]:
     id_prefix = b"id: %s:" % session.id.encode()
     with session.listening(turn, after) as reader:
-        try:
-            async for events in reader.batches():
-                yield b"".join([_block(id_prefix, event) for event in events]) if events else HEARTBEAT
-        except ReplayGap as gap:
-            # Fell behind what is kept. Not part of the recording, so it has no id.
-            yield b"data: " + error_event(gap) + b"\n\n"
+        while not reader.has_everything:
+            try:
+                async for events in reader.batches():
+                    yield b"".join([_block(id_prefix, event) for event in events]) if events else HEARTBEAT
+                return
+            except ServiceError as error:
+                # About where this reader stands, not about the answer: no part of the recording, so without an id.
+                if not (isinstance(error, ReplayGap) and snapshot_on_gap and turn.digest):
+                    yield b"data: " + error_event(error) + b"\n\n"
+                    return
+                reader.cursor = session.recording.window_start - 1
+                yield _block(id_prefix, Event(reader.cursor, turn.digest.snapshot()))
 
 
 def _block(id_prefix: bytes, event: Event) -> bytes:
@@ -59,7 +65,10 @@ async def whole_turn(request: Request, session: Session, turn: Turn) -> Sequence
 
 async def _all_events(session: Session, turn: Turn) -> Sequence[bytes]:
     with session.listening(turn, turn.first_index - 1) as reader:
-        return [event.data async for events in reader.batches() for event in events]
+        events = [event.data async for events in reader.batches() for event in events]
+        if not reader.has_everything:
+            raise Draining  # the rest will be made after a restart
+        return events
 
 
 async def _disconnect(request: Request) -> None:

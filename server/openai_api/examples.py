@@ -73,6 +73,16 @@ CHAT_RESPONSES: Responses = {
     429: _QUEUE_FULL,
     503: _LOADING,
 }
+_SESSION_UNKNOWN = _error(
+    "There is no session 'mysession123'.", "invalid_request_error", "session_id", "session_not_found"
+)
+_GAP = _error("Event 7 is no longer kept.", "invalid_request_error", "last_event_id", "replay_gap")
+STREAM_RESPONSES: Responses = {
+    200: {"description": "The events from there on", "content": {"text/event-stream": {"example": _STREAM}}},
+    204: {"description": "The answer is over and the cursor stands at its end: nothing is left"},
+    404: _SESSION_UNKNOWN,
+    410: _GAP,
+}
 MODELS_RESPONSES: Responses = {200: _ok({"object": "list", "data": [_MODEL]})}
 MODEL_RESPONSES: Responses = {200: _ok(_MODEL), 404: _NOT_FOUND}
 CANCEL_RESPONSES: Responses = {200: _ok({"ok": True, "session_id": "mysession123", "status": "cancelled"})}

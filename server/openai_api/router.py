@@ -2,9 +2,10 @@
 
 from fastapi import APIRouter
 
-from server.openai_api import cancel, chat, models
+from server.openai_api import cancel, chat, following, models
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
 router.include_router(chat.router)
 router.include_router(models.router)
+router.include_router(following.router)
 router.include_router(cancel.router)

@@ -2,65 +2,130 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from server.errors import ReplayGap
+from server.errors import ServiceError, StoreUnavailable
+from server.streaming.event import Block, Event
+from server.streaming.stores.store import SessionKey, Store
 
 FEWEST_EVENTS_KEPT = 2048
 MOST_BYTES_KEPT = 8 * 2**20
 
 
-@dataclass(slots=True)  # not frozen: made for every token, and a frozen one takes three times as long
-class Event:
-    index: int
-    data: bytes
+@dataclass(slots=True)
+class WindowSize:
+    """What a recording keeps in memory, whatever its store keeps."""
+
+    events: int = FEWEST_EVENTS_KEPT
+    num_bytes: int = MOST_BYTES_KEPT
 
 
 class Recording:
-    """Keeps the newest events up to a bound; a reader that asks for older ones gets a `ReplayGap`, never a hole."""
+    """A window on the newest events; older ones come from the store, or are a `ReplayGap`, never a hole.
 
-    def __init__(self, events_kept: int = FEWEST_EVENTS_KEPT, bytes_kept: int = MOST_BYTES_KEPT) -> None:
-        self.events_kept = events_kept
-        self._bytes_kept = bytes_kept
-        self._events: list[Event] = []
+    An event is shown once the store has committed it. If the store cannot, it is shown all the same: the answer
+    goes on, and whoever wants to come back to it is told.
+    """
+
+    def __init__(self, key: SessionKey, store: Store, size: WindowSize, next_index: int = 0) -> None:
+        self.key = key
+        self.size = size
+        self._store = store
+        self._window: list[Event] = []
         self.num_bytes = 0
-        self.next_index = 0
+        self.next_index = next_index
+        self.last_shown = self.last_durable = next_index - 1
         self.readers: set[Reader] = set()
+        self.is_closed = False
+        self.when_forgotten: Callable[[Sequence[Event]], None] = lambda events: None
 
     @property
-    def oldest_index(self) -> int:
-        return self.next_index - len(self._events)
+    def window(self) -> Sequence[Event]:
+        return self._window
 
-    def append(self, data: Iterable[bytes]) -> None:
-        for one in data:
-            self._events.append(Event(self.next_index, one))
-            self.num_bytes += len(one)
+    @property
+    def window_start(self) -> int:
+        return self.next_index - len(self._window)
+
+    def append(self, blocks: Iterable[Block]) -> None:
+        keeps_marks = self._store.durability != "memory"
+        first = self.next_index
+        for block in blocks:
+            self._window.append(Event(self.next_index, block.data, block.mark if keeps_marks else b""))
+            self.num_bytes += len(block.data)
             self.next_index += 1
-        self._forget_oldest()
-        self.wake_readers()
+        if self.next_index == first:
+            return
+        new = self._window[first - self.next_index :]
+        self._store.append(self.key, new, self._committed)
+        if self._store.durability == "degraded":
+            self.show_all()
 
-    def after(self, index: int) -> Sequence[Event]:
-        if index + 1 < self.oldest_index:
-            raise ReplayGap(
-                f"Event {index + 1} is no longer kept; the oldest is {self.oldest_index}.", param="last_event_id"
+    def show_all(self) -> None:
+        self._show(self.next_index - 1)
+
+    def ready_after(self, index: int) -> Sequence[Event] | None:
+        """What may be shown behind this index; None if it begins before the window."""
+        start = index + 1 - self.window_start
+        return None if start < 0 else self._window[start : self.last_shown + 1 - self.window_start]
+
+    async def older_after(self, index: int) -> Sequence[Event]:
+        return await self._store.read(self.key, index)
+
+    async def require(self, after: int) -> None:
+        """Raises what a reader from here on would meet, while a status can still be sent."""
+        if after + 1 < self.window_start:
+            await self._store.read(self.key, after, limit=1)
+
+    def require_durable(self, index: int) -> None:
+        if self._store.durability == "degraded" and index > self.last_durable:
+            raise StoreUnavailable(
+                f"Events after {max(self.last_durable, 0)} are not on disk yet; try again soon.",
+                param="last_event_id",
+                retry_after=5,
             )
-        return self._events[index + 1 - self.oldest_index :]
 
-    def wake_readers(self) -> None:
+    def drop_window(self) -> None:
+        """For memory's sake; a durable store still has all that is committed."""
+        num_durable = max(0, self.last_durable + 1 - self.window_start)
+        self.num_bytes -= sum(len(event.data) for event in self._window[:num_durable])
+        del self._window[:num_durable]
+
+    def tell(self, error: ServiceError) -> None:
+        """To those who listen now. No part of the recording: who comes back may have better luck."""
+        for reader in self.readers:
+            reader.fail(error)
+
+    def close(self) -> None:
+        """Lets readers go where they are; the session goes on elsewhere."""
+        self.is_closed = True
         for reader in self.readers:
             reader.wake()
 
+    def _committed(self, index: int) -> None:
+        self.last_durable = max(self.last_durable, index)
+        self._show(index)
+
+    def _show(self, index: int) -> None:
+        if index > self.last_shown:
+            self.last_shown = index
+            self._forget_oldest()
+            for reader in self.readers:
+                reader.wake()
+
     def _forget_oldest(self) -> None:
         # A quarter over the bound before anything goes: dropping from the front of a list moves all the rest.
-        if len(self._events) <= self.events_kept * 5 // 4 and self.num_bytes <= self._bytes_kept:
+        if len(self._window) <= self.size.events * 5 // 4 and self.num_bytes <= self.size.num_bytes:
             return
-        surplus = max(0, len(self._events) - self.events_kept)
-        size = self.num_bytes - sum(len(event.data) for event in self._events[:surplus])
-        while size > self._bytes_kept and surplus < len(self._events) - 1:
-            size -= len(self._events[surplus].data)
+        num_shown = self.last_shown + 1 - self.window_start
+        surplus = min(max(0, len(self._window) - self.size.events), num_shown)
+        size = self.num_bytes - sum(len(event.data) for event in self._window[:surplus])
+        while size > self.size.num_bytes and surplus < min(len(self._window) - 1, num_shown):
+            size -= len(self._window[surplus].data)
             surplus += 1
-        del self._events[:surplus]
+        self.when_forgotten(self._window[:surplus])
+        del self._window[:surplus]
         self.num_bytes = size
 
 
@@ -69,19 +134,26 @@ class Reader:
 
     def __init__(self, recording: Recording, after: int) -> None:
         self._recording = recording
-        self._cursor = after
+        self.cursor = after
         self._stop_at: int | None = None
+        self._error: ServiceError | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._last_sign = time.monotonic()
 
+    @property
+    def has_everything(self) -> bool:
+        return self._stop_at is not None and self.cursor >= self._stop_at
+
     async def batches(self) -> AsyncIterator[Sequence[Event]]:
         """All events that have come since the last look; an empty batch is a sign of life for an idle connection."""
-        while self._stop_at is None or self._cursor < self._stop_at:
-            events = self._new_events()
+        while not self.has_everything:
+            events = await self._new_events()
             if not events:
+                if self._recording.is_closed:
+                    return
                 await self._wait()
-                events = self._new_events()
-                if not events and self._stop_at is not None and self._cursor >= self._stop_at:
+                events = await self._new_events()
+                if not events and (self.has_everything or self._recording.is_closed):
                     return
             self._last_sign = time.monotonic()
             yield events
@@ -89,6 +161,10 @@ class Reader:
     def wake(self) -> None:
         if self._waiting and not self._waiting.done():
             self._waiting.set_result(None)
+
+    def fail(self, error: ServiceError) -> None:
+        self._error = error
+        self.wake()
 
     def stop_at(self, last_index: int) -> None:
         """The turn it reads ends with this event. Said once: later turns are not for this reader."""
@@ -100,12 +176,16 @@ class Reader:
         if time.monotonic() - self._last_sign >= seconds:
             self.wake()
 
-    def _new_events(self) -> Sequence[Event]:
-        events = self._recording.after(self._cursor)
+    async def _new_events(self) -> Sequence[Event]:
+        if self._error:
+            raise self._error
+        events = self._recording.ready_after(self.cursor)
+        if events is None:
+            events = await self._recording.older_after(self.cursor)
         if self._stop_at is not None:
             events = [event for event in events if event.index <= self._stop_at]
         if events:
-            self._cursor = events[-1].index
+            self.cursor = events[-1].index
         return events
 
     async def _wait(self) -> None:

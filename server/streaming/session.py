@@ -1,102 +1,151 @@
 """A session: one or more turns, recorded one after the other under one id."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol
 
-from server.errors import Draining
+from server.errors import Draining, Unavailable
+from server.streaming.event import Event
 from server.streaming.recording import Reader, Recording
+from server.streaming.source import Digest, Source
+from server.streaming.stores.store import KeptSession, KeptTurn, Status, Store
 
 # A turn begins a moment before its first reader listens; it must not be taken for left.
 _FIRST_READER_SECONDS = 1.0
 
-Status = Literal["running", "finished", "cancelled", "failed"]
 
-
-class Source(Protocol):
-    """Makes the events of one turn."""
-
-    def events(self) -> AsyncIterator[Sequence[bytes]]: ...
-
-    def cancel(self) -> None:
-        """Ends the events soon, with a last one that says so."""
-        ...
-
-    def failure(self, error: Exception) -> bytes:
-        """The event that tells readers why there are no more."""
-        ...
+class Turn:
+    def __init__(self, recording: Recording, store: Store, kept: KeptTurn, source: Source | None) -> None:
+        self._recording = recording
+        self._store = store
+        self.kept = kept
+        self._source = source
+        self.digest: Digest | None = source.digest if source else None
+        self._is_suspended = False
+        self._cancel_asked = asyncio.Event()
+        # A 503 invites to come again: then the same request begins anew.
+        self.is_worth_repeating = False
 
     @property
-    def was_cancelled(self) -> bool: ...
+    def fingerprint(self) -> str:
+        return self.kept.fingerprint
+
+    @property
+    def first_index(self) -> int:
+        return self.kept.first_index
+
+    @property
+    def last_index(self) -> int | None:
+        return self.kept.last_index
+
+    @property
+    def status(self) -> Status:
+        return self.kept.status
 
     @property
     def summary(self) -> bytes:
-        """What belongs to the turn but to none of its events."""
-        ...
-
-
-class Turn:
-    def __init__(self, recording: Recording, fingerprint: str, source: Source) -> None:
-        self._recording = recording
-        self.fingerprint = fingerprint
-        self._source: Source | None = source
-        self.first_index = recording.next_index
-        self.last_index: int | None = None
-        self.ended_at = 0.0
-        self.status: Status = "running"
-        self.summary = b""
+        return self.kept.summary
 
     @property
     def is_running(self) -> bool:
-        return self._source is not None
+        return self.kept.last_index is None
+
+    @property
+    def is_durable(self) -> bool:
+        return self._store.durability == "durable"
+
+    def go_on_with(self, source: Source) -> None:
+        """After an interruption."""
+        self._source, self.digest = source, source.digest
 
     def cancel(self) -> None:
         if self._source:
             self._source.cancel()
+            self._cancel_asked.set()
+
+    def suspend(self) -> None:
+        """Said before its recorder is cancelled: it is not over, another process will go on with it."""
+        self._is_suspended = True
 
     async def record(self) -> None:
         """To the end, listener or not. Cancelled as a task, it ends with a reason that is no success."""
         source = self._source
         assert source
         try:
-            async for events in source.events():
-                self._recording.append(events)
+            await self._record_all(source)
         except asyncio.CancelledError:
-            self._fail(Draining(), source)
+            if self._is_suspended:
+                source.cancel()
+            else:
+                self._fail(Draining(), source)
         except Exception as error:  # whatever went wrong, the readers must hear that it is over
             self._fail(error, source)
         else:
-            self._end("cancelled" if source.was_cancelled else "finished", source)
+            self._end(source.outcome, source)
+
+    async def _record_all(self, source: Source) -> None:
+        while True:
+            try:
+                async for blocks in source.events():
+                    self._recording.append(blocks)
+                return
+            except Unavailable as not_yet:
+                if not source.waits_to_go_on:
+                    raise
+                self._recording.tell(not_yet)
+                await self._pause(not_yet.retry_after or 1)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._cancel_asked.wait()
+        except TimeoutError:
+            pass
 
     def _fail(self, error: Exception, source: Source) -> None:
         source.cancel()
+        self.is_worth_repeating = isinstance(error, Unavailable)
         self._recording.append([source.failure(error)])
         self._end("failed", source)
 
     def _end(self, status: Status, source: Source) -> None:
-        self.status, self.summary = status, source.summary
-        self.last_index = self._recording.next_index - 1
-        self.ended_at = time.monotonic()
-        self._source = None  # with the prompt and all that hangs on it
+        kept = self.kept
+        kept.status, kept.summary = status, source.summary
+        kept.last_index = self._recording.next_index - 1
+        kept.ended_at = self._store.now()
+        kept.request = b""  # with the prompt and all that hangs on it
+        self._source = None
+        self._store.end(self._recording.key, kept)
         for reader in self._recording.readers:
-            reader.stop_at(self.last_index)
+            reader.stop_at(kept.last_index)
 
 
 class Session:
-    def __init__(
-        self, owner: str, session_id: str, grace_seconds: float | None, recording: Recording, *, is_resumable: bool
-    ) -> None:
-        self.owner = owner
-        self.is_resumable = is_resumable
-        self.id = session_id
+    def __init__(self, kept: KeptSession, recording: Recording, store: Store, grace_seconds: float | None) -> None:
+        self._kept = kept
+        self.recording = recording
+        self._store = store
         # How long a turn may run with nobody listening; None is for ever.
         self._grace_seconds = grace_seconds
-        self.recording = recording
-        self.turns: list[Turn] = []
-        self._unheard_since = time.monotonic()
-        self._touched_at = time.monotonic()
+        self.turns = [Turn(recording, store, turn, None) for turn in kept.turns]
+        recording.when_forgotten = self._digest
+
+    @property
+    def id(self) -> str:
+        return self._kept.key.id
+
+    @property
+    def owner(self) -> str:
+        return self._kept.key.owner
+
+    @property
+    def is_named(self) -> bool:
+        return self._kept.is_named
+
+    @property
+    def is_resumable(self) -> bool:
+        """By the one who asked, or by anybody: an answer that is neither streamed nor named can be found by nobody."""
+        return self._kept.is_resumable
 
     @property
     def is_forgettable(self) -> bool:
@@ -104,10 +153,7 @@ class Session:
 
     @property
     def last_used_at(self) -> float:
-        return max(self._touched_at, self.latest.ended_at)
-
-    def touch(self) -> None:
-        self._touched_at = time.monotonic()
+        return max(self._kept.used_at, self.latest.kept.ended_at)
 
     @property
     def latest(self) -> Turn:
@@ -117,13 +163,26 @@ class Session:
     def is_running(self) -> bool:
         return bool(self.turns) and self.latest.is_running
 
-    def begin(self, turn: Turn) -> None:
-        """Turns of which nothing is kept any more go."""
-        oldest = self.recording.oldest_index
-        self.turns = [one for one in self.turns if one.last_index is None or one.last_index >= oldest]
-        self.turns.append(turn)
-        self._unheard_since = time.monotonic() + _FIRST_READER_SECONDS
+    def as_kept(self) -> KeptSession:
+        kept = self._kept
+        kept.turns = [turn.kept for turn in self.turns]
+        kept.first_kept, kept.next_index = self.recording.window_start, self.recording.next_index
+        return kept
+
+    def touch(self) -> None:
+        self._kept.used_at = self._store.now()
+
+    def begin(self, fingerprint: str, source: Source) -> Turn:
+        self._drop_lost_turns()
         self.touch()
+        number = self.turns[-1].kept.number + 1 if self.turns else 0
+        is_durable = self._store.durability != "memory"
+        kept = KeptTurn(number, fingerprint, source.request if is_durable else b"", self.recording.next_index)
+        turn = Turn(self.recording, self._store, kept, source)
+        self.turns.append(turn)
+        self._kept.unheard_since = self._store.now() + _FIRST_READER_SECONDS
+        self._store.begin(self._kept, kept)
+        return turn
 
     def turn_with(self, fingerprint: str) -> Turn | None:
         return next((turn for turn in reversed(self.turns) if turn.fingerprint == fingerprint), None)
@@ -141,17 +200,43 @@ class Session:
         reader = Reader(self.recording, max(after, turn.first_index - 1))
         if turn.last_index is not None:
             reader.stop_at(turn.last_index)
+        if not self.recording.readers:
+            self._note_readers(unheard_since=None)
         self.recording.readers.add(reader)
         try:
             yield reader
         finally:
             self.recording.readers.discard(reader)
-            self._unheard_since = time.monotonic()
-            self.touch()
+            if not self.recording.readers:
+                self._note_readers(unheard_since=self._store.now())
             self.cancel_if_unheard()
 
+    def left_by_all(self) -> None:
+        """Whoever listened to the process before is gone with it; how long that was already so still counts."""
+        if self._kept.unheard_since is None:
+            self._note_readers(unheard_since=self._store.now())
+        self.cancel_if_unheard()
+
     def cancel_if_unheard(self) -> None:
-        if self._grace_seconds is None or self.recording.readers or not self.is_running:
+        unheard_since = self._kept.unheard_since
+        if self._grace_seconds is None or unheard_since is None or not self.is_running:
             return
-        if time.monotonic() - self._unheard_since >= self._grace_seconds:
+        if self._store.now() - unheard_since >= self._grace_seconds:
             self.latest.cancel()
+
+    def _note_readers(self, unheard_since: float | None) -> None:
+        self.touch()
+        self._kept.unheard_since = unheard_since
+        self._store.note(self._kept.key, self._kept.used_at, unheard_since)
+
+    def _drop_lost_turns(self) -> None:
+        """Turns of which nothing can be read any more."""
+        if self._store.durability == "memory":
+            oldest = self.recording.window_start
+            self.turns = [turn for turn in self.turns if turn.last_index is None or turn.last_index >= oldest]
+
+    def _digest(self, events: Sequence[Event]) -> None:
+        for turn in self.turns:
+            last = self.recording.next_index if turn.last_index is None else turn.last_index
+            if turn.digest and (lost := [one for one in events if turn.first_index <= one.index <= last]):
+                turn.digest.forgotten(lost)

@@ -1,26 +1,30 @@
-"""All sessions of this process: started, found, cancelled, swept."""
+"""All sessions of this process: started, found, cancelled, swept, and taken over from the process before."""
 
 import asyncio
 import secrets
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from server.errors import QueueFull, SessionConflict, SessionNotFound
+from server.errors import QueueFull, ServiceError, SessionConflict, SessionExpired, SessionNotFound
 from server.observability.logs import log_fault
-from server.streaming.recording import FEWEST_EVENTS_KEPT, Recording
-from server.streaming.session import Session, Source, Turn
+from server.streaming.event import Event
+from server.streaming.recording import FEWEST_EVENTS_KEPT, Recording, WindowSize
+from server.streaming.session import Session, Turn
+from server.streaming.source import CarryOn, Source
+from server.streaming.stores.memory import MemoryStore
+from server.streaming.stores.store import Durability, KeptSession, SessionKey, Store
 
 HEARTBEAT_SECONDS = 15.0
 _SWEEP_SECONDS = 1.0
+_TOMBSTONES = 4096  # of sessions that are gone: who comes back to one is told that it was there
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRules:
     ttl_seconds: float = 600
     max_sessions: int = 1024
-    max_bytes: int = 512 * 2**20  # of all recordings together
+    max_bytes: int = 512 * 2**20  # of all recordings together, in memory
     named_grace_seconds: float | None = 3600  # None: an answer that nobody hears runs to its end
     anonymous_grace_seconds: float = 30
 
@@ -43,19 +47,34 @@ class Asked:
 class Sessions:
     """Keyed by owner and id: another owner's session does not exist."""
 
-    def __init__(self, rules: SessionRules) -> None:
+    def __init__(self, rules: SessionRules, store: Store | None = None, carry_on: CarryOn | None = None) -> None:
         self._rules = rules
-        self._sessions: dict[tuple[str, str], Session] = {}
-        self._recorders: set[asyncio.Task[None]] = set()
+        self._store = store or MemoryStore()
+        self._unkept = MemoryStore()  # for answers that nobody can come back to
+        self._carry_on = carry_on
+        self._sessions: dict[SessionKey, Session] = {}
+        self._gone: dict[SessionKey, None] = {}  # oldest first
+        self._recorders: dict[asyncio.Task[None], Turn] = {}
         self._sweeper: asyncio.Task[None] | None = None
 
+    @property
+    def durability(self) -> Durability:
+        return self._store.durability
+
     async def open(self) -> None:
+        kept = await self._store.open(self._snapshot, self._when_degraded)
+        for one in kept:
+            self._adopt(one)
+        for session in list(self._sessions.values()):
+            if session.is_running:
+                await self._go_on(session)
         self._sweeper = asyncio.create_task(self._sweep_for_ever())
 
     async def close(self) -> None:
         if self._sweeper:
             self._sweeper.cancel()
         await self.end_all()
+        await self._store.close()
 
     async def quiet(self, timeout: float) -> None:
         """Returns once no turn runs, or when the time is up."""
@@ -63,22 +82,29 @@ class Sessions:
             await asyncio.wait(self._recorders, timeout=timeout)
 
     async def end_all(self) -> None:
-        """Ends what still runs, with a reason that every reader gets and that is no success."""
+        """Nothing is recorded after this. What is durable will go on after a restart; the rest ends by name."""
         await asyncio.sleep(0)  # a task that is cancelled before it has begun would tell nobody
-        for recorder in list(self._recorders):
+        for recorder, turn in list(self._recorders.items()):
+            if turn.is_durable:
+                turn.suspend()
             recorder.cancel()
         await self.quiet(timeout=5)
+        await self._store.flush()
+        for session in self._sessions.values():
+            session.recording.close()
 
     def find(self, owner: str, session_id: str) -> Session:
-        session = self._sessions.get((owner, session_id))
-        if session is None:
-            raise SessionNotFound(f"There is no session {session_id!r}.", param="session_id")
-        session.touch()
-        return session
+        key = SessionKey(owner, session_id)
+        if session := self._sessions.get(key):
+            session.touch()
+            return session
+        if key in self._gone:
+            raise SessionExpired(f"Session {session_id!r} is over and no longer kept.", param="session_id")
+        raise SessionNotFound(f"There is no session {session_id!r}.", param="session_id")
 
     def attached(self, asked: Asked) -> tuple[Session, Turn] | None:
         """The turn that already answers this very request, if there is one."""
-        session = self._sessions.get((asked.owner, asked.session_id or ""))
+        session = self._sessions.get(SessionKey(asked.owner, asked.session_id or ""))
         if session is None:
             return None
         turn = session.turn_with(asked.fingerprint)
@@ -87,25 +113,26 @@ class Sessions:
                 f"Session {session.id!r} is answering another request. Wait for its end, cancel it, or use another id.",
                 param="session_id",
             )
-        return (session, turn) if turn else None
+        return (session, turn) if turn and not turn.is_worth_repeating else None
 
     def start(self, asked: Asked, begin: Callable[[], Source]) -> tuple[Session, Turn]:
         """Attaches if the request is being answered already, begins a turn otherwise; atomic on the event loop."""
         if there := self.attached(asked):
             return there
-        session = self._session_for(asked)
-        turn = Turn(session.recording, asked.fingerprint, begin())
-        self._sessions[session.owner, session.id] = session
-        session.begin(turn)
-        session.recording.events_kept = max(session.recording.events_kept, asked.most_events)
-        recorder = asyncio.create_task(turn.record())
-        self._recorders.add(recorder)
-        recorder.add_done_callback(self._recorders.discard)
+        known = self._sessions.get(SessionKey(asked.owner, asked.session_id or ""))
+        leaving = None if known else self._who_makes_room(asked.owner)
+        source = begin()  # may refuse: then nobody had to go for it
+        if leaving:
+            self._forget(leaving)
+        session = known or self._new_session(asked)
+        session.recording.size.events = max(session.recording.size.events, asked.most_events)
+        turn = session.begin(asked.fingerprint, source)
+        self._record(turn)
         return session, turn
 
     def cancel(self, owner: str, session_id: str) -> str:
         """Idempotent; a session that is unknown, or another's, is `unknown`."""
-        session = self._sessions.get((owner, session_id))
+        session = self._sessions.get(SessionKey(owner, session_id))
         if session is None:
             return "unknown"
         if session.is_running:
@@ -114,6 +141,7 @@ class Sessions:
         return session.latest.status
 
     def sweep(self) -> None:
+        self._store.look_after()
         for session in list(self._sessions.values()):
             try:
                 self._look_after(session)
@@ -125,38 +153,99 @@ class Sessions:
         session.cancel_if_unheard()
         for reader in session.recording.readers:
             reader.wake_if_idle(HEARTBEAT_SECONDS)
-        unused = time.monotonic() - session.last_used_at
-        if session.is_forgettable and (unused > self._rules.ttl_seconds or not session.is_resumable):
+        if not session.is_forgettable:
+            return
+        unused = self._store.now() - session.last_used_at
+        if unused > self._rules.ttl_seconds or not session.is_resumable:
             self._forget(session)
 
     def _bound_memory(self) -> None:
-        while sum(one.recording.num_bytes for one in self._sessions.values()) > self._rules.max_bytes:
-            if not self._forget_one(owner=None):
+        surplus = sum(one.recording.num_bytes for one in self._sessions.values()) - self._rules.max_bytes
+        for session in self._forgettable():
+            if surplus <= 0:
                 return
+            surplus -= session.recording.num_bytes
+            if session.is_resumable and self._store.durability != "memory":
+                session.recording.drop_window()
+                surplus += session.recording.num_bytes
+            else:
+                self._forget(session)
 
-    def _session_for(self, asked: Asked) -> Session:
-        if known := self._sessions.get((asked.owner, asked.session_id or "")):
-            return known
-        if len(self._sessions) >= self._rules.max_sessions and not self._forget_one(asked.owner):
-            raise QueueFull(f"{len(self._sessions)} streams are running already.", retry_after=5)
-        if asked.session_id:
-            grace = self._rules.named_grace_seconds
-        else:
-            grace = self._rules.anonymous_grace_seconds if asked.resumable else 0
-        session_id = asked.session_id or f"sess-{secrets.token_hex(16)}"
-        recording = Recording(asked.most_events)
-        return Session(asked.owner, session_id, grace, recording, is_resumable=asked.resumable)
+    def _new_session(self, asked: Asked) -> Session:
+        key = SessionKey(asked.owner, asked.session_id or f"sess-{secrets.token_hex(16)}")
+        kept = KeptSession(
+            key, is_named=bool(asked.session_id), used_at=self._store.now(), is_resumable=asked.resumable
+        )
+        return self._adopt(kept)
 
-    def _forget_one(self, owner: str | None) -> bool:
-        """What nobody can come back to goes first, then the owner's own, then what was not used for longest."""
-        candidates = [session for session in self._sessions.values() if session.is_forgettable]
-        if not candidates:
-            return False
-        self._forget(min(candidates, key=lambda one: (one.is_resumable, one.owner != owner, one.last_used_at)))
-        return True
+    def _adopt(self, kept: KeptSession) -> Session:
+        store = self._store if kept.is_resumable else self._unkept
+        recording = Recording(kept.key, store, WindowSize(), kept.next_index)
+        session = Session(kept, recording, store, self._grace_seconds(kept))
+        self._sessions[kept.key] = session
+        self._gone.pop(kept.key, None)
+        return session
+
+    def _grace_seconds(self, kept: KeptSession) -> float | None:
+        if kept.is_named:
+            return self._rules.named_grace_seconds
+        return self._rules.anonymous_grace_seconds if kept.is_resumable else 0
+
+    async def _go_on(self, session: Session) -> None:
+        """With a turn that another process began and did not end."""
+        assert self._carry_on
+        turn = session.latest
+        request: bytes = turn.kept.request
+        try:
+            marks = await self._marks(session, turn.first_index)
+        except ServiceError as error:
+            log_fault("the events of an interrupted answer could not be read", error, session.id)
+            request, marks = b"", []
+        turn.go_on_with(self._carry_on(request, marks))
+        session.left_by_all()
+        self._record(turn)
+
+    async def _marks(self, session: Session, first_index: int) -> list[bytes]:
+        marks: list[bytes] = []
+        while first_index + len(marks) < session.recording.next_index:
+            events = await self._store.read(session.recording.key, first_index + len(marks) - 1)
+            marks += [event.mark for event in events]
+        return marks
+
+    def _record(self, turn: Turn) -> None:
+        recorder = asyncio.create_task(turn.record())
+        self._recorders[recorder] = turn
+        recorder.add_done_callback(lambda task: self._recorders.pop(task, None))
+
+    def _who_makes_room(self, owner: str) -> Session | None:
+        if len(self._sessions) < self._rules.max_sessions:
+            return None
+        if leaving := next(iter(self._forgettable(owner)), None):
+            return leaving
+        raise QueueFull(f"{len(self._sessions)} streams are running already.", retry_after=5)
+
+    def _forgettable(self, owner: str | None = None) -> list[Session]:
+        """What nobody can come back to goes first, then the owner's own, then what has no name, then the oldest."""
+        return sorted(
+            (session for session in self._sessions.values() if session.is_forgettable),
+            key=lambda one: (one.is_resumable, one.owner != owner, one.is_named, one.last_used_at),
+        )
 
     def _forget(self, session: Session) -> None:
-        del self._sessions[session.owner, session.id]
+        key = session.recording.key
+        del self._sessions[key]
+        if session.is_resumable:
+            self._store.forget(key)
+            self._gone[key] = None
+            if len(self._gone) > _TOMBSTONES:
+                del self._gone[next(iter(self._gone))]
+
+    def _snapshot(self) -> Iterable[tuple[KeptSession, Sequence[Event]]]:
+        return [(one.as_kept(), one.recording.window) for one in self._sessions.values() if one.is_resumable]
+
+    def _when_degraded(self) -> None:
+        for session in self._sessions.values():
+            session.recording.show_all()
 
     async def _sweep_for_ever(self) -> None:
         with suppress(asyncio.CancelledError):

@@ -2,10 +2,23 @@ import asyncio
 
 import pytest
 
-from server.errors import ReplayGap
-from server.streaming.recording import Event, Reader, Recording
+from server.errors import ReplayGap, StoreUnavailable
+from server.streaming.event import Block, Event
+from server.streaming.recording import Reader, Recording, WindowSize
+from server.streaming.stores.memory import MemoryStore
+from server.streaming.stores.store import SessionKey
+from tests.streaming.held_store import HeldStore
 
 pytestmark = pytest.mark.anyio
+KEY = SessionKey("me", "s")
+
+
+def recording_of(size: WindowSize | None = None) -> Recording:
+    return Recording(KEY, MemoryStore(), size or WindowSize())
+
+
+def blocks(*data: bytes) -> list[Block]:
+    return [Block(one) for one in data]
 
 
 async def read(reader: Reader) -> list[Event]:
@@ -24,81 +37,83 @@ def end(recording: Recording) -> None:
 
 
 async def test_a_late_reader_sees_everything_from_the_beginning() -> None:
-    recording = Recording()
-    recording.append([b"a", b"b"])
+    recording = recording_of()
+    recording.append(blocks(b"a", b"b"))
     reading = asyncio.create_task(read(joined(recording)))
     await asyncio.sleep(0)
-    recording.append([b"c"])
+    recording.append(blocks(b"c"))
     end(recording)
     assert await reading == [Event(0, b"a"), Event(1, b"b"), Event(2, b"c")]
 
 
 async def test_a_cursor_skips_what_was_seen() -> None:
-    recording = Recording()
-    recording.append([b"a", b"b", b"c"])
+    recording = recording_of()
+    recording.append(blocks(b"a", b"b", b"c"))
     reader = joined(recording, after=1)
     end(recording)
     assert await read(reader) == [Event(2, b"c")]
 
 
 async def test_readers_have_cursors_of_their_own_and_a_sleeping_one_holds_up_nobody() -> None:
-    recording = Recording()
+    recording = recording_of()
     sleeping = joined(recording).batches()
-    recording.append([b"a"])
+    recording.append(blocks(b"a"))
     assert [event.data for event in await anext(sleeping)] == [b"a"]
     awake = asyncio.create_task(read(joined(recording)))
-    recording.append([b"b"] * 100)
+    recording.append(blocks(b"b") * 100)
     end(recording)
     assert len(await awake) == 101
     assert len(await anext(sleeping)) == 100
 
 
 async def test_a_later_turn_is_not_for_the_readers_of_an_earlier_one() -> None:
-    recording = Recording()
-    recording.append([b"first"])
+    recording = recording_of()
+    recording.append(blocks(b"first"))
     reader = joined(recording)
     end(recording)
-    recording.append([b"second"])
+    recording.append(blocks(b"second"))
     end(recording)
     assert await read(reader) == [Event(0, b"first")]
 
 
 async def test_the_number_of_events_is_bounded_and_a_gap_is_said() -> None:
-    recording = Recording(events_kept=100)
+    recording = recording_of(WindowSize(events=100))
     for _ in range(1000):
-        recording.append([b"x"])
-    assert 100 <= recording.next_index - recording.oldest_index <= 126
+        recording.append(blocks(b"x"))
+    assert 100 <= recording.next_index - recording.window_start <= 126
+    assert recording.ready_after(10) is None
     with pytest.raises(ReplayGap):
-        recording.after(10)
-    assert recording.after(recording.oldest_index - 1)[0].index == recording.oldest_index
+        await recording.require(10)
+    kept = recording.ready_after(recording.window_start - 1)
+    assert kept and kept[0].index == recording.window_start
 
 
 async def test_the_bytes_are_bounded_whatever_the_number() -> None:
-    recording = Recording(bytes_kept=1000)
+    recording = recording_of(WindowSize(num_bytes=1000))
     for _ in range(100):
-        recording.append([b"x" * 300])
-    kept = recording.after(recording.oldest_index - 1)
-    assert sum(len(event.data) for event in kept) <= 1000 and kept[-1].index == 99
+        recording.append(blocks(b"x" * 300))
+    kept = recording.ready_after(recording.window_start - 1)
+    assert kept and sum(len(event.data) for event in kept) <= 1000 and kept[-1].index == 99
 
 
 async def test_one_event_over_the_bound_is_still_told() -> None:
-    recording = Recording(bytes_kept=10)
-    recording.append([b"x" * 300])
-    assert recording.after(-1) == [Event(0, b"x" * 300)]
+    recording = recording_of(WindowSize(num_bytes=10))
+    recording.append(blocks(b"x" * 300))
+    assert recording.ready_after(-1) == [Event(0, b"x" * 300)]
 
 
 async def test_a_live_reader_that_fell_behind_is_told_instead_of_skipping() -> None:
-    recording = Recording(events_kept=10)
+    recording = recording_of(WindowSize(events=10))
     slow = joined(recording).batches()
-    recording.append([b"x"])
+    recording.append(blocks(b"x"))
     await anext(slow)
-    recording.append([b"x"] * 50)
+    recording.append(blocks(b"x") * 50)
     with pytest.raises(ReplayGap):
         await anext(slow)
 
 
 async def test_an_idle_reader_gets_a_sign_of_life() -> None:
-    recording = Recording()
+    recording = recording_of()
     reader = joined(recording)
     waiting = asyncio.ensure_future(anext(reader.batches()))
     await asyncio.sleep(0)
@@ -107,3 +122,84 @@ async def test_an_idle_reader_gets_a_sign_of_life() -> None:
     assert not waiting.done()
     reader.wake_if_idle(0)
     assert await waiting == []
+
+
+class TestWithAStore:
+    async def test_nothing_is_shown_before_it_is_kept(self) -> None:
+        store = HeldStore()
+        recording = Recording(KEY, store, WindowSize())
+        reader = joined(recording).batches()
+        recording.append(blocks(b"a", b"b"))
+        waiting = asyncio.ensure_future(anext(reader))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        store.commit()
+        assert [event.data for event in await waiting] == [b"a", b"b"]
+
+    async def test_what_left_the_window_comes_from_the_store(self) -> None:
+        store = HeldStore()
+        recording = Recording(KEY, store, WindowSize(events=10))
+        for number in range(50):
+            recording.append(blocks(str(number).encode()))
+            store.commit()
+        reader = joined(recording)
+        end(recording)
+        assert recording.window_start > 0
+        assert [event.data for event in await read(reader)] == [str(number).encode() for number in range(50)]
+
+    async def test_the_window_never_forgets_what_is_not_kept_yet(self) -> None:
+        store = HeldStore()
+        recording = Recording(KEY, store, WindowSize(events=10))
+        for _ in range(50):
+            recording.append(blocks(b"x"))
+        assert recording.window_start == 0
+        store.commit()
+        assert recording.window_start > 0
+
+    async def test_a_store_in_trouble_holds_up_no_live_reader_but_no_promise_is_made(self) -> None:
+        store = HeldStore()
+        recording = Recording(KEY, store, WindowSize())
+        recording.append(blocks(b"a"))
+        store.commit()
+        store.durability = "degraded"
+        recording.append(blocks(b"b"))
+        assert recording.last_shown == 1
+        recording.require_durable(0)
+        with pytest.raises(StoreUnavailable):
+            recording.require_durable(1)
+        store.durability = "durable"
+        store.commit()
+        recording.require_durable(1)
+
+    async def test_memory_can_be_freed_without_losing_anything(self) -> None:
+        store = HeldStore()
+        recording = Recording(KEY, store, WindowSize())
+        recording.append(blocks(b"a", b"b"))
+        store.commit()
+        recording.append(blocks(b"c"))
+        recording.drop_window()
+        assert [event.data for event in recording.window] == [b"c"] and recording.num_bytes == 1
+        store.commit()
+        reader = joined(recording)
+        end(recording)
+        assert [event.data for event in await read(reader)] == [b"a", b"b", b"c"]
+
+
+async def test_who_listens_is_told_what_is_wrong_and_who_comes_later_is_not() -> None:
+    recording = recording_of()
+    waiting = asyncio.ensure_future(anext(joined(recording).batches()))
+    await asyncio.sleep(0)
+    recording.tell(StoreUnavailable("not now"))
+    with pytest.raises(StoreUnavailable):
+        await waiting
+    recording.append(blocks(b"a"))
+    assert await anext(joined(recording).batches()) == [Event(0, b"a")]
+
+
+async def test_a_closed_recording_lets_its_readers_go_where_they_are() -> None:
+    recording = recording_of()
+    recording.append(blocks(b"a"))
+    reading = asyncio.create_task(read(joined(recording)))
+    await asyncio.sleep(0)
+    recording.close()
+    assert await reading == [Event(0, b"a")]

@@ -5,9 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from server.errors import QueueFull, SessionConflict, SessionNotFound
+from server.errors import (
+    Draining,
+    ModelLoading,
+    QueueFull,
+    SessionConflict,
+    SessionExpired,
+    SessionNotFound,
+    Unavailable,
+)
+from server.streaming.event import Block, Event
 from server.streaming.session import Session, Turn
 from server.streaming.sessions import Asked, SessionRules, Sessions
+from server.streaming.stores.store import KeptSession, KeptTurn, SessionKey, Status
+from tests.streaming.held_store import HeldStore
 
 pytestmark = pytest.mark.anyio
 ASKED = Asked(owner="me", session_id="s", fingerprint="f")
@@ -16,27 +27,35 @@ ASKED = Asked(owner="me", session_id="s", fingerprint="f")
 class Script:
     """A source that says its lines and then waits to be let go."""
 
-    def __init__(self, *lines: bytes, fails: bool = False) -> None:
+    summary = b"{}"
+    request = b"what was asked"
+    digest = None
+    waits_to_go_on = False
+
+    def __init__(self, *lines: bytes, fails: Exception | None = None) -> None:
         self._lines = lines
         self._fails = fails
         self.go = asyncio.Event()
         self.was_cancelled = False
-        self.summary = b"{}"
 
-    async def events(self) -> AsyncIterator[Sequence[bytes]]:
+    async def events(self) -> AsyncIterator[Sequence[Block]]:
         for line in self._lines:
-            yield [line]
+            yield [Block(line, b"mark " + line)]
         await self.go.wait()
         if self._fails:
-            raise KeyError
-        yield [b"end"]
+            raise self._fails
+        yield [Block(b"end", b"mark end")]
+
+    @property
+    def outcome(self) -> Status:
+        return "cancelled" if self.was_cancelled else "finished"
 
     def cancel(self) -> None:
         self.was_cancelled = True
         self.go.set()
 
-    def failure(self, error: Exception) -> bytes:
-        return type(error).__name__.encode()
+    def failure(self, error: Exception) -> Block:
+        return Block(type(error).__name__.encode())
 
 
 async def settle() -> None:
@@ -49,7 +68,9 @@ async def data_of(session: Session, turn: Turn) -> list[bytes]:
         return [event.data async for events in reader.batches() for event in events]
 
 
-def begun(sessions: Sessions, asked: Asked = ASKED, *lines: bytes, fails: bool = False) -> tuple[Script, Session, Turn]:
+def begun(
+    sessions: Sessions, asked: Asked = ASKED, *lines: bytes, fails: Exception | None = None
+) -> tuple[Script, Session, Turn]:
     script = Script(*lines, fails=fails)
     session, turn = sessions.start(asked, lambda: script)
     return script, session, turn
@@ -99,7 +120,7 @@ async def test_another_owner_has_a_session_of_his_own() -> None:
 
 
 async def test_a_source_that_fails_ends_the_turn_with_its_reason() -> None:
-    script, session, turn = begun(Sessions(SessionRules()), ASKED, b"a", fails=True)
+    script, session, turn = begun(Sessions(SessionRules()), ASKED, b"a", fails=KeyError())
     script.go.set()
     assert await data_of(session, turn) == [b"a", b"KeyError"]
     assert turn.status == "failed"
@@ -177,10 +198,12 @@ class TestForgetting:
         sessions.sweep()
         sessions.find("me", "s")
         now = time.monotonic()
-        monkeypatch.setattr("server.streaming.sessions.time.monotonic", lambda: now + 11)
+        monkeypatch.setattr("server.streaming.stores.memory.time.monotonic", lambda: now + 11)
         sessions.sweep()
-        with pytest.raises(SessionNotFound):
+        with pytest.raises(SessionExpired):
             sessions.find("me", "s")
+        begun(sessions)
+        assert sessions.find("me", "s").is_running
 
     async def test_the_time_counts_from_the_end_of_the_answer(self) -> None:
         sessions = Sessions(SessionRules(ttl_seconds=0.2))
@@ -223,7 +246,7 @@ class TestForgetting:
         sessions = Sessions(SessionRules(ttl_seconds=10, named_grace_seconds=None))
         begun(sessions)
         now = time.monotonic()
-        monkeypatch.setattr("server.streaming.sessions.time.monotonic", lambda: now + 1000)
+        monkeypatch.setattr("server.streaming.stores.memory.time.monotonic", lambda: now + 1000)
         sessions.sweep()
         assert sessions.find("me", "s").is_running
 
@@ -234,7 +257,7 @@ class TestForgetting:
         await settle()
         begun(sessions, replace(ASKED, session_id="second"))
         begun(sessions, replace(ASKED, session_id="third"))
-        with pytest.raises(SessionNotFound):
+        with pytest.raises(SessionExpired):
             sessions.find("me", "first")
         with pytest.raises(QueueFull):
             begun(sessions, replace(ASKED, session_id="fourth"))
@@ -256,3 +279,148 @@ async def test_closing_ends_what_runs_and_tells_the_readers() -> None:
     await sessions.close()
     assert await reading == [b"a", b"Draining"]
     assert script.was_cancelled and turn.status == "failed"
+
+
+async def test_a_request_that_met_a_503_may_be_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions(SessionRules())
+    script, session, first = begun(sessions, fails=Unavailable("not now"))
+    script.go.set()
+    await settle()
+    assert first.status == "failed"
+    _, same, second = begun(sessions)
+    assert same is session and second is not first and second.first_index == 1
+
+
+async def test_nobody_goes_for_a_request_that_is_refused() -> None:
+    sessions = Sessions(SessionRules(max_sessions=1))
+    script, *_ = begun(sessions)
+    script.go.set()
+    await settle()
+
+    def refuse() -> Script:
+        raise QueueFull("no room")
+
+    with pytest.raises(QueueFull):
+        sessions.start(replace(ASKED, session_id="other"), refuse)
+    assert sessions.cancel("me", "s") == "finished"
+
+
+class Continued(Script):
+    """Goes on with "b" as soon as it is allowed to."""
+
+    def __init__(self, request: bytes, marks: Sequence[bytes]) -> None:
+        super().__init__(b"b")
+        self.request = request
+        self.marks = marks
+        self.waits_to_go_on = True
+        self.model_is_there = asyncio.Event()
+
+    async def events(self) -> AsyncIterator[Sequence[Block]]:
+        if not (self.model_is_there.is_set() or self.was_cancelled):
+            raise ModelLoading("soon", retry_after=0.01)
+        self.waits_to_go_on = False
+        async for blocks in super().events():
+            yield blocks
+
+
+class TestAfterARestart:
+    def kept(self, store: HeldStore, *, unheard_since: float | None = None, is_named: bool = True) -> HeldStore:
+        key = SessionKey("me", "s")
+        done = KeptTurn(0, "before", b"", 0, 0, "finished", b"{}", store.now())
+        running = KeptTurn(1, "f", b"what was asked", 1)
+        store.kept = [
+            KeptSession(key, is_named, store.now(), unheard_since, [done, running], first_kept=0, next_index=2)
+        ]
+        store.events[key] = [Event(0, b"earlier", b"mark earlier"), Event(1, b"a", b"mark a")]
+        return store
+
+    async def opened(self, store: HeldStore, rules: SessionRules | None = None) -> tuple[Sessions, Continued, Session]:
+        sources: list[Continued] = []
+
+        def carry_on(request: bytes, marks: Sequence[bytes]) -> Continued:
+            sources.append(Continued(request, marks))
+            return sources[-1]
+
+        sessions = Sessions(rules or SessionRules(), store, carry_on)
+        await sessions.open()
+        return sessions, sources[0], sessions.find("me", "s")
+
+    async def test_an_answer_goes_on_behind_what_was_shown(self) -> None:
+        store = self.kept(HeldStore())
+        sessions, source, session = await self.opened(store)
+        assert (source.request, source.marks) == (b"what was asked", [b"mark a"])
+        source.model_is_there.set()
+        source.go.set()
+        reading = asyncio.ensure_future(data_of(session, session.latest))
+        await asyncio.sleep(0.05)
+        store.commit()
+        assert await reading == [b"a", b"b", b"end"]
+        assert [turn.last_index for turn in store.ends] == [3]
+        assert await data_of(session, session.turns[0]) == [b"earlier"]
+        await sessions.close()
+
+    async def test_who_waits_for_it_is_told_and_who_comes_later_gets_it(self) -> None:
+        sessions, source, session = await self.opened(self.kept(HeldStore()))
+        with pytest.raises(ModelLoading):
+            await data_of(session, session.latest)
+        assert session.is_running
+        source.model_is_there.set()
+        await asyncio.sleep(0.05)
+        assert session.recording.next_index == 3
+        await sessions.close()
+
+    async def test_it_can_be_cancelled_while_it_waits(self) -> None:
+        sessions, source, session = await self.opened(self.kept(HeldStore()))
+        assert sessions.cancel("me", "s") == "cancelled"
+        await asyncio.sleep(0.02)
+        assert session.latest.status == "cancelled"
+        await sessions.close()
+
+    async def test_the_time_that_nobody_listened_before_still_counts(self) -> None:
+        store = HeldStore()
+        self.kept(store, unheard_since=store.now() - 50)
+        _, patient, _ = await self.opened(store, SessionRules(named_grace_seconds=100))
+        assert not patient.was_cancelled
+        _, impatient, _ = await self.opened(store, SessionRules(named_grace_seconds=40))
+        assert impatient.was_cancelled
+
+    async def test_the_same_request_attaches_and_another_is_refused(self) -> None:
+        sessions, _, session = await self.opened(self.kept(HeldStore()))
+        assert sessions.attached(ASKED) == (session, session.latest)
+        with pytest.raises(SessionConflict):
+            sessions.attached(replace(ASKED, fingerprint="other"))
+        await sessions.close()
+
+
+class TestAtTheEnd:
+    async def test_what_is_durable_is_left_for_the_next_process(self) -> None:
+        store = HeldStore()
+        sessions = Sessions(SessionRules(), store)
+        script, session, turn = begun(sessions, ASKED, b"a")
+        reading = asyncio.ensure_future(data_of(session, turn))
+        await settle()
+        await sessions.end_all()
+        assert await reading == [b"a"] and script.was_cancelled
+        assert turn.status == "running" and not store.ends
+
+    async def test_what_is_not_ends_by_name(self) -> None:
+        for store in (None, HeldStore()):
+            if store:
+                store.durability = "degraded"
+            sessions = Sessions(SessionRules(), store)
+            _, session, turn = begun(sessions, ASKED, b"a")
+            await settle()
+            await sessions.end_all()
+            assert await data_of(session, turn) == [b"a", Draining.__name__.encode()]
+
+
+async def test_a_durable_store_lets_memory_go_without_forgetting() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(max_bytes=100), store)
+    script, session, turn = begun(sessions, ASKED, b"x" * 200)
+    script.go.set()
+    await settle()
+    store.commit()
+    sessions.sweep()
+    assert session.recording.num_bytes == 0 and not store.forgotten
+    assert await data_of(session, turn) == [b"x" * 200, b"end"]

@@ -42,6 +42,7 @@ class KeptSession:
     turns: list[KeptTurn] = field(default_factory=list)
     first_kept: int = 0  # the oldest event that can be read
     next_index: int = 0
+    is_resumable: bool = True  # only these are given to a store
 
 
 class StoreRefused(Exception):

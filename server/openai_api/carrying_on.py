@@ -1,0 +1,61 @@
+"""Takes up answers that another process began: from what a store kept of them to a `Source` that goes on."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+
+from server.engine.front_desk import Engine
+from server.engine.kept import KeptRequest
+from server.errors import GenerationInterrupted, ServiceError
+from server.observability.logs import log_fault
+from server.openai_api.chat_chunks import ChunkWriter
+from server.openai_api.chat_progress import ChatProgress
+from server.openai_api.chat_source import KIND, ContinuedChat, failure_block
+from server.streaming.event import Block
+from server.streaming.source import CarryOn, Source
+from server.streaming.stores.store import Status
+
+
+def carry_on_with(engine: Engine, *, resume: bool) -> CarryOn:
+    def carry_on(request: bytes, marks: Sequence[bytes]) -> Source:
+        try:
+            source = _continued_chat(engine, request, marks)
+        except (ValueError, KeyError, TypeError, IndexError, ServiceError) as fault:
+            log_fault("an interrupted answer cannot be read", fault, "-")
+            return Interrupted("The server was restarted while it answered, and what it kept cannot be read.")
+        if resume or source.is_over:
+            return source
+        return Interrupted("The server was restarted while it answered, and RESUME_GENERATION is 0.")
+
+    return carry_on
+
+
+def _continued_chat(engine: Engine, request: bytes, marks: Sequence[bytes]) -> ContinuedChat:
+    given = json.loads(request)
+    if given["kind"] != KIND:
+        raise ValueError(f"unknown kind {given['kind']!r}")
+    kept = KeptRequest.from_json(given["asked"])
+    chunks = ChunkWriter.from_json(given["chunks"])
+    return ContinuedChat(engine, kept, chunks, ChatProgress.from_marks(kept.params.n, marks))
+
+
+class Interrupted:
+    """An answer of which nothing more will come than the reason."""
+
+    waits_to_go_on = False
+    outcome: Status = "failed"
+    summary = b"{}"
+    request = b""
+    digest = None
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def events(self) -> AsyncIterator[Sequence[Block]]:
+        raise GenerationInterrupted(self._reason)
+        yield  # what makes it a generator
+
+    def cancel(self) -> None:
+        pass
+
+    def failure(self, error: Exception) -> Block:
+        return failure_block(error)

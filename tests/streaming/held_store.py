@@ -1,0 +1,63 @@
+"""A store that commits when the test says so."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from server.errors import ReplayGap
+from server.streaming.event import Event
+from server.streaming.stores.store import Committed, Durability, KeptSession, KeptTurn, SessionKey, Snapshot
+
+
+class HeldStore:
+    durability: Durability = "durable"
+
+    def __init__(self, kept: Sequence[KeptSession] = ()) -> None:
+        self.kept = list(kept)
+        self.ends: list[KeptTurn] = []
+        self.forgotten: list[SessionKey] = []
+        self.notes: list[float | None] = []
+        self.events: dict[SessionKey, list[Event]] = {}
+        self._held: list[tuple[SessionKey, Sequence[Event], Committed]] = []
+        self.skew = 0.0
+
+    def now(self) -> float:
+        return time.monotonic() + self.skew
+
+    async def open(self, snapshot: Snapshot, when_degraded: Callable[[], None]) -> Sequence[KeptSession]:
+        return self.kept
+
+    async def close(self) -> None:
+        pass
+
+    def begin(self, session: KeptSession, turn: KeptTurn) -> None:
+        pass
+
+    def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
+        self._held.append((key, events, committed))
+
+    def commit(self) -> None:
+        held, self._held = self._held, []
+        for key, events, committed in held:
+            self.events.setdefault(key, []).extend(events)
+            committed(events[-1].index)
+
+    def end(self, key: SessionKey, turn: KeptTurn) -> None:
+        self.ends.append(turn)
+
+    def note(self, key: SessionKey, used_at: float, unheard_since: float | None) -> None:
+        self.notes.append(unheard_since)
+
+    def forget(self, key: SessionKey) -> None:
+        self.forgotten.append(key)
+
+    async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
+        kept = [event for event in self.events.get(key, []) if event.index > after]
+        if kept and kept[0].index != after + 1:
+            raise ReplayGap("gone")
+        return kept[:limit]
+
+    async def flush(self) -> None:
+        self.commit()
+
+    def look_after(self) -> None:
+        pass
