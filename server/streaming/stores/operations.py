@@ -1,0 +1,148 @@
+"""What is to be kept, as rows: written by whole operations, read back as sessions."""
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from server.streaming.event import Event
+from server.streaming.stores.house_clock import Reading
+from server.streaming.stores.store import Committed, KeptSession, KeptTurn, SessionKey
+
+SqlValue = str | bytes | int | float | None
+Statement = tuple[str, Sequence[SqlValue]]
+# Every call into SQLite gives up the interpreter's lock and must win it back from a busy event loop: few, large calls.
+_ROWS_A_CALL = 64
+_EVENTS_FORGOTTEN_AT_ONCE = 512
+
+
+@dataclass(slots=True)  # not frozen: made for every token
+class Operation:
+    """Kept as a whole or not at all."""
+
+    statements: Sequence[Statement] = ()
+    session: int = 0
+    events: Sequence[Event] = ()
+    committed: Committed | None = None
+    forgets: bool = False
+    queued_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(len(event.data) + len(event.mark) for event in self.events)
+
+
+@dataclass(slots=True)
+class Found:
+    """What a file held when it was opened. Sessions have numbers there, never used twice while events remain."""
+
+    sessions: dict[int, KeptSession] = field(default_factory=dict)
+    next_number: int = 1
+    clock: Reading | None = None
+
+
+def begin(number: int, session: KeptSession) -> Statement:
+    values = (number, *session.key, session.is_named, session.used_at, session.unheard_since)
+    return "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", values
+
+
+def begin_turn(number: int, turn: KeptTurn) -> Statement:
+    named = (number, turn.number, turn.fingerprint, turn.request, turn.first_index)
+    ended = (turn.last_index, turn.status, turn.summary, turn.ended_at)
+    return "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", named + ended
+
+
+def end_turn(number: int, turn: KeptTurn) -> Statement:
+    values = (turn.request, turn.last_index, turn.status, turn.summary, turn.ended_at, number, turn.number)
+    change = "UPDATE turns SET request = ?, last_index = ?, status = ?, summary = ?, ended_at = ?"
+    return f"{change} WHERE session = ? AND number = ?", values
+
+
+def note(number: int, used_at: float, unheard_since: float | None) -> Statement:
+    return "UPDATE sessions SET used_at = ?, unheard_since = ? WHERE number = ?", (used_at, unheard_since, number)
+
+
+def set_clock(reading: Reading) -> Statement:
+    change = (
+        "boot_id = excluded.boot_id, since_boot = excluded.since_boot, wall = excluded.wall, house = excluded.house"
+    )
+    return f"INSERT INTO clock VALUES (1, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE SET {change}", tuple(reading)
+
+
+def forget(number: int) -> Operation:
+    tables = ["INSERT INTO forgotten VALUES (?)", "DELETE FROM turns WHERE session = ?"]
+    tables += ["DELETE FROM sessions WHERE number = ?"]
+    return Operation([(statement, (number,)) for statement in tables], number, forgets=True)
+
+
+def forget_all() -> Operation:
+    return Operation([(f"DELETE FROM {table}", ()) for table in ("events", "turns", "sessions", "forgotten")])
+
+
+def keep(connection: sqlite3.Connection, operations: Iterable[Operation]) -> None:
+    """In one transaction. Events may go last: the numbers of sessions keep them apart from whatever is deleted."""
+    connection.execute("BEGIN IMMEDIATE")
+    values: list[SqlValue] = []
+    for operation in operations:
+        for statement, parameters in operation.statements:
+            connection.execute(statement, parameters)
+        for event in operation.events:
+            values += (operation.session, event.index, event.data, event.mark or None)
+    for start in range(0, len(values), 4 * _ROWS_A_CALL):
+        some = values[start : start + 4 * _ROWS_A_CALL]
+        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)" + ", (?, ?, ?, ?)" * (len(some) // 4 - 1), some)
+    connection.execute("COMMIT")
+
+
+def try_to_write(connection: sqlite3.Connection) -> None:
+    """Fails now if writing would fail for a lock or for want of permission. `BEGIN IMMEDIATE` would not tell."""
+    connection.execute("DELETE FROM forgotten WHERE session < 0")
+
+
+def forget_some(connection: sqlite3.Connection) -> bool:
+    """Whether there is more to forget. A few events at a time: others wait to be kept."""
+    row = connection.execute("SELECT session FROM forgotten LIMIT 1").fetchone()
+    if row is None:
+        return False
+    [first] = connection.execute("SELECT min(idx) FROM events WHERE session = ?", row).fetchone()
+    connection.execute("BEGIN IMMEDIATE")
+    if first is None:
+        connection.execute("DELETE FROM forgotten WHERE session = ?", row)
+    else:
+        some = (*row, first + _EVENTS_FORGOTTEN_AT_ONCE)
+        connection.execute("DELETE FROM events WHERE session = ? AND idx < ?", some)
+    connection.execute("COMMIT")
+    return True
+
+
+def find_all(connection: sqlite3.Connection) -> Found:
+    """Everything but the events."""
+    [highest] = connection.execute(
+        "SELECT max(ifnull((SELECT max(number) FROM sessions), 0), ifnull((SELECT max(session) FROM forgotten), 0))"
+    ).fetchone()
+    sessions = dict(_sessions(connection))
+    clock = connection.execute("SELECT boot_id, since_boot, wall, house FROM clock").fetchone()
+    return Found(sessions, highest + 1, clock and Reading(*clock))
+
+
+def _sessions(connection: sqlite3.Connection) -> Iterator[tuple[int, KeptSession]]:
+    turns: dict[int, list[KeptTurn]] = {}
+    for number, *turn in connection.execute("SELECT * FROM turns ORDER BY session, number"):
+        turns.setdefault(number, []).append(KeptTurn(*turn))
+    for number, owner, name, is_named, used_at, unheard_since, first, last in connection.execute(
+        "SELECT *, (SELECT min(idx) FROM events WHERE session = sessions.number),"
+        " (SELECT max(idx) FROM events WHERE session = sessions.number) FROM sessions ORDER BY number"
+    ):
+        own = turns.get(number, [])
+        indexes = [last, *(turn.last_index for turn in own), *(turn.first_index - 1 for turn in own)]
+        following = 1 + max([index for index in indexes if index is not None], default=-1)
+        session = KeptSession(SessionKey(owner, name), bool(is_named), used_at, unheard_since, own)
+        session.first_kept, session.next_index = following if first is None else first, following
+        yield number, session
+
+
+def find_events(connection: sqlite3.Connection, session: int, after: int, limit: int) -> list[Event]:
+    rows = connection.execute(
+        "SELECT idx, data, mark FROM events WHERE session = ? AND idx > ? ORDER BY idx LIMIT ?", (session, after, limit)
+    )
+    return [Event(index, data, mark or b"") for index, data, mark in rows.fetchall()]

@@ -1,0 +1,180 @@
+"""Keeps sessions in one SQLite file: what was told as committed is not lost when the process dies.
+
+What is covered: kill -9, a full disk, a slow or failing one, a file that is locked, deleted or corrupted.
+What is not: with `sync="normal"` a power cut may take the last moments with it; the file stays whole.
+"""
+
+import asyncio
+import itertools
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+
+from server.errors import ReplayGap, StoreUnavailable
+from server.streaming.event import Event
+from server.streaming.stores import operations
+from server.streaming.stores.database_file import DatabaseFile, Sync, name_of
+from server.streaming.stores.house_clock import HouseClock
+from server.streaming.stores.lease import Lease
+from server.streaming.stores.operations import Found, Operation, Statement
+from server.streaming.stores.standing import Standing
+from server.streaming.stores.store import (
+    Committed,
+    Durability,
+    KeptSession,
+    KeptTurn,
+    SessionKey,
+    Snapshot,
+    StoreRefused,
+)
+from server.streaming.stores.waiting import Waiting
+from server.streaming.stores.writer import Patience, Writer
+
+_CLOCK_SECONDS = 30.0
+_READERS = 2
+
+
+class SqliteStore:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        sync: Sync = "normal",
+        max_bytes: int | None = None,  # of the file
+        patience: Patience | None = None,
+        clock: HouseClock | None = None,
+    ) -> None:
+        self._patience = patience or Patience()
+        self._file = DatabaseFile(path, sync, self._patience.busy_seconds, max_bytes)
+        self._lease = Lease(path)
+        self._clock = clock or HouseClock()
+        self._clock_kept_at = 0.0
+        self._waiting = Waiting(self._patience.waiting_bytes)
+        self._standing = Standing(str(path), self._begin_anew)
+        self._readers = ThreadPoolExecutor(_READERS, "sessions-reader")
+        self._is_open = False
+        self._numbers: dict[SessionKey, int] = {}
+
+    @property
+    def durability(self) -> Durability:
+        return self._standing.durability
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    async def open(self, snapshot: Snapshot, when_degraded: Callable[[], None]) -> Sequence[KeptSession]:
+        found = await asyncio.to_thread(self._take_possession)
+        if found.clock:
+            self._clock.go_on_from(found.clock)
+        self._numbers = {session.key: number for number, session in found.sessions.items()}
+        self._next_number = itertools.count(found.next_number)
+        self._snapshot, self._standing.when_degraded = snapshot, when_degraded
+        Writer(self._file, self._lease, self._waiting, self._patience, self._standing).start()
+        self._is_open = True
+        self._keep_clock()
+        await self.flush()
+        return list(found.sessions.values())
+
+    async def close(self) -> None:
+        if not self._is_open:
+            return
+        self._keep_clock()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience.close_seconds):
+                await self.flush()
+                self._waiting.stop()
+                await self._standing.has_ended()
+        self._waiting.stop()
+        self._readers.shutdown(wait=False)
+
+    def begin(self, session: KeptSession, turn: KeptTurn) -> None:
+        number = self._numbers.get(session.key)
+        if number is None:
+            number = self._numbers[session.key] = next(self._next_number)
+            first = operations.begin(number, session)
+        else:
+            first = operations.note(number, session.used_at, session.unheard_since)
+        self._put(Operation([first, operations.begin_turn(number, turn)], number))
+
+    def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
+        number = self._numbers.get(key)
+        if number is not None and events:
+            self._put(Operation((), number, tuple(events), committed))
+
+    def end(self, key: SessionKey, turn: KeptTurn) -> None:
+        if (number := self._numbers.get(key)) is not None:
+            self._put(Operation([operations.end_turn(number, turn)], number))
+
+    def note(self, key: SessionKey, used_at: float, unheard_since: float | None) -> None:
+        if (number := self._numbers.get(key)) is not None:
+            self._put(Operation([operations.note(number, used_at, unheard_since)], number))
+
+    def forget(self, key: SessionKey) -> None:
+        if (number := self._numbers.pop(key, None)) is not None:
+            self._put(operations.forget(number))
+
+    async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
+        number = self._numbers.get(key)
+        gap = ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
+        if number is None:
+            raise gap
+        loop = asyncio.get_running_loop()
+        events = await loop.run_in_executor(self._readers, self._read, number, after, limit)
+        if not events and self.durability == "degraded":
+            raise StoreUnavailable(f"Event {after + 1} is not kept yet.", retry_after=5)
+        if events and events[0].index != after + 1:
+            raise gap
+        return [event for index, event in enumerate(events, after + 1) if event.index == index]
+
+    async def flush(self) -> None:
+        await self._standing.flush(lambda resolve: self._put(Operation(committed=resolve)))
+
+    def look_after(self) -> None:
+        since = self._waiting.oldest()
+        limit = self._patience.slow_seconds
+        if since is not None and self.durability == "durable" and time.monotonic() - since > limit:
+            self._standing.failed("slow", f"the oldest operation has waited for more than {limit:g} s")
+        if self.now() - self._clock_kept_at >= _CLOCK_SECONDS:
+            self._keep_clock()
+
+    def _take_possession(self) -> Found:
+        self._lease.take()
+        try:
+            return self._file.find_all()
+        except BaseException as error:
+            self._lease.release()
+            if isinstance(error, OSError):
+                raise StoreRefused(f"{self._file.path} cannot be used: {error}.") from error
+            raise
+
+    def _put(self, operation: Operation) -> None:
+        if not self._waiting.put(operation):
+            self._standing.failed("slow", f"more than {self._patience.waiting_bytes} bytes wait to be kept")
+
+    def _keep_clock(self) -> None:
+        self._clock_kept_at = self.now()
+        self._put(Operation([operations.set_clock(self._clock.read())]))
+
+    def _begin_anew(self) -> None:
+        """With all that memory holds, for a file that is new or will hold nothing else."""
+        self._numbers = {}
+        whole = [operations.forget_all(), Operation([operations.set_clock(self._clock.read())])]
+        for session, events in self._snapshot():
+            number = self._numbers[session.key] = next(self._next_number)
+            statements: list[Statement] = [operations.begin(number, session)]
+            statements += [operations.begin_turn(number, turn) for turn in session.turns]
+            whole.append(Operation(statements, number, tuple(events)))
+        self._waiting.put_snapshot(whole)
+
+    def _read(self, number: int, after: int, limit: int) -> list[Event]:
+        # Connected for each: a connection that stays would go on reading a file that was deleted.
+        try:
+            with closing(self._file.connect_to_read()) as connection:
+                return operations.find_events(connection, number, after, limit)
+        except sqlite3.Error as error:
+            if name_of(error) == "corrupt":
+                self._file.is_suspect = True
+            raise StoreUnavailable("Kept events cannot be read now.", retry_after=5) from error

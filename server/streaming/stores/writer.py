@@ -1,0 +1,168 @@
+"""The one thread that writes: takes what waits as a group, keeps it in one transaction, and tells.
+
+Whatever goes wrong, it tries again until it works. Where that cannot help, it begins anew with all that memory holds.
+"""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol, TypeVarTuple
+
+from server.streaming.stores.database_file import DatabaseFile, FileGone, Identity, name_of
+from server.streaming.stores.lease import Lease
+from server.streaming.stores.operations import forget_some, keep, try_to_write
+from server.streaming.stores.store import StoreRefused
+from server.streaming.stores.waiting import Told, Waiting
+
+_SNAPSHOT_SECONDS = 10.0  # after that the loop is asked again
+_MAY_PASS = (sqlite3.OperationalError, OSError, MemoryError, StoreRefused)
+_Args = TypeVarTuple("_Args")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    busy_seconds: float = 5.0  # with another program that has locked the file
+    slow_seconds: float = 5.0  # with a disk, until answers go on without it
+    first_retry_seconds: float = 0.5
+    last_retry_seconds: float = 5.0
+    look_seconds: float = 1.0  # between two looks whether the file is still there
+    close_seconds: float = 5.0
+    waiting_bytes: int = 256 * 2**20
+
+
+class Listener(Protocol):
+    """Called on the event loop."""
+
+    def kept(self, told: Told, caught_up: bool) -> None: ...
+    def failed(self, error: str, why: str) -> None: ...
+    def begin_anew(self) -> None:
+        """Asks for a snapshot to be put into what waits."""
+        ...
+
+    def ended(self) -> None: ...
+
+
+class Writer(threading.Thread):
+    def __init__(
+        self, file: DatabaseFile, lease: Lease, waiting: Waiting, patience: Patience, listener: Listener
+    ) -> None:
+        """Made on the event loop that its listener lives on."""
+        super().__init__(name="sessions-writer", daemon=True)
+        self._file = file
+        self._lease = lease
+        self._waiting = waiting
+        self._patience = patience
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._connection: sqlite3.Connection | None = None
+        self._identity: Identity | None = None
+        self._looked_at = 0.0
+        self._needs_new_file = False
+        self._is_forgetting = True  # what an earlier process did not get to
+        self._failed_at: float | None = None
+        self._retry_seconds = patience.first_retry_seconds
+        self._gave_up = False
+
+    def run(self) -> None:
+        while not self._is_over:
+            try:
+                self._step()
+            except Exception as error:  # whatever it is, this thread must outlive it and the loop hear of it
+                self._failed(error)
+        self._disconnect()
+        self._lease.release()  # here: while this thread hangs with its disk, it may still write
+        self._tell(self._listener.ended)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._gave_up or (self._waiting.is_stopping and self._waiting.is_empty)
+
+    def _step(self) -> None:
+        if self._waiting.needs_snapshot:
+            self._ask_for_snapshot()
+        group = self._waiting.take(0 if self._is_forgetting else self._patience.look_seconds)
+        connection = self._connected()
+        if self._is_forgetting:
+            self._is_forgetting = forget_some(connection)
+            if self._is_forgetting and self._failed_at is not None:
+                return  # the room that this makes may be what the rest waits for
+        if group:
+            keep(connection, group.operations)
+            self._is_forgetting |= any(operation.forgets for operation in group.operations)
+        if group or self._failed_at is not None:
+            self._tell(self._listener.kept, self._waiting.done(), self._has_caught_up())
+
+    def _ask_for_snapshot(self) -> None:
+        try_to_write(self._connected())  # a snapshot is a large thing: not before it can be kept
+        self._waiting.in_hand = None
+        self._tell(self._listener.begin_anew)
+        self._waiting.wait_for_snapshot(_SNAPSHOT_SECONDS)
+
+    def _has_caught_up(self) -> bool:
+        if self._waiting.is_behind(self._failed_at or 0.0):
+            return False
+        self._failed_at, self._retry_seconds = None, self._patience.first_retry_seconds
+        return True
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None or time.monotonic() - self._looked_at >= self._patience.look_seconds:
+            self._look_at_file()
+        if self._connection is None:
+            if self._needs_new_file:
+                self._file.set_aside("replaced or broken")
+                self._needs_new_file, self._identity = False, None
+            self._connection = self._file.connect()
+            self._identity = self._file.identity()
+        return self._connection
+
+    def _look_at_file(self) -> None:
+        self._looked_at = time.monotonic()
+        self._lease.renew()
+        if self._identity is None or self._needs_new_file:
+            return
+        if self._file.is_suspect:
+            self._file.check()
+        now = self._file.identity()
+        # What belongs to the file goes when it is closed, and comes back.
+        if now != self._identity if self._connection else now[0] != self._identity[0]:
+            raise FileGone("it was deleted or replaced")
+
+    def _failed(self, error: Exception) -> None:
+        name = name_of(error)
+        self._failed_at = time.monotonic()
+        self._gave_up = self._waiting.is_stopping
+        self._roll_back()
+        group = self._waiting.in_hand
+        if name in ("deleted", "corrupt"):
+            self._needs_new_file = True
+            self._waiting.need_snapshot()
+        elif not isinstance(error, _MAY_PASS) or (group and group.is_snapshot):
+            self._waiting.need_snapshot()  # the same again would fail again
+        elif name == "SQLITE_FULL":
+            self._waiting.forget_first()
+        if name not in ("SQLITE_FULL", "SQLITE_BUSY"):  # with those, readers go on as long as it is open
+            self._disconnect()
+        self._tell(self._listener.failed, name, str(error))
+        self._waiting.pause(self._retry_seconds)
+        self._retry_seconds = min(2 * self._retry_seconds, self._patience.last_retry_seconds)
+
+    def _tell(self, what: Callable[[*_Args], None], *args: *_Args) -> None:
+        try:
+            self._loop.call_soon_threadsafe(what, *args)
+        except RuntimeError:  # the loop is closed: nobody is left to be told, or to write for
+            self._gave_up = True
+
+    def _roll_back(self) -> None:
+        if self._connection and self._connection.in_transaction:
+            with suppress(sqlite3.Error):  # SQLite has done it itself after some failures
+                self._connection.execute("ROLLBACK")
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection:
+            with suppress(sqlite3.Error):  # what failed was said already
+                connection.close()
