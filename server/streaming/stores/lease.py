@@ -3,22 +3,23 @@
 import multiprocessing
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from server.streaming.stores.store import StoreRefused
 
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: IO[str]) -> None:
+    def _lock(file: BinaryIO) -> None:
         file.seek(2**30)  # locked bytes cannot be read, and others want to read who holds it
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _lock(file: IO[str]) -> None:
+    def _lock(file: BinaryIO) -> None:
         # Not lockf: that one does not keep two stores of one process apart.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -27,28 +28,25 @@ class Lease:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock_path = path.with_name(path.name + ".lock")
-        self._file: IO[str] | None = None
+        self._file: BinaryIO | None = None
         self._inode = 0
 
     def take(self) -> None:
         try:
             self._lock_path.parent.mkdir(parents=True, exist_ok=True)
-            file = self._lock_path.open("a+", encoding="utf-8")
+            file = self._lock_path.open("ab+", buffering=0)
         except OSError as error:
             raise StoreRefused(f"{self._path} cannot be written: {error.strerror} ({error.filename}).") from error
         try:
             _lock(file)
         except OSError as error:
             file.seek(0)
-            holder = file.read().strip() or "another process"
+            holder = file.read().decode().strip() or "another process"
             file.close()
             raise StoreRefused(f"{self._path} is in use by {holder}. Only one process may use it.") from error
         file.truncate(0)
-        try:
-            file.write(f"process {multiprocessing.current_process().pid} on {socket.gethostname()}\n")
-            file.flush()
-        except OSError:
-            pass  # a full disk: the lock holds without a name
+        with suppress(OSError):  # on a full disk the lock holds without a name
+            file.write(f"process {multiprocessing.current_process().pid} on {socket.gethostname()}\n".encode())
         self._file, self._inode = file, self._lock_path.stat().st_ino
 
     def renew(self) -> None:

@@ -94,6 +94,11 @@ def keep(connection: sqlite3.Connection, operations: Iterable[Operation]) -> Non
     connection.execute("COMMIT")
 
 
+def try_to_write(connection: sqlite3.Connection) -> None:
+    """Fails now if writing would fail for a lock or for want of permission. `BEGIN IMMEDIATE` would not tell."""
+    connection.execute("DELETE FROM forgotten WHERE session < 0")
+
+
 def forget_some(connection: sqlite3.Connection) -> bool:
     """Whether there is more to forget. A few events at a time: others wait to be kept."""
     row = connection.execute("SELECT session FROM forgotten LIMIT 1").fetchone()
@@ -129,7 +134,8 @@ def _sessions(connection: sqlite3.Connection) -> Iterator[tuple[int, KeptSession
         " (SELECT max(idx) FROM events WHERE session = sessions.number) FROM sessions ORDER BY number"
     ):
         own = turns.get(number, [])
-        following = max([-1 if last is None else last, *(turn.first_index - 1 for turn in own)]) + 1
+        indexes = [last, *(turn.last_index for turn in own), *(turn.first_index - 1 for turn in own)]
+        following = 1 + max([index for index in indexes if index is not None], default=-1)
         session = KeptSession(SessionKey(owner, name), bool(is_named), used_at, unheard_since, own)
         session.first_kept, session.next_index = following if first is None else first, following
         yield number, session

@@ -21,7 +21,15 @@ from server.streaming.stores.house_clock import HouseClock
 from server.streaming.stores.lease import Lease
 from server.streaming.stores.operations import Found, Operation, Statement
 from server.streaming.stores.standing import Standing
-from server.streaming.stores.store import Committed, Durability, KeptSession, KeptTurn, SessionKey, Snapshot
+from server.streaming.stores.store import (
+    Committed,
+    Durability,
+    KeptSession,
+    KeptTurn,
+    SessionKey,
+    Snapshot,
+    StoreRefused,
+)
 from server.streaming.stores.waiting import Waiting
 from server.streaming.stores.writer import Patience, Writer
 
@@ -45,6 +53,9 @@ class SqliteStore:
         self._clock = clock or HouseClock()
         self._clock_kept_at = 0.0
         self._waiting = Waiting(self._patience.waiting_bytes)
+        self._standing = Standing(str(path), self._begin_anew)
+        self._readers = ThreadPoolExecutor(_READERS, "sessions-reader")
+        self._is_open = False
         self._numbers: dict[SessionKey, int] = {}
 
     @property
@@ -60,24 +71,22 @@ class SqliteStore:
             self._clock.go_on_from(found.clock)
         self._numbers = {session.key: number for number, session in found.sessions.items()}
         self._next_number = itertools.count(found.next_number)
-        self._snapshot = snapshot
-        self._standing = Standing(str(self._file.path), when_degraded, self._begin_anew)
-        self._readers = ThreadPoolExecutor(_READERS, "sessions-reader")
-        self._writer = Writer(self._file, self._lease, self._waiting, self._patience, self._standing)
-        self._writer.start()
+        self._snapshot, self._standing.when_degraded = snapshot, when_degraded
+        Writer(self._file, self._lease, self._waiting, self._patience, self._standing).start()
+        self._is_open = True
         self._keep_clock()
         await self.flush()
         return list(found.sessions.values())
 
     async def close(self) -> None:
+        if not self._is_open:
+            return
         self._keep_clock()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience.close_seconds):
                 await self.flush()
                 self._waiting.stop()
-                # A thread that hangs with its disk may still write: only the end of the process ends that lease.
                 await self._standing.has_ended()
-                self._lease.release()
         self._waiting.stop()
         self._readers.shutdown(wait=False)
 
@@ -135,8 +144,10 @@ class SqliteStore:
         self._lease.take()
         try:
             return self._file.find_all()
-        except BaseException:
+        except BaseException as error:
             self._lease.release()
+            if isinstance(error, OSError):
+                raise StoreRefused(f"{self._file.path} cannot be used: {error}.") from error
             raise
 
     def _put(self, operation: Operation) -> None:
@@ -165,5 +176,5 @@ class SqliteStore:
                 return operations.find_events(connection, number, after, limit)
         except sqlite3.Error as error:
             if name_of(error) == "corrupt":
-                self._writer.should_check = True
+                self._file.is_suspect = True
             raise StoreUnavailable("Kept events cannot be read now.", retry_after=5) from error

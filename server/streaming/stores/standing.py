@@ -15,10 +15,10 @@ _log = logging.getLogger("tis.store")
 class Standing:
     durability: Durability = "durable"
 
-    def __init__(self, name: str, when_degraded: Callable[[], None], begin_anew: Callable[[], None]) -> None:
+    def __init__(self, name: str, begin_anew: Callable[[], None]) -> None:
         self._name = name
-        self._when_degraded = when_degraded
         self.begin_anew = begin_anew
+        self.when_degraded: Callable[[], None] = lambda: None
         self._flushes: set[asyncio.Future[None]] = set()
         self._ended = asyncio.Event()
 
@@ -37,18 +37,18 @@ class Standing:
         if self.durability == "durable":
             self.durability = "degraded"
             _log.error("%s does not keep sessions for now: %s (%s). Answers go on.", self._name, why, error)
-            self._when_degraded()
-        for flush in self._flushes:
-            _resolve(flush)
+            self.when_degraded()
+        self._end_flushes()
 
     def ended(self) -> None:
         self._ended.set()
+        self._end_flushes()
 
     async def has_ended(self) -> bool:
         return await self._ended.wait()
 
     async def flush(self, put: Callable[[Callable[[int], None]], None]) -> None:
-        if self.durability == "degraded":
+        if self.durability == "degraded" or self._ended.is_set():
             return
         kept = asyncio.get_running_loop().create_future()
         self._flushes.add(kept)
@@ -57,6 +57,10 @@ class Standing:
             await kept
         finally:
             self._flushes.discard(kept)
+
+    def _end_flushes(self) -> None:
+        for flush in self._flushes:
+            _resolve(flush)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

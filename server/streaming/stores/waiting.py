@@ -86,6 +86,10 @@ class Waiting:
             group, self.in_hand = self.in_hand, None
             return group.told if group else {}
 
+    @property
+    def is_empty(self) -> bool:
+        return self.oldest() is None and not self.needs_snapshot
+
     def is_behind(self, since: float) -> bool:
         """Whether something still waits that waited then already."""
         oldest = self.oldest()
@@ -103,7 +107,7 @@ class Waiting:
 
     def wait_for_snapshot(self, seconds: float) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._snapshot or self.is_stopping, seconds)
+            self._changed.wait_for(lambda: self._snapshot, seconds)
 
     def pause(self, seconds: float) -> None:
         with self._changed:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVarTuple
 
 from server.streaming.stores.database_file import DatabaseFile, FileGone, Identity, name_of
 from server.streaming.stores.lease import Lease
-from server.streaming.stores.operations import forget_some, keep
+from server.streaming.stores.operations import forget_some, keep, try_to_write
 from server.streaming.stores.store import StoreRefused
 from server.streaming.stores.waiting import Told, Waiting
 
@@ -66,7 +66,6 @@ class Writer(threading.Thread):
         self._failed_at: float | None = None
         self._retry_seconds = patience.first_retry_seconds
         self._gave_up = False
-        self.should_check = False  # somebody read nonsense
 
     def run(self) -> None:
         while not self._is_over:
@@ -75,11 +74,12 @@ class Writer(threading.Thread):
             except Exception as error:  # whatever it is, this thread must outlive it and the loop hear of it
                 self._failed(error)
         self._disconnect()
+        self._lease.release()  # here: while this thread hangs with its disk, it may still write
         self._tell(self._listener.ended)
 
     @property
     def _is_over(self) -> bool:
-        return self._gave_up or (self._waiting.is_stopping and self._waiting.oldest() is None)
+        return self._gave_up or (self._waiting.is_stopping and self._waiting.is_empty)
 
     def _step(self) -> None:
         if self._waiting.needs_snapshot:
@@ -97,9 +97,7 @@ class Writer(threading.Thread):
             self._tell(self._listener.kept, self._waiting.done(), self._has_caught_up())
 
     def _ask_for_snapshot(self) -> None:
-        connection = self._connected()
-        connection.execute("BEGIN IMMEDIATE")  # a large thing: not before it can be used
-        connection.execute("ROLLBACK")
+        try_to_write(self._connected())  # a snapshot is a large thing: not before it can be kept
         self._waiting.in_hand = None
         self._tell(self._listener.begin_anew)
         self._waiting.wait_for_snapshot(_SNAPSHOT_SECONDS)
@@ -126,8 +124,7 @@ class Writer(threading.Thread):
         self._lease.renew()
         if self._identity is None or self._needs_new_file:
             return
-        if self.should_check:
-            self.should_check = False
+        if self._file.is_suspect:
             self._file.check()
         now = self._file.identity()
         # What belongs to the file goes when it is closed, and comes back.
