@@ -1,7 +1,6 @@
 """Makes, wires, opens and closes every long-lived part."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,9 +29,7 @@ from server.shutdown import ending_gently
 from server.streaming.sessions import SessionRules, Sessions
 from server.streaming.stores.memory import MemoryStore
 from server.streaming.stores.sqlite import SqliteStore
-from server.streaming.stores.store import Store, StoreRefused
-
-log = logging.getLogger("tis.app")
+from server.streaming.stores.store import Store
 
 VERSION = "0.1.0"
 _LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
@@ -51,7 +48,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await engine.open(eager=settings.eager_load_model)
         try:
-            await _open(sessions)
+            await sessions.open()
             with ending_gently(lambda hurry: _drain(engine, sessions, settings.drain_seconds, hurry)):
                 yield
         finally:
@@ -73,14 +70,6 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     install_error_handlers(app)
     _wrap(app, settings)
     return app
-
-
-async def _open(sessions: Sessions) -> None:
-    try:
-        await sessions.open()
-    except StoreRefused as refusal:
-        log.critical("Cannot start: %s", refusal)
-        raise
 
 
 async def _drain(engine: FrontDesk, sessions: Sessions, seconds: float, hurry: asyncio.Event) -> None:

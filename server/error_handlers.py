@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.errors import BadRequest, NotFound, ServiceError
 from server.observability.logs import log_fault
 from server.observability.request_log import current_request_id
+from server.streaming.stores.store import StoreRefused
 
 # A message may quote what the client sent; a long value must not come back many times its size.
 _LONGEST_MESSAGE = 1000
@@ -51,7 +52,7 @@ class Faults:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, _without_traceback(send))
             return
         started = False
 
@@ -67,6 +68,19 @@ class Faults:
             if started:
                 raise ConnectionAbortedError("the answer had begun and cannot be completed") from None
             await error_response(scope, unexpected_fault())(scope, receive, send)
+
+
+def _without_traceback(send: Send) -> Send:
+    """A start that was refused needs no way through the code, only the reason."""
+
+    async def shorter(message: Message) -> None:
+        if message["type"] == "lifespan.startup.failed":
+            name, _, reason = message["message"].strip().rpartition("\n")[2].partition(": ")
+            if name.endswith(StoreRefused.__name__):
+                message = {**message, "message": f"Cannot start: {reason}"}
+        await send(message)
+
+    return shorter
 
 
 def unexpected_fault() -> ServiceError:

@@ -139,6 +139,7 @@ class Reader:
         self._error: ServiceError | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._last_sign = time.monotonic()
+        self._is_idle = False
 
     @property
     def has_everything(self) -> bool:
@@ -148,15 +149,13 @@ class Reader:
         """All events that have come since the last look; an empty batch is a sign of life for an idle connection."""
         while not self.has_everything:
             events = await self._new_events()
-            if not events:
-                if self._recording.is_closed:
-                    return
+            if not events and self._recording.is_closed:
+                return
+            if events or self._is_idle:
+                self._last_sign, self._is_idle = time.monotonic(), False
+                yield events
+            else:
                 await self._wait()
-                events = await self._new_events()
-                if not events and (self.has_everything or self._recording.is_closed):
-                    return
-            self._last_sign = time.monotonic()
-            yield events
 
     def wake(self) -> None:
         if self._waiting and not self._waiting.done():
@@ -174,6 +173,7 @@ class Reader:
 
     def wake_if_idle(self, seconds: float) -> None:
         if time.monotonic() - self._last_sign >= seconds:
+            self._is_idle = True
             self.wake()
 
     async def _new_events(self) -> Sequence[Event]:

@@ -71,8 +71,9 @@ class Sessions:
         self._sweeper = asyncio.create_task(self._sweep_for_ever())
 
     async def close(self) -> None:
-        if self._sweeper:
-            self._sweeper.cancel()
+        if self._sweeper is None:
+            return  # it was never opened
+        self._sweeper.cancel()
         await self.end_all()
         await self._store.close()
 
