@@ -74,7 +74,7 @@ class Client:
 
     def __init__(self, url: str, body: Mapping[str, Any], *, turn: int = 0, key: str = "") -> None:
         self._url = urlsplit(url)
-        self._body = body
+        self.body = body
         self._key = key
         self._turn = turn
         self.session_id: str = body.get("session_id", "")
@@ -100,8 +100,9 @@ class Client:
 
     @property
     def is_over(self) -> bool:
+        """A notice without an id is to this reader on this connection: he may come again."""
         blocks = self.blocks
-        return bool(blocks) and blocks[-1].is_terminal
+        return bool(blocks) and blocks[-1].is_terminal and blocks[-1].index is not None
 
     async def connect(
         self,
@@ -149,22 +150,26 @@ class Client:
             await self._read_some(bytes_per_second // 4)
             await asyncio.sleep(0.25)
 
-    async def follow(self, method: str = "POST", *, patience: float = 60) -> "Client":
+    async def follow(self, returning: str = "POST", *, patience: float = 60) -> "Client":
         """To the terminal block, through whatever happens to the server."""
         try:
             async with asyncio.timeout(patience):
                 while not self.is_over:
                     if self._wire is None:
-                        await self.connect(method)
+                        await self.connect("POST" if self.cursor is None else returning)
                     await self.read()
-                    if self.is_over or self.last.status not in (0, 200, 429, 503):
-                        break
-                    await asyncio.sleep(_RECONNECT_SECONDS)
+                    if not self.is_over:
+                        self._expect_more()
+                        await asyncio.sleep(_RECONNECT_SECONDS)
         except TimeoutError:
             raise AssertionError(f"{self.session} hangs; its last connections: {self.history[-3:]}") from None
         finally:
             self.leave()
         return self
+
+    def _expect_more(self) -> None:
+        if self.last.status not in (0, 200, 429, 503):
+            raise AssertionError(f"{self.session} is not let in: {self.last}")
 
     def leave(self, *, rudely: bool = False) -> None:
         if self._wire:
@@ -184,7 +189,7 @@ class Client:
             headers.append(f"Last-Event-ID: {self.session_id}:{after}")
         if method == "GET":
             return "\r\n".join([f"GET /v1/stream/{self.session_id} HTTP/1.1", *headers, "", ""]).encode()
-        given = self._body if with_body else {"session_id": self.session_id}
+        given = self.body if with_body else {"session_id": self.session_id}
         body = json.dumps({"stream": True, **given}).encode()
         headers += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         return "\r\n".join([f"POST {CHAT} HTTP/1.1", *headers, "", ""]).encode() + body

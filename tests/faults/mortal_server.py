@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,11 +16,12 @@ from typing import Any
 
 import httpx2
 
-from tests.serving import REPOSITORY, bare_environment, wait_until_live
+from tests.serving import REPOSITORY, bare_environment
 
 # Below the ports that the kernel gives to clients: while the server is down, a client that tries a port of that range
 # may by chance connect to itself.
 _PORTS = range(12000, 32000)
+_START_SECONDS = 60
 
 
 class MortalServer:
@@ -80,10 +82,17 @@ class MortalServer:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+        end = time.monotonic() + _START_SECONDS
+        while not self._is_live():
+            if self._popen.poll() is not None or time.monotonic() > end:
+                raise AssertionError(f"the server does not come up:\n{self.log.read_text()[-3000:]}")
+            time.sleep(0.02)
+
+    def _is_live(self) -> bool:
         try:
-            wait_until_live(self.url, timeout=60)
-        except TimeoutError:
-            raise AssertionError(f"The server does not come up:\n{self.log.read_text()[-3000:]}") from None
+            return bool(httpx2.get(f"{self.url}/live", timeout=5).status_code == 200)
+        except httpx2.TransportError:
+            return False
 
 
 def durable(folder: Path, **variables: str) -> dict[str, str]:
