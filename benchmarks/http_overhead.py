@@ -255,10 +255,10 @@ def first_hole(received: bytes, events: int) -> str | None:
 
 
 @contextmanager
-def echo_server(plan: Plan, root: Path) -> Iterator[tuple[int, psutil.Process]]:
+def echo_server(plan: Plan, root: Path, **variables: str) -> Iterator[tuple[int, psutil.Process]]:
     """This server, in a process that ends with the block."""
     port = _free_port()
-    process = subprocess.Popen([sys.executable, "main.py"], cwd=root, env=_environment(plan, port))
+    process = subprocess.Popen([sys.executable, "main.py"], cwd=root, env={**_environment(plan, port), **variables})
     try:
         _wait_until_ready(port, process)
         yield port, psutil.Process(process.pid)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.engine.answer import Piece
+from server.engine.choice import Choice
 from server.engine.echo import CharacterTokenizer, EchoOptions, EchoRunner
 from server.engine.prepared import Prepared
 from server.engine.request import Delivery, HandOut, Request
@@ -161,3 +162,16 @@ def test_closing_tells_who_still_waits() -> None:
     desk.worker.close()
     told = [delivery for delivery in list(desk.out.queue) if delivery[0] is second]
     assert isinstance(told[0][1], WorkerDied) and desk.deaths.empty()
+
+
+def test_resumed_requests_go_before_new_ones_in_the_order_they_came() -> None:
+    desk = Desk(OneAtATime(), queue_size=2)
+    new = [desk.submit(text) for text in ("one", "two")]
+    resumed = []
+    for _ in range(2):
+        prepared = new_request("begun").prepared
+        resumed.append(Request(prepared, resumed=[Choice(0, prepared)]))
+        desk.worker.submit(resumed[-1])
+    with pytest.raises(QueueFull):
+        desk.submit("three")
+    assert list(desk.worker._queue) == [*resumed, *new]

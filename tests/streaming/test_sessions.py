@@ -265,6 +265,7 @@ class TestForgetting:
 
 async def test_a_turn_that_has_hardly_begun_is_ended_by_name_too() -> None:
     sessions = Sessions(SessionRules())
+    await sessions.open()
     _, session, turn = begun(sessions)
     await sessions.close()
     assert await data_of(session, turn) == [b"Draining"]

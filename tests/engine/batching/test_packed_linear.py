@@ -51,3 +51,20 @@ def test_where_packing_gives_something_else_the_model_stays_as_it_was(
 ) -> None:
     monkeypatch.setattr("server.engine.batching.packed_linear.PackedLinear", lambda linear: lambda x: linear(x) + 1)
     assert pack_weights(qwen3) == 0
+
+
+class TestManyRows:
+    def test_go_through_the_plain_weights_where_there_is_room_for_both(self, qwen3: Any) -> None:
+        pack_weights(qwen3)
+        head, *others = sorted(_packed(qwen3), key=lambda one: one.out_features != qwen3.config.vocab_size)
+        assert head.for_many_rows is None and all(one.for_many_rows is not None for one in others)
+        x = torch.randn(1, 300, others[0].in_features)
+        with torch.inference_mode():
+            many, few = others[0](x), others[0](x[:, :20])
+            assert torch.equal(many, others[0].for_many_rows(x))
+            assert torch.allclose(many[:, :20], few, atol=1e-5)
+
+    def test_are_no_reason_to_fill_the_memory(self, qwen3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("server.engine.batching.packed_linear._SHARE_OF_FREE_MEMORY", 0.0)
+        pack_weights(qwen3)
+        assert all(one.for_many_rows is None for one in _packed(qwen3))

@@ -1,0 +1,54 @@
+"""A request, written down and read again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from server.engine.kept import KeptRequest
+from server.engine.sampling_params import SamplingParams
+from server.errors import BadRequest
+
+PARAMS = SamplingParams(
+    temperature=0, logit_bias={17: 6, 3: -1.5}, stop=("a", "é😀"), stop_token_ids=(3, 4), top_logprobs=0, seed=5, n=2
+)
+KEPT = KeptRequest("m", "r1", [1, 2, 3], PARAMS, 2**63 - 1, {"dropped": 2})
+
+
+@pytest.mark.parametrize("kept", [KEPT, KeptRequest("m", "r1", [1], SamplingParams(), 0)])
+def test_it_comes_back_from_json_as_it_was(kept: KeptRequest) -> None:
+    written = kept.to_json()
+    assert json.loads(json.dumps(written)) == written
+    again = KeptRequest.from_json(json.loads(json.dumps(written)))
+    assert again == kept
+    assert list(again.params.logit_bias) == list(kept.params.logit_bias) and isinstance(again.params.stop, tuple)
+
+
+def test_a_parameter_that_was_not_there_yet_has_its_default() -> None:
+    written = KEPT.to_json()
+    del written["params"]["min_p"]
+    assert KeptRequest.from_json(written) == KEPT
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"params": None},
+        {"params": {"n": 99}},
+        {"params": {"from_the_future": 1}},
+        {"params": {"temperature": "warm"}},
+        {"prompt_ids": ["x"]},
+        {"prompt_ids": None},
+        {"seed": None},
+        {"model_id": 3},
+    ],
+)
+def test_garbage_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError, BadRequest)):
+        KeptRequest.from_json(KEPT.to_json() | change)
+
+
+@pytest.mark.parametrize("garbage", [{}, [], None, 3])
+def test_what_is_no_request_is_refused(garbage: Any) -> None:
+    with pytest.raises((KeyError, TypeError)):
+        KeptRequest.from_json(garbage)
