@@ -139,10 +139,9 @@ async def is_all_there_after_a_kill(server: MortalServer, *clients: Client) -> N
 
 @needs_root
 async def test_a_full_disk(tmp_path: Path) -> None:
-    with disk(tmp_path / "disk", "2m") as small:
+    with disk(tmp_path / "disk", "16m") as small:
         async with running(tmp_path, **durable(small, MODEL_REPO_ID=PACED)) as server:
             await told_on_the_way(server, lambda: fill(small), lambda: (small / "ballast").unlink())
-            assert not await store_errors(server)  # counted before the kill; this is another process
 
 
 @needs_root
@@ -190,10 +189,10 @@ async def test_a_slow_disk_slows_nobody_but_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("calls", "fault", "name"),
     [
-        ("fdatasync,fsync", "error=EIO", "SQLITE_IOERR_FSYNC"),
+        ("fdatasync,fsync", "error=EIO", "SQLITE_IOERR"),
         ("pwrite64", "error=ENOSPC", "SQLITE_FULL"),
-        ("pwrite64", "error=EIO", "SQLITE_IOERR_WRITE"),
-        ("pwrite64", "error=EROFS", "SQLITE_IOERR_WRITE"),
+        ("pwrite64", "error=EIO", "SQLITE_IOERR"),
+        ("pwrite64", "error=EROFS", "SQLITE_IOERR"),
     ],
 )
 async def test_a_disk_that_fails(tmp_path: Path, calls: str, fault: str, name: str) -> None:
@@ -204,7 +203,7 @@ async def test_a_disk_that_fails(tmp_path: Path, calls: str, fault: str, name: s
         reading = asyncio.create_task(client.read())
         async with injected(server, calls, fault):
             await until_durability(server, "degraded")
-            assert name in await store_errors(server)
+            assert any(error.startswith(name) for error in await store_errors(server))
         await until_durability(server, "durable")
         await reading
         verdict(client)
@@ -280,37 +279,19 @@ async def test_a_file_locked_for_a_minute(tmp_path: Path) -> None:
 
 
 @needs_root
-async def test_a_disk_that_can_only_be_read_at_the_start(tmp_path: Path) -> None:
-    with disk(tmp_path / "disk", "5m") as small:
-        remount(small, "ro")
-        async with running(tmp_path, **durable(small)) as server:
-            client = teller(server, "unkept", 100)
-            await client.follow()
-            verdict(client)
-            await until_durability(server, "degraded")
-            assert sum((await store_errors(server)).values()) >= 1
-            remount(small, "rw")
-            await until_durability(server, "durable")
-            kept = teller(server, "kept", 100)
-            await kept.follow()
-            await is_all_there_after_a_kill(server, kept)
-
-
-@needs_root
-async def test_a_disk_that_can_only_be_read_keeps_what_it_had(tmp_path: Path) -> None:
+async def test_a_disk_that_can_only_be_read_refuses_the_start_in_one_line_and_harms_nothing(tmp_path: Path) -> None:
     with disk(tmp_path / "disk", "5m") as small:
         async with running(tmp_path, **durable(small)) as server:
             old = teller(server, "old", 100)
             await old.follow()
             server.kill()
             remount(small, "ro")
-            await server.start()
-            new = teller(server, "new", 100)
-            await new.follow()
-            await until_durability(server, "degraded")
+            with pytest.raises(AssertionError, match="Cannot start: .*sessions.db cannot be written"):
+                await server.start()
+            assert await server.exit_code() != 0 and "Traceback" not in server.log.read_text()
             remount(small, "rw")
-            await until_durability(server, "durable")
-            await is_all_there_after_a_kill(server, old, new)
+            await server.start()
+            await is_all_there_after_a_kill(server, old)
 
 
 def delete_database(folder: Path) -> None:

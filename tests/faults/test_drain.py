@@ -27,10 +27,11 @@ def settings_of(store: str, folder: Path, **variables: str) -> dict[str, str]:
 
 
 async def begun(server: MortalServer, texts: Sequence[str], **more: object) -> list[Client]:
-    clients = [Client(server.url, said(text, session_id=text.replace(" ", "-"), **more)) for text in texts]
+    clients = [Client(server.url, said(text, session_id=f"begun-{at}", **more)) for at, text in enumerate(texts)]
     for client in clients:
         await client.connect()
         await client.read(blocks=2)
+        assert client.last.status == 200
     return clients
 
 
@@ -143,11 +144,12 @@ async def test_an_idle_server_ends_at_once_though_somebody_keeps_a_connection(tm
 async def test_who_comes_back_during_the_drain_still_gets_his_answer(tmp_path: Path) -> None:
     async with running(tmp_path, **settings_of("memory", tmp_path)) as server:
         text = f"back {SHORT}"
-        stays, goes = await begun(server, [text]), Client(server.url, said(text, session_id=text.replace(" ", "-")))
+        [stays] = await begun(server, [text])
+        goes = Client(server.url, stays.body)
         await goes.connect()
         await goes.read(blocks=3)
         goes.leave()
         server.terminate()
         await until(lambda: is_draining(server))
-        await asyncio.gather(goes.follow(), stays[0].read())
-        check(connections_of([goes, *stays]), {(goes.session, 0): Reference(text)})
+        await asyncio.gather(goes.follow(), stays.read())
+        check(connections_of([goes, stays]), {(goes.session, 0): Reference(text)})
