@@ -82,6 +82,10 @@ class Client:
         self._wire: _Wire | None = None
 
     @property
+    def url(self) -> str:
+        return self._url.geturl()
+
+    @property
     def session(self) -> str:
         """Names the session among those of all owners."""
         return f"{self._key}/{self.session_id}"
@@ -177,9 +181,6 @@ class Client:
             self._wire = None
             if self.last.end == "open":
                 self.last.end = "left"
-
-    def move_to(self, url: str) -> None:
-        self._url = urlsplit(url)
 
     def _request(self, method: str, after: int | None, with_body: bool) -> bytes:
         headers = [f"Host: {self._url.netloc}", "Connection: close"]
