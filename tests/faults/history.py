@@ -133,6 +133,12 @@ class Client:
             self._lose()
         return connection
 
+    async def is_found(self) -> bool:
+        """Whether the session is there, for one that another request begins; if so, this is a reader of it."""
+        await self.connect("GET")
+        await self.read(blocks=1)
+        return self.last.status == 200
+
     async def read(self, blocks: int | None = None, *, num_bytes: int | None = None) -> Connection:
         """Up to so many new blocks or bytes, or to the end."""
         connection = self.last

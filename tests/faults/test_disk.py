@@ -31,7 +31,7 @@ from tests.openai_api.test_chat import said
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
-PACED = "echo?tokens_per_second=100"
+PACED = "echo?tokens_per_second=300"
 LINE = "Of all that was written down that night, this line is kept. "
 NUM_TOKENS = short_or_long(1500, 9000)
 BUSY_SECONDS = 5.0  # how long the store waits for a lock before it says so
@@ -226,7 +226,7 @@ class Lock:
 
 async def test_a_file_locked_for_a_moment_costs_only_that_moment(tmp_path: Path) -> None:
     async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID=PACED)) as server:
-        client = teller(server, "waits", 500)
+        client = teller(server, "waits", 1200)
         await client.connect()
         await client.read(blocks=20)
         lock = Lock(tmp_path / "sessions.db")
@@ -243,7 +243,7 @@ async def test_a_file_locked_for_a_moment_costs_only_that_moment(tmp_path: Path)
 
 async def test_a_file_locked_for_long(tmp_path: Path) -> None:
     locks: list[Lock] = []
-    async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID="echo?tokens_per_second=60")) as server:
+    async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID="echo?tokens_per_second=150")) as server:
         try:
 
             def lock() -> None:
@@ -261,7 +261,7 @@ async def test_a_file_locked_for_long(tmp_path: Path) -> None:
 @pytest.mark.skipif(short_or_long(0, 1) == 0, reason="a minute: only in `make soak`")
 async def test_a_file_locked_for_a_minute(tmp_path: Path) -> None:
     async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID=PACED)) as server:
-        clients = [teller(server, f"minute-{number}", 8000) for number in range(5)]
+        clients = [teller(server, f"minute-{number}", 24000) for number in range(5)]
         following = asyncio.gather(*(client.follow(patience=200) for client in clients))
         await until(lambda: all(len(client.blocks) > 20 for client in clients))
         threads = server.num_threads

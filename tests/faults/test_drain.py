@@ -35,6 +35,15 @@ async def begun(server: MortalServer, texts: Sequence[str], **more: object) -> l
     return clients
 
 
+async def begun_unstreamed(server: MortalServer, text: str, **more: object) -> "asyncio.Task[httpx2.Response]":
+    body = said(text, session_id="unstreamed", **more)
+    asking = asyncio.create_task(post(server.url, CHAT, body))
+    witness = Client(server.url, body)
+    await until(witness.is_found, what="the session")
+    witness.leave()
+    return asking
+
+
 async def is_draining(server: MortalServer) -> bool:
     return (await get(server.url, "/ready")).status_code == 503
 
@@ -43,7 +52,7 @@ async def is_draining(server: MortalServer) -> bool:
 async def test_short_answers_end_as_ever_while_nothing_new_begins(tmp_path: Path, store: str) -> None:
     async with running(tmp_path, **settings_of(store, tmp_path)) as server:
         clients = await begun(server, [f"{number} {SHORT}" for number in range(10)])
-        whole = asyncio.create_task(post(server.url, CHAT, said(SHORT)))
+        whole = await begun_unstreamed(server, SHORT)
         server.terminate()
         following = asyncio.gather(*(client.read() for client in clients))
         await until(lambda: is_draining(server), what="/ready says 503")
@@ -68,7 +77,7 @@ async def test_at_the_deadline_an_answer_in_memory_ends_by_name(tmp_path: Path) 
         clients = await begun(server, ["named", "named too"], **LONG)
         clients.append(Client(server.url, said("anonymous", **LONG)))
         await clients[-1].connect()
-        whole = asyncio.create_task(post(server.url, CHAT, said("unstreamed", **LONG)))
+        whole = await begun_unstreamed(server, "unstreamed", **LONG)
         await clients[-1].read(blocks=2)
         server.terminate()
         await asyncio.gather(*(client.read() for client in clients))
@@ -85,13 +94,12 @@ async def test_at_the_deadline_an_answer_in_memory_ends_by_name(tmp_path: Path) 
 
 async def test_at_the_deadline_a_durable_answer_is_laid_aside_and_found_after_the_restart(tmp_path: Path) -> None:
     async with running(tmp_path, **settings_of("durable", tmp_path, DRAIN_SECONDS="1")) as server:
-        text = "a long way to go, " * 8
+        text = "a long way to go, " * 4
         client, another = [Client(server.url, said(text, session_id=name)) for name in ("long", "long-too")]
         for one in (client, another):
             await one.connect()
             await one.read(blocks=2)
-        body = said(text, session_id="unstreamed")
-        whole = asyncio.create_task(post(server.url, CHAT, body))
+        whole = await begun_unstreamed(server, text)
         server.terminate()
         laid_aside = await asyncio.gather(client.read(), another.read())
         assert [connection.end for connection in laid_aside] == ["whole"] * 2
@@ -104,7 +112,7 @@ async def test_at_the_deadline_a_durable_answer_is_laid_aside_and_found_after_th
         await asyncio.gather(client.follow(), another.follow("GET"))
         references = {(one.session, 0): Reference(text) for one in (client, another)}
         check(connections_of([client, another]), references)
-        answer = (await post(server.url, CHAT, body)).json()
+        answer = (await post(server.url, CHAT, said(text, session_id="unstreamed"))).json()
         assert answer["choices"][0]["message"]["content"] == text
 
 

@@ -17,7 +17,7 @@ from tests.openai_api.test_chat import CHAT, said
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 NUM_SESSIONS = 20
-PACED = "echo?tokens_per_second=60"
+PACED = "echo?tokens_per_second=80"
 ROUNDS = short_or_long(3, 30)
 STORY = "The ferry to {name} left at {hour} with {hour} goats, a judge and 你好 😀 on board; nobody slept. "
 
@@ -143,7 +143,7 @@ async def test_with_nobody_reading_it_goes_on_by_itself(tmp_path: Path) -> None:
         server.kill()
         client.leave()
         await server.start()
-        await asyncio.sleep(4)  # longer than the story takes; to look would be to read
+        await asyncio.sleep(3)  # longer than the story takes; to look would be to read
         server.kill()
         await server.start(RESUME_GENERATION="0")  # now nothing can be added to what is there
         await client.follow()
@@ -174,7 +174,7 @@ async def test_another_model_does_not_go_on_with_what_the_first_began(tmp_path: 
         await client.connect()
         await client.read(blocks=10)
         server.kill()
-        await server.start(MODEL_REPO_ID="echo?revision=2&tokens_per_second=60")
+        await server.start(MODEL_REPO_ID="echo?revision=2&tokens_per_second=80")
         await client.follow()
         [finished_again, again] = await read_again(server, [finished, client])
         assert client.blocks[-1].chunk["error"]["code"] == "generation_interrupted"
@@ -183,7 +183,7 @@ async def test_another_model_does_not_go_on_with_what_the_first_began(tmp_path: 
 
 
 async def test_an_answer_nobody_came_back_to_is_cancelled_though_the_server_was_killed(tmp_path: Path) -> None:
-    slow = durable(tmp_path, MODEL_REPO_ID="echo?tokens_per_second=10", CANCEL_AFTER_DISCONNECT_SECONDS="3")
+    slow = durable(tmp_path, MODEL_REPO_ID="echo?tokens_per_second=20", CANCEL_AFTER_DISCONNECT_SECONDS="2")
     async with running(tmp_path, **slow) as server:
         left, stays = (Client(server.url, said(story(n, 150), session_id=f"wait-{n}")) for n in (1, 2))
         for client in (left, stays):
@@ -193,7 +193,7 @@ async def test_an_answer_nobody_came_back_to_is_cancelled_though_the_server_was_
         server.kill()
         await server.start()
         await stays.connect()
-        await stays.read(blocks=60)  # the other waits for his reader all this time: 6 seconds and more
+        await stays.read(blocks=80)  # the other waits for his reader all this time: four seconds
         await come_back([left, stays])
         ends = {**references_of([left], ends=("cancelled",)), **references_of([stays])}
         check(connections_of([left, stays]), ends)
@@ -204,7 +204,7 @@ async def test_an_unstreamed_answer_that_was_cut_is_whole_when_asked_for_again(t
         body = said(story(9), session_id="unstreamed")
         witness = Client(server.url, body)
         asking = asyncio.create_task(post(server.url, CHAT, body))
-        await until(lambda: _is_found(witness), what="the session")
+        await until(witness.is_found, what="the session")
         await witness.read(blocks=20)
         server.kill()
         lost = await asyncio.gather(asking, return_exceptions=True)
@@ -216,12 +216,6 @@ async def test_an_unstreamed_answer_that_was_cut_is_whole_when_asked_for_again(t
         assert answer["usage"]["completion_tokens"] == len(story(9))
         assert answer["id"] == witness.blocks[0].chunk["id"]
         check(witness.history, references_of([witness]))
-
-
-async def _is_found(client: Client) -> bool:
-    await client.connect("GET")
-    await client.read(blocks=1)
-    return client.last.status == 200
 
 
 async def test_indexes_of_a_next_turn_go_on_behind_a_kill(tmp_path: Path) -> None:
@@ -282,7 +276,7 @@ class TestTheDemoModel:
     ]
 
     def bodies(self, prefix: str) -> list[dict[str, Any]]:
-        more = {"ignore_eos": True, "max_tokens": 250, "stream_options": {"include_usage": True}}
+        more = {"ignore_eos": True, "max_tokens": 150, "stream_options": {"include_usage": True}}
         return [{**more, **body, "session_id": f"{prefix}-{at}"} for at, body in enumerate(self.QUESTIONS)]
 
     async def test_says_after_kills_what_it_would_have_said(self, tmp_path: Path) -> None:
@@ -294,7 +288,7 @@ class TestTheDemoModel:
             for number in range(short_or_long(1, 10)):
                 clients = [Client(server.url, body) for body in self.bodies(f"killed-{number}")]
                 following = asyncio.gather(*(client.follow(patience=300) for client in clients))
-                for at_least in sorted(chance.sample(range(50, 1100), 2)):
+                for at_least in sorted(chance.sample(range(50, 650), 2)):
                     await seen_blocks(clients, at_least)
                     server.kill()
                     await server.start()
