@@ -139,10 +139,15 @@ def test_in_any_order_everybody_gets_exactly_his_answer(tmp_path: Path, loop: as
     is_durable = store == "sqlite"
     variables: dict[str, Any] = {"MODEL_REPO_ID": PACED, "MAX_SESSIONS": "10000"}
     server = MortalServer(tmp_path, **(durable(tmp_path, **variables) if is_durable else variables))
+
+    class OnThisServer(ComingAndGoing):
+        def __init__(self) -> None:
+            super().__init__(server, loop, is_durable)
+
     try:
         loop.run(server.start())
         run_state_machine_as_test(
-            lambda: ComingAndGoing(server, loop, is_durable),
+            OnThisServer,
             settings=settings(
                 max_examples=short_or_long(12, 200),
                 stateful_step_count=15,

@@ -22,7 +22,6 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MortalServer]:
     folder = tmp_path_factory.mktemp("cancel")
