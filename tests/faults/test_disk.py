@@ -95,9 +95,11 @@ async def injected(server: MortalServer, calls: str, fault: str) -> AsyncIterato
         await strace.wait()
 
 
-async def told_on_the_way(server: MortalServer, break_it: Callable[[], object], mend_it: Callable[[], object]) -> None:
+async def told_on_the_way(
+    server: MortalServer, break_it: Callable[[], object], mend_it: Callable[[], object], num_tokens: int = NUM_TOKENS
+) -> None:
     """What every loss of the disk looks like to those who listen."""
-    stays, comes_back = teller(server, "stays"), teller(server, "comes-back")
+    stays, comes_back = (teller(server, name, num_tokens) for name in ("stays", "comes-back"))
     await asyncio.gather(stays.connect(), comes_back.connect())
     await asyncio.gather(stays.read(blocks=20), comes_back.read(blocks=20))
     staying = asyncio.create_task(stays.read())
@@ -197,7 +199,7 @@ async def test_a_slow_disk_slows_nobody_but_itself(tmp_path: Path) -> None:
 )
 async def test_a_disk_that_fails(tmp_path: Path, calls: str, fault: str, name: str) -> None:
     async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID=PACED, SESSIONS_SYNC="full")) as server:
-        client = teller(server, "failing", 800)
+        client = teller(server, "failing", 600)
         await client.connect()
         await client.read(blocks=20)
         reading = asyncio.create_task(client.read())
@@ -252,7 +254,7 @@ async def test_a_file_locked_for_long(tmp_path: Path) -> None:
             def unlock() -> None:
                 locks.pop().release()
 
-            await told_on_the_way(server, lock, unlock)
+            await told_on_the_way(server, lock, unlock, num_tokens=1200)
         finally:
             for one in locks:
                 one.release()
