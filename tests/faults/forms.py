@@ -1,0 +1,9 @@
+"""Every fault has a short form for `make test` and a long one for `make soak`."""
+
+import os
+
+SOAK = os.environ.get("SOAK") == "1"
+
+
+def short_or_long(short: int, long: int) -> int:
+    return long if SOAK else short

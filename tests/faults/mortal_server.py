@@ -1,0 +1,162 @@
+"""A server process that tests kill, drain and start again on the same port and the same file."""
+
+import asyncio
+import inspect
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx2
+
+from tests.serving import REPOSITORY, bare_environment
+
+# Below the ports that the kernel gives to clients: while the server is down, a client that tries a port of that range
+# may by chance connect to itself.
+_PORTS = range(12000, 32000)
+_START_SECONDS = 60
+
+
+class MortalServer:
+    def __init__(self, folder: Path, **variables: str) -> None:
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "server.log"
+        self.variables = {"MODEL_REPO_ID": "echo", "LOG_LEVEL": "warning", **variables}
+        self._popen: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._popen
+        return self._popen.pid
+
+    async def start(self, **variables: str) -> None:
+        """What is given here stays for later starts."""
+        self.variables.update(variables)
+        await asyncio.to_thread(self._start)
+
+    def kill(self) -> None:
+        """As the kernel does when memory is short, and a power cut does worse: nobody is asked."""
+        assert self._popen
+        self._popen.kill()
+        self._popen.wait()
+
+    def terminate(self) -> None:
+        assert self._popen
+        self._popen.send_signal(signal.SIGTERM)
+
+    async def exit_code(self, timeout: float = 30) -> int:
+        assert self._popen
+        return await asyncio.to_thread(self._popen.wait, timeout)
+
+    def stop(self) -> None:
+        if self._popen and self._popen.poll() is None:
+            self.kill()
+
+    @property
+    def rss_mb(self) -> float:
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    @property
+    def num_descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    @property
+    def num_threads(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
+    def _start(self) -> None:
+        with self.log.open("ab") as log:
+            self._popen = subprocess.Popen(
+                [sys.executable, "main.py"],
+                cwd=REPOSITORY,
+                env={**bare_environment(), **self.variables, "PORT": str(self.port)},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        end = time.monotonic() + _START_SECONDS
+        while not self._is_live():
+            if self._popen.poll() is not None or time.monotonic() > end:
+                raise AssertionError(f"the server does not come up:\n{self.log.read_text()[-3000:]}")
+            time.sleep(0.02)
+
+    def _is_live(self) -> bool:
+        try:
+            return bool(httpx2.get(f"{self.url}/live", timeout=5, verify=False).status_code == 200)
+        except httpx2.TransportError:
+            return False
+
+
+def durable(folder: Path, **variables: str) -> dict[str, str]:
+    return {"PERSIST_SESSIONS": "1", "SESSIONS_DB_PATH": str(folder / "sessions.db"), **variables}
+
+
+@asynccontextmanager
+async def running(folder: Path, **variables: str) -> AsyncIterator[MortalServer]:
+    server = MortalServer(folder, **variables)
+    try:
+        await server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+async def until(fact: Callable[[], Any], timeout: float = 30, what: str = "") -> None:
+    """Facts of another process, which sends no events: they have to be looked at."""
+    try:
+        async with asyncio.timeout(timeout):
+            while not (await result if inspect.isawaitable(result := fact()) else result):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"this never came: {what or fact}") from None
+
+
+async def get(url: str, path: str) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=url, timeout=30, verify=False) as http:
+        return await http.get(path)
+
+
+async def post(url: str, path: str, json: Any = None, **headers: str) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=url, timeout=60, verify=False) as http:
+        return await http.post(path, json=json, headers=headers)
+
+
+async def durability(server: MortalServer) -> str:
+    return str((await get(server.url, "/ready")).json()["durability"])
+
+
+async def until_durability(server: MortalServer, wanted: str, timeout: float = 30) -> None:
+    async def is_so() -> bool:
+        return await durability(server) == wanted
+
+    try:
+        await until(is_so, timeout)
+    except AssertionError:
+        found = await durability(server)
+        raise AssertionError(f"/ready says {found!r}, never {wanted!r}:\n{server.log.read_text()[-2000:]}") from None
+
+
+async def store_errors(server: MortalServer) -> dict[str, float]:
+    """By the name of the error."""
+    lines = (await get(server.url, "/metrics")).text.splitlines()
+    counted = [line for line in lines if line.startswith("tis_session_store_errors_total{")]
+    return {line.partition('error="')[2].partition('"')[0]: float(line.rpartition(" ")[2]) for line in counted}
+
+
+def _free_port() -> int:
+    for port in Random().sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free")
