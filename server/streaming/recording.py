@@ -11,6 +11,8 @@ from server.streaming.stores.store import SessionKey, Store
 
 FEWEST_EVENTS_KEPT = 2048
 MOST_BYTES_KEPT = 8 * 2**20
+# What a reader takes at once is what a connection that nobody reads holds in memory.
+_MOST_EVENTS_AT_ONCE = 256
 
 
 @dataclass(slots=True)
@@ -68,7 +70,8 @@ class Recording:
     def ready_after(self, index: int) -> Sequence[Event] | None:
         """What may be shown behind this index; None if it begins before the window."""
         start = index + 1 - self.window_start
-        return None if start < 0 else self._window[start : self.last_shown + 1 - self.window_start]
+        end = min(start + _MOST_EVENTS_AT_ONCE, self.last_shown + 1 - self.window_start)
+        return None if start < 0 else self._window[start:end]
 
     async def older_after(self, index: int) -> Sequence[Event]:
         return await self._store.read(self.key, index)
