@@ -31,6 +31,7 @@ class MortalServer:
         self.log = folder / "server.log"
         self.variables = {"MODEL_REPO_ID": "echo", "LOG_LEVEL": "warning", **variables}
         self._popen: subprocess.Popen[bytes] | None = None
+        self._may_end = True
 
     @property
     def pid(self) -> int:
@@ -45,18 +46,28 @@ class MortalServer:
     def kill(self) -> None:
         """As the kernel does when memory is short, and a power cut does worse: nobody is asked."""
         assert self._popen
+        self.require_alive()
+        self._may_end = True
         self._popen.kill()
         self._popen.wait()
 
     def terminate(self) -> None:
         assert self._popen
+        self._may_end = True
         self._popen.send_signal(signal.SIGTERM)
 
     async def exit_code(self, timeout: float = 30) -> int:
         assert self._popen
         return await asyncio.to_thread(self._popen.wait, timeout)
 
+    def require_alive(self) -> None:
+        """Nothing that tests do to it but a signal may end it."""
+        if self._popen and not self._may_end and self._popen.poll() is not None:
+            code = self._popen.returncode
+            raise AssertionError(f"the server ended by itself, with {code}:\n{self.log.read_text()[-3000:]}")
+
     def stop(self) -> None:
+        self.require_alive()
         if self._popen and self._popen.poll() is None:
             self.kill()
 
@@ -87,6 +98,7 @@ class MortalServer:
             if self._popen.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"the server does not come up:\n{self.log.read_text()[-3000:]}")
             time.sleep(0.02)
+        self._may_end = False
 
     def _is_live(self) -> bool:
         try:
