@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest
 CODE := main.py server tests benchmarks scripts
 
-.PHONY: setup setup-dev demo run test check format bench
+.PHONY: setup setup-dev demo run test soak check format bench
 
 setup: .venv/installed            ## what the server needs
 setup-dev: .venv/installed-dev    ## what its developers need on top
@@ -28,6 +28,9 @@ run: setup                        ## serve what .env and the environment say
 
 test: setup-dev                   ## set up and pass all tests
 	$(PYTEST)
+
+soak: setup-dev                   ## the long forms of the fault and load tests (half an hour)
+	SOAK=1 $(PYTEST) tests/faults
 
 check: setup-dev                  ## style, types, floors and the fast tests
 	$(BIN)/ruff format --check $(CODE)
