@@ -45,7 +45,7 @@ async def chat_completions(
     session_id = cursor[0] if cursor else body.session_id
     if cursor:
         session = sessions.find(owner, cursor[0])
-        turn = await turn_behind(session, cursor[1], on_gap)
+        turn = _turn_ended_at(session, body, cursor[1]) or await turn_behind(session, cursor[1], on_gap)
     elif body.messages is None:
         session = _session_meant(sessions, owner, body)
         turn = session.latest
@@ -57,6 +57,12 @@ async def chat_completions(
     if body.stream:
         return await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, on_gap)
     return await _folded(request, session, turn)
+
+
+def _turn_ended_at(session: Session, body: ChatRequest, index: int) -> Turn | None:
+    """Who sends a turn's request and has all of it wants that turn, and not the one that began after it."""
+    turn = session.turn_with(body.fingerprint) if body.messages else None
+    return turn if turn and turn.last_index == index else None
 
 
 def _session_meant(sessions: Sessions, owner: str, body: ChatRequest) -> Session:

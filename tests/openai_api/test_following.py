@@ -63,6 +63,12 @@ def test_a_cursor_at_the_end_of_an_earlier_turn_goes_on_with_the_next(http: http
     assert list(blocks_of(answer.text)) == list(second)
 
 
+def test_but_who_sends_the_earlier_request_wants_that_one_and_has_it(http: httpx2.Client, session_id: str) -> None:
+    first = stream(http, said("one", session_id=session_id))
+    stream(http, said("two", session_id=session_id))
+    assert stream(http, said("one", session_id=session_id), **{"Last-Event-ID": first[-1].id}) == []
+
+
 @pytest.mark.parametrize(
     ("cursor", "status", "code"),
     [("other:1", 400, "session_mismatch"), ("999", 400, "invalid_last_event_id"), ("-1", 400, "invalid_last_event_id")],
