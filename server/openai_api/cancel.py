@@ -18,4 +18,4 @@ async def cancel_session(
     session_id: Annotated[str, Path(pattern=SESSION_ID, examples=["mysession123"])],
 ) -> dict[str, Any]:
     """Idempotent. The readers of the session get its end; what was said so far can still be replayed."""
-    return {"ok": True, "session_id": session_id, "status": sessions.cancel(owner, session_id)}
+    return {"ok": True, "session_id": session_id, "status": await sessions.cancel(owner, session_id)}

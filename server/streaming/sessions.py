@@ -17,6 +17,7 @@ from server.streaming.stores.store import Durability, KeptSession, SessionKey, S
 
 HEARTBEAT_SECONDS = 15.0
 _SWEEP_SECONDS = 1.0
+_LONGEST_GOODBYE_SECONDS = 2.0
 _TOMBSTONES = 4096  # of sessions that are gone: who comes back to one is told that it was there
 
 
@@ -131,15 +132,23 @@ class Sessions:
         self._record(turn)
         return session, turn
 
-    def cancel(self, owner: str, session_id: str) -> str:
+    async def cancel(self, owner: str, session_id: str) -> str:
         """Idempotent; a session that is unknown, or another's, is `unknown`."""
         session = self._sessions.get(SessionKey(owner, session_id))
         if session is None:
             return "unknown"
         if session.is_running:
             session.latest.cancel()
-            return "cancelled"
-        return session.latest.status
+            await self._end_of(session.latest)
+        return "cancelled" if session.is_running else session.latest.status
+
+    async def _end_of(self, turn: Turn) -> None:
+        """Kept, so that a kill right behind the answer cannot undo it; but nobody waits long for a disk or a model."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LONGEST_GOODBYE_SECONDS):
+                if recorders := [task for task, recorded in self._recorders.items() if recorded is turn]:
+                    await asyncio.wait(recorders)
+                await self._store.flush()
 
     def sweep(self) -> None:
         self._store.look_after()

@@ -199,7 +199,6 @@ async def test_an_answer_nobody_came_back_to_is_cancelled_though_the_server_was_
         check(connections_of([left, stays]), ends)
 
 
-@pytest.mark.xfail(strict=True, reason="a cancel is answered before it is kept: a kill right behind it undoes it")
 async def test_a_cancel_that_was_answered_is_not_undone_by_a_kill(tmp_path: Path) -> None:
     async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID=PACED)) as server:
         client = Client(server.url, said(story(8), session_id="cancelled"))

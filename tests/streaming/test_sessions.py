@@ -129,10 +129,10 @@ async def test_a_source_that_fails_ends_the_turn_with_its_reason() -> None:
 async def test_cancel_is_idempotent_and_says_what_it_found() -> None:
     sessions = Sessions(SessionRules())
     _, session, turn = begun(sessions)
-    assert sessions.cancel("me", "s") == "cancelled"
+    assert await sessions.cancel("me", "s") == "cancelled"
     await settle()
-    assert (sessions.cancel("me", "s"), turn.status) == ("cancelled", "cancelled")
-    assert sessions.cancel("you", "s") == sessions.cancel("me", "none") == "unknown"
+    assert (await sessions.cancel("me", "s"), turn.status) == ("cancelled", "cancelled")
+    assert await sessions.cancel("you", "s") == await sessions.cancel("me", "none") == "unknown"
 
 
 class TestNobodyListens:
@@ -230,7 +230,7 @@ class TestForgetting:
             script.go.set()
             await settle()
         sessions.sweep()
-        kept = [number for number in range(4) if sessions.cancel("me", f"s{number}") != "unknown"]
+        kept = [number for number in range(4) if await sessions.cancel("me", f"s{number}") != "unknown"]
         assert kept == [2, 3]
 
     async def test_an_owner_makes_room_among_his_own_first(self) -> None:
@@ -240,7 +240,7 @@ class TestForgetting:
             script.go.set()
             await settle()
         begun(sessions, replace(ASKED, session_id="next"))
-        assert sessions.cancel("you", "s") == "finished" and sessions.cancel("me", "s") == "unknown"
+        assert await sessions.cancel("you", "s") == "finished" and await sessions.cancel("me", "s") == "unknown"
 
     async def test_a_running_one_never_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sessions = Sessions(SessionRules(ttl_seconds=10, named_grace_seconds=None))
@@ -303,7 +303,7 @@ async def test_nobody_goes_for_a_request_that_is_refused() -> None:
 
     with pytest.raises(QueueFull):
         sessions.start(replace(ASKED, session_id="other"), refuse)
-    assert sessions.cancel("me", "s") == "finished"
+    assert await sessions.cancel("me", "s") == "finished"
 
 
 class Continued(Script):
@@ -372,7 +372,7 @@ class TestAfterARestart:
 
     async def test_it_can_be_cancelled_while_it_waits(self) -> None:
         sessions, source, session = await self.opened(self.kept(HeldStore()))
-        assert sessions.cancel("me", "s") == "cancelled"
+        assert await sessions.cancel("me", "s") == "cancelled"
         await asyncio.sleep(0.02)
         assert session.latest.status == "cancelled"
         await sessions.close()
