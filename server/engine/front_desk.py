@@ -97,6 +97,8 @@ class FrontDesk:
         return await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
 
     def submit(self, prepared: Prepared) -> Answer:
+        if self.is_draining:
+            raise Draining
         slot = self._slots[prepared.model_id]
         request = Request(prepared, when_cancelled=slot.let_go)
         slot.submit(request)

@@ -121,6 +121,8 @@ class ContinuedChat(ChatSource):
 
     async def _resumed(self) -> bool:
         """False if it was cancelled before it could go on."""
+        if self._cancelled.is_set():
+            return False
         resuming = asyncio.ensure_future(self._engine.resume(self._kept, self._progress.choices))
         giving_up = asyncio.ensure_future(self._cancelled.wait())
         try:

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from server.errors import ServiceError, StoreUnavailable
+from server.errors import ReplayGap, ServiceError, StoreUnavailable
 from server.streaming.event import Block, Event
 from server.streaming.stores.store import SessionKey, Store
 
@@ -73,13 +73,18 @@ class Recording:
         end = min(start + _MOST_EVENTS_AT_ONCE, self.last_shown + 1 - self.window_start)
         return None if start < 0 else self._window[start:end]
 
-    async def older_after(self, index: int) -> Sequence[Event]:
-        return await self._store.read(self.key, index)
+    async def older_after(self, index: int, limit: int = 256) -> Sequence[Event]:
+        """Asked only for what lies before the window: nothing at all is a gap, or not on disk yet."""
+        if events := await self._store.read(self.key, index, limit):
+            return events
+        if index >= self.last_durable:
+            raise StoreUnavailable(f"Event {index + 1} is not kept yet.", param="last_event_id", retry_after=5)
+        raise ReplayGap(f"Event {index + 1} is no longer kept.", param="last_event_id")
 
     async def require(self, after: int) -> None:
         """Raises what a reader from here on would meet, while a status can still be sent."""
         if after + 1 < self.window_start:
-            await self._store.read(self.key, after, limit=1)
+            await self.older_after(after, limit=1)
 
     def require_durable(self, index: int) -> None:
         if self._store.durability == "degraded" and index > self.last_durable:

@@ -56,7 +56,9 @@ class Turn:
 
     def go_on_with(self, source: Source) -> None:
         """After an interruption."""
-        self._source, self.digest = source, source.digest
+        self._source = source
+        if self._recording.next_index == self.first_index:
+            self.digest = source.digest  # one that missed the beginning would tell half the text as all of it
 
     def cancel(self) -> None:
         if self._source:
@@ -180,7 +182,7 @@ class Session:
         kept = KeptTurn(number, fingerprint, source.request if is_durable else b"", self.recording.next_index)
         turn = Turn(self.recording, self._store, kept, source)
         self.turns.append(turn)
-        self._kept.unheard_since = self._store.now() + _FIRST_READER_SECONDS
+        self._kept.unheard_since = None if self.recording.readers else self._store.now() + _FIRST_READER_SECONDS
         self._store.begin(self._kept, kept)
         return turn
 
@@ -218,7 +220,7 @@ class Session:
         self.cancel_if_unheard()
 
     def cancel_if_unheard(self) -> None:
-        unheard_since = self._kept.unheard_since
+        unheard_since = None if self.recording.readers else self._kept.unheard_since
         if self._grace_seconds is None or unheard_since is None or not self.is_running:
             return
         if self._store.now() - unheard_since >= self._grace_seconds:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from server.errors import QueueFull, ServiceError, SessionConflict, SessionExpired, SessionNotFound
+from server.errors import QueueFull, ReplayGap, ServiceError, SessionConflict, SessionExpired, SessionNotFound
 from server.observability.logs import log_fault
 from server.streaming.event import Event
 from server.streaming.recording import FEWEST_EVENTS_KEPT, Recording, WindowSize
@@ -74,8 +74,8 @@ class Sessions:
     async def close(self) -> None:
         if self._sweeper is None:
             return  # it was never opened
-        self._sweeper.cancel()
         await self.end_all()
+        self._sweeper.cancel()
         await self._store.close()
 
     async def quiet(self, timeout: float) -> None:
@@ -174,6 +174,8 @@ class Sessions:
         for session in self._forgettable():
             if surplus <= 0:
                 return
+            if session.is_resumable and self._store.durability == "degraded":
+                continue  # what was on disk may be gone: this may be the only copy
             surplus -= session.recording.num_bytes
             if session.is_resumable and self._store.durability != "memory":
                 session.recording.drop_window()
@@ -219,6 +221,8 @@ class Sessions:
         marks: list[bytes] = []
         while first_index + len(marks) < session.recording.next_index:
             events = await self._store.read(session.recording.key, first_index + len(marks) - 1)
+            if not events:
+                raise ReplayGap("The events of an interrupted answer are not all kept.")
             marks += [event.mark for event in events]
         return marks
 
