@@ -1,0 +1,1 @@
+"""Pictures and clips as models take them: the numbers of the official processors, without torchvision."""
