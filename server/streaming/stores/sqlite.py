@@ -103,10 +103,9 @@ class SqliteStore:
             first = operations.begin(number, session)
         else:
             first = operations.note(number, session.used_at, session.unheard_since)
-        statements = [first, operations.begin_turn(number, turn), *attachments.attach(number, turn)]
-        if turn.attachments:
-            statements += attachments.make_room(number, most_attached)
-        self._put(Operation(statements, number, attached_bytes=turn.attached_bytes))
+        statements = [first, operations.begin_turn(number, turn)]
+        attached = attachments.attach(number, turn, most_attached)
+        self._put(Operation(statements, number, attached=attached, attached_bytes=turn.attached_bytes))
 
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
         number = self._numbers.get(key)
@@ -186,9 +185,9 @@ class SqliteStore:
         for session, events in self._snapshot():
             number = self._numbers[session.key] = next(self._next_number)
             statements: list[Statement] = [operations.begin(number, session)]
-            for turn in session.turns:
-                statements += [operations.begin_turn(number, turn), *attachments.attach(number, turn)]
-            whole.append(Operation(statements, number, tuple(events)))
+            statements += [operations.begin_turn(number, turn) for turn in session.turns]
+            attached = [statement for turn in session.turns for statement in attachments.attach(number, turn)]
+            whole.append(Operation(statements, number, tuple(events), attached=attached))
         self._waiting.put_snapshot(whole)
 
     async def _read(self, find: Callable[[sqlite3.Connection, *_Args], _Found], *args: *_Args) -> _Found:
