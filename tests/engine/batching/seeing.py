@@ -28,7 +28,13 @@ def _qwen2_vl() -> Any:
 
 
 def _qwen2_5_vl() -> Any:
-    vision = {"depth": 3, "hidden_size": 32, "num_heads": 2, "intermediate_size": 48, "out_hidden_size": 64}
+    vision: dict[str, Any] = {
+        "depth": 3,
+        "hidden_size": 32,
+        "num_heads": 2,
+        "intermediate_size": 48,
+        "out_hidden_size": 64,
+    }
     vision |= {"fullatt_block_indexes": [1], "window_size": 56}
     text = {**_SMALL, **_MROPE}
     return transformers.Qwen2_5_VLForConditionalGeneration(
@@ -37,7 +43,13 @@ def _qwen2_5_vl() -> Any:
 
 
 def _qwen3_vl() -> Any:
-    vision = {"depth": 3, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "out_hidden_size": 64}
+    vision: dict[str, Any] = {
+        "depth": 3,
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_heads": 2,
+        "out_hidden_size": 64,
+    }
     vision |= {"deepstack_visual_indexes": [0, 1]}
     text = {**_SMALL, **_MROPE, "head_dim": 16}
     return transformers.Qwen3VLForConditionalGeneration(
