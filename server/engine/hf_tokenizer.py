@@ -45,6 +45,12 @@ class HfTokenizer:
             raise BadRequest("The messages make an empty prompt.", param="messages")
         return ids
 
+    def encode_text(self, text: str) -> list[int]:
+        """Text of our own, outside any template and without control tokens."""
+        with self._lock:
+            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
     def _refuse_control_tokens_in_keys(self, given: Any) -> None:
         """The library marks control tokens in values only, but templates print the keys of tools and arguments too."""
         if isinstance(given, Mapping):
