@@ -1,0 +1,78 @@
+"""From what a client wrote to pixels, for all media of a request: which way each of them is read, in which thread, and
+how much of it."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from server.errors import BadMedia
+from server.media.budget import Budget
+from server.media.inline import decode_inline, is_data_uri, looks_like_base64
+from server.media.refusals import malformed_url, too_many, undecodable
+from server.media.rules import MediaRules
+from server.media.source import LoadedClip, LoadedPicture, MediaKind, MediaSource
+
+__all__ = ["LoadedClip", "LoadedPicture", "MediaLoader", "MediaRules", "MediaSource"]
+
+
+class MediaLoader:
+    def __init__(self, rules: MediaRules) -> None:
+        self._rules = rules
+        self._threads = ThreadPoolExecutor(rules.max_decoders, thread_name_prefix="media")
+
+    async def load(self, asked: Sequence[MediaSource]) -> list[LoadedPicture | LoadedClip]:
+        """All media of one request, in order; its limits hold for all of them together."""
+        if len(asked) > self._rules.max_items:
+            raise _at(asked[self._rules.max_items], too_many(self._rules.max_items))
+        budget = Budget(self._rules)
+        tasks = [asyncio.create_task(self._load(source, budget)) for source in asked]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # none of them outlives the request
+
+    async def decode(self, kind: MediaKind, data: bytes) -> LoadedPicture | LoadedClip:
+        """What was loaded before, from the bytes that were kept of it."""
+        return await self._decode(kind, data, Budget(self._rules))
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _load(self, source: MediaSource, budget: Budget) -> LoadedPicture | LoadedClip:
+        try:
+            data = await self._bytes_of(source)
+            budget.take_bytes(source.kind, len(data))
+            return await self._decode(source.kind, data, budget)
+        except BadMedia as refused:
+            raise _at(source, refused) from None
+
+    async def _bytes_of(self, source: MediaSource) -> bytes:
+        loop = asyncio.get_running_loop()
+        value = source.value
+        if source.encoding == "base64" or is_data_uri(value) or looks_like_base64(value):
+            return await loop.run_in_executor(self._threads, decode_inline, source.kind, value, self._rules)
+        raise malformed_url(source.kind)
+
+    async def _decode(self, kind: MediaKind, data: bytes, budget: Budget) -> LoadedPicture | LoadedClip:
+        loop = asyncio.get_running_loop()
+        if kind == "image":
+            return await loop.run_in_executor(self._threads, _picture, data, self._rules, budget)
+        raise undecodable(kind)
+
+
+def _picture(data: bytes, rules: MediaRules, budget: Budget) -> LoadedPicture:
+    from server.media.pictures import decode_picture  # Pillow and numpy, when the first picture comes
+
+    return LoadedPicture(decode_picture(data, rules, budget), data, _digest(data))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
+
+
+def _at(source: MediaSource, refused: BadMedia) -> BadMedia:
+    refused.param = source.param
+    return refused
