@@ -131,6 +131,7 @@ def _loader(settings: Settings) -> Load:
             tokens_per_step=settings.max_batch_tokens,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
+            vision_cache_bytes=settings.vision_cache_mb * 2**20,
         ),
     )
 

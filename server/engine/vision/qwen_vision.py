@@ -38,6 +38,7 @@ class _Shape:
 
 class QwenVision:
     kinds: frozenset[Kind] = frozenset({"image", "video"})
+    gives_sights = True
 
     def __init__(self, folder: Path, config: Any, tokenizer: HfTokenizer) -> None:
         self._family = QWEN_FAMILIES[config.model_type]

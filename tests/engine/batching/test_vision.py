@@ -9,6 +9,7 @@ import torch
 from server.errors import GenerationFailed
 from tests.engine.batching.seeing import IMAGE, SEEING, Prompt, mixed, new_seeing_model
 from tests.engine.batching.tiny import new_runner, run, tokens
+from tests.engine.resuming import resumed
 
 LENGTH = 14
 
@@ -164,3 +165,13 @@ def _count_looks(model: Any) -> list[int]:
 
     model.base_model.get_image_features = counted
     return looked
+
+
+def test_an_answer_about_a_picture_goes_on_in_another_batch(seeing: Any) -> None:
+    one = Prompt(seeing).text(5, 1).picture(8, 4, 1).clip(2, 4, 4, 2).text(6, 2)
+    request = one.request(max_tokens=LENGTH)
+    whole = run(new_runner(seeing), [request]).of(request)
+    parts = [(cut, resumed(request.prepared, whole[:cut])) for cut in (1, 7, LENGTH - 1)]
+    readers = run(new_runner(seeing, tokens_per_step=9), [again for _, again in parts])
+    for cut, again in parts:
+        assert [*whole[:cut], *readers.of(again)] == whole

@@ -1,0 +1,27 @@
+"""Pictures as clients send them."""
+
+import base64
+import io
+from typing import Any
+
+from PIL import Image
+
+
+def picture_file(colour: str = "red", size: tuple[int, int] = (128, 128), kind: str = "PNG") -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", size, colour).save(file, kind)
+    return file.getvalue()
+
+
+def data_uri(data: bytes, kind: str = "image/png") -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def asking(*parts: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
+    """A request whose one message has these parts."""
+    content = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+    return {"model": "demo", "messages": [{"role": "user", "content": content}], "temperature": 0} | more
+
+
+def image_url(data: bytes, **more: Any) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_uri(data), **more}}
