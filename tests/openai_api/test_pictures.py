@@ -123,7 +123,7 @@ def test_a_streamed_answer_about_a_picture_is_repeated_from_its_recording(demo: 
     ("part", "code"),
     [
         (image_url(b"no picture"), "invalid_image_format"),
-        (image_url(RED[:40]), "invalid_image"),
+        (image_url(RED[: len(RED) // 2]), "invalid_image"),
         ({"type": "image_url", "image_url": {"url": "data:image/png;base64,%%%"}}, "invalid_base64_image"),
         ({"type": "input_image", "b64_json": "http://127.0.0.1/x.png"}, "invalid_base64_image"),
         ({"type": "image_url", "image_url": {"url": ""}}, "invalid_value"),
