@@ -139,6 +139,9 @@ class Settings(BaseModel):
     sessions_sync: Literal["normal", "full"] = Field(
         "normal", description="normal survives a killed process, full a power cut too, and is slower"
     )
+    max_session_media_mb: float = Field(
+        64, ge=0, description="MiB of media kept per stream, to go on with after a crash"
+    )
     resume_generation: bool = Field(
         True, description="go on after a restart with answers that were under way; 0 ends them with an error"
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from server.engine.answer import Answer, Piece
@@ -17,6 +17,7 @@ from server.openai_api.chat_chunks import DONE, ChunkWriter, error_event
 from server.openai_api.chat_digest import ChatDigest
 from server.openai_api.chat_progress import ChatProgress
 from server.streaming.event import Block
+from server.streaming.source import ReadAttachments
 from server.streaming.stores.store import Status
 
 KIND = "chat"
@@ -26,12 +27,18 @@ class ChatSource:
     waits_to_go_on = False
 
     def __init__(
-        self, answer: Answer | None, kept: KeptRequest, chunks: ChunkWriter, progress: ChatProgress | None = None
+        self,
+        answer: Answer | None,
+        kept: KeptRequest,
+        chunks: ChunkWriter,
+        progress: ChatProgress | None = None,
+        attachments: Mapping[str, bytes] | None = None,
     ) -> None:
         self._answer = answer
         self._kept = kept
         self._chunks = chunks
         self._progress = progress or ChatProgress.of(kept.params.n)
+        self.attachments: Mapping[str, bytes] = attachments or {}
         self.digest = ChatDigest(chunks, kept.params.n)
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
@@ -91,9 +98,17 @@ class ChatSource:
 class ContinuedChat(ChatSource):
     """Another process began it. Goes on behind what was shown, once the model is there."""
 
-    def __init__(self, engine: Engine, kept: KeptRequest, chunks: ChunkWriter, progress: ChatProgress) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        kept: KeptRequest,
+        chunks: ChunkWriter,
+        progress: ChatProgress,
+        read_attachments: ReadAttachments,
+    ) -> None:
         super().__init__(None, kept, chunks, progress)
         self._engine = engine
+        self._read_attachments = read_attachments
         self._cancelled = asyncio.Event()
         self.waits_to_go_on = True
 

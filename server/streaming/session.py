@@ -1,7 +1,7 @@
 """A session: one or more turns, recorded one after the other under one id."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from server.errors import Draining, Unavailable
@@ -23,8 +23,6 @@ class Turn:
         self.digest: Digest | None = source.digest if source else None
         self._is_suspended = False
         self._cancel_asked = asyncio.Event()
-        # A 503 invites to come again: then the same request begins anew.
-        self.is_worth_repeating = False
 
     @property
     def fingerprint(self) -> str:
@@ -51,8 +49,16 @@ class Turn:
         return self.kept.last_index is None
 
     @property
+    def is_worth_repeating(self) -> bool:
+        return self.kept.is_worth_repeating
+
+    @property
     def is_durable(self) -> bool:
         return self._store.durability == "durable"
+
+    @property
+    def attachments(self) -> Mapping[str, bytes]:
+        return self._source.attachments if self._source else {}
 
     def go_on_with(self, source: Source) -> None:
         """After an interruption."""
@@ -106,7 +112,7 @@ class Turn:
 
     def _fail(self, error: Exception, source: Source) -> None:
         source.cancel()
-        self.is_worth_repeating = isinstance(error, Unavailable)
+        self.kept.is_worth_repeating = isinstance(error, Unavailable)
         self._recording.append([source.failure(error)])
         self._end("failed", source)
 
@@ -115,7 +121,7 @@ class Turn:
         kept.status, kept.summary = status, source.summary
         kept.last_index = self._recording.next_index - 1
         kept.ended_at = self._store.now()
-        kept.request = b""  # with the prompt and all that hangs on it
+        kept.request, kept.attachments = b"", {}  # with the prompt and all that hangs on it
         self._source = None
         self._store.end(self._recording.key, kept)
         for reader in self._recording.readers:
@@ -123,12 +129,20 @@ class Turn:
 
 
 class Session:
-    def __init__(self, kept: KeptSession, recording: Recording, store: Store, grace_seconds: float | None) -> None:
+    def __init__(
+        self,
+        kept: KeptSession,
+        recording: Recording,
+        store: Store,
+        grace_seconds: float | None = None,
+        most_attached: int = 64 * 2**20,
+    ) -> None:
         self._kept = kept
         self.recording = recording
         self._store = store
         # How long a turn may run with nobody listening; None is for ever.
         self._grace_seconds = grace_seconds
+        self._most_attached = most_attached
         self.turns = [Turn(recording, store, turn, None) for turn in kept.turns]
         recording.when_forgotten = self._digest
 
@@ -167,6 +181,8 @@ class Session:
 
     def as_kept(self) -> KeptSession:
         kept = self._kept
+        if self.is_running:  # what another process began may have been read since
+            self.latest.kept.attachments = self._bounded(self.latest.attachments)
         kept.turns = [turn.kept for turn in self.turns]
         kept.first_kept, kept.next_index = self.recording.window_start, self.recording.next_index
         return kept
@@ -178,13 +194,18 @@ class Session:
         self._drop_lost_turns()
         self.touch()
         number = self.turns[-1].kept.number + 1 if self.turns else 0
-        is_durable = self._store.durability != "memory"
-        kept = KeptTurn(number, fingerprint, source.request if is_durable else b"", self.recording.next_index)
+        kept = KeptTurn(number, fingerprint, b"", self.recording.next_index)
+        if self._store.durability != "memory":
+            kept.request, kept.attachments = source.request, self._bounded(source.attachments)
         turn = Turn(self.recording, self._store, kept, source)
         self.turns.append(turn)
         self._kept.unheard_since = None if self.recording.readers else self._store.now() + _FIRST_READER_SECONDS
-        self._store.begin(self._kept, kept)
+        self._store.begin(self._kept, kept, self._most_attached)
         return turn
+
+    def _bounded(self, attachments: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """All or none: a part of what a request was made of is of no use to whoever goes on with it."""
+        return attachments if sum(map(len, attachments.values())) <= self._most_attached else {}
 
     def turn_with(self, fingerprint: str) -> Turn | None:
         return next((turn for turn in reversed(self.turns) if turn.fingerprint == fingerprint), None)

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from server.errors import QueueFull, ReplayGap, ServiceError, SessionConflict, SessionExpired, SessionNotFound
 from server.observability.logs import log_fault
@@ -26,6 +27,7 @@ class SessionRules:
     ttl_seconds: float = 600
     max_sessions: int = 1024
     max_bytes: int = 512 * 2**20  # of all recordings together, in memory
+    max_attached_bytes: int = 64 * 2**20  # of what the requests of one session were made of, in the store
     named_grace_seconds: float | None = 3600  # None: an answer that nobody hears runs to its end
     anonymous_grace_seconds: float = 30
 
@@ -193,7 +195,7 @@ class Sessions:
     def _adopt(self, kept: KeptSession) -> Session:
         store = self._store if kept.is_resumable else self._unkept
         recording = Recording(kept.key, store, WindowSize(), kept.next_index)
-        session = Session(kept, recording, store, self._grace_seconds(kept))
+        session = Session(kept, recording, store, self._grace_seconds(kept), self._rules.max_attached_bytes)
         self._sessions[kept.key] = session
         self._gone.pop(kept.key, None)
         return session
@@ -213,7 +215,8 @@ class Sessions:
         except ServiceError as error:
             log_fault("the events of an interrupted answer could not be read", error, session.id)
             request, marks = b"", []
-        turn.go_on_with(self._carry_on(request, marks))
+        read_attachments = partial(self._store.read_attachments, session.recording.key)
+        turn.go_on_with(self._carry_on(request, marks, read_attachments))
         session.left_by_all()
         self._record(turn)
 

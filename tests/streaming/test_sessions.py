@@ -1,6 +1,6 @@
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,6 +17,7 @@ from server.errors import (
 from server.streaming.event import Block, Event
 from server.streaming.session import Session, Turn
 from server.streaming.sessions import Asked, SessionRules, Sessions
+from server.streaming.source import ReadAttachments
 from server.streaming.stores.store import KeptSession, KeptTurn, SessionKey, Status
 from tests.streaming.held_store import HeldStore
 
@@ -29,6 +30,7 @@ class Script:
 
     summary = b"{}"
     request = b"what was asked"
+    attachments: Mapping[str, bytes] = {}
     digest = None
     waits_to_go_on = False
 
@@ -309,10 +311,11 @@ async def test_nobody_goes_for_a_request_that_is_refused() -> None:
 class Continued(Script):
     """Goes on with "b" as soon as it is allowed to."""
 
-    def __init__(self, request: bytes, marks: Sequence[bytes]) -> None:
+    def __init__(self, request: bytes, marks: Sequence[bytes], read_attachments: ReadAttachments) -> None:
         super().__init__(b"b")
         self.request = request
         self.marks = marks
+        self.read_attachments = read_attachments
         self.waits_to_go_on = True
         self.model_is_there = asyncio.Event()
 
@@ -338,8 +341,8 @@ class TestAfterARestart:
     async def opened(self, store: HeldStore, rules: SessionRules | None = None) -> tuple[Sessions, Continued, Session]:
         sources: list[Continued] = []
 
-        def carry_on(request: bytes, marks: Sequence[bytes]) -> Continued:
-            sources.append(Continued(request, marks))
+        def carry_on(request: bytes, marks: Sequence[bytes], read_attachments: ReadAttachments) -> Continued:
+            sources.append(Continued(request, marks, read_attachments))
             return sources[-1]
 
         sessions = Sessions(rules or SessionRules(), store, carry_on)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from server.streaming.event import Event
+from server.streaming.stores import attachments
 from server.streaming.stores.house_clock import Reading
+from server.streaming.stores.statement import SqlValue, Statement
 from server.streaming.stores.store import Committed, KeptSession, KeptTurn, SessionKey
 
-SqlValue = str | bytes | int | float | None
-Statement = tuple[str, Sequence[SqlValue]]
 # Every call into SQLite gives up the interpreter's lock and must win it back from a busy event loop: few, large calls.
 _ROWS_A_CALL = 64
 _EVENTS_FORGOTTEN_AT_ONCE = 512
@@ -24,12 +24,13 @@ class Operation:
     session: int = 0
     events: Sequence[Event] = ()
     committed: Committed | None = None
+    attached_bytes: int = 0
     forgets: bool = False
     queued_at: float = field(default_factory=time.monotonic)
 
     @property
     def num_bytes(self) -> int:
-        return sum(len(event.data) + len(event.mark) for event in self.events)
+        return self.attached_bytes + sum(len(event.data) + len(event.mark) for event in self.events)
 
 
 @dataclass(slots=True)
@@ -48,14 +49,16 @@ def begin(number: int, session: KeptSession) -> Statement:
 
 def begin_turn(number: int, turn: KeptTurn) -> Statement:
     named = (number, turn.number, turn.fingerprint, turn.request, turn.first_index)
-    ended = (turn.last_index, turn.status, turn.summary, turn.ended_at)
-    return "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", named + ended
+    ended = (turn.last_index, turn.status, turn.summary, turn.ended_at, turn.is_worth_repeating)
+    return "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", named + ended
 
 
 def end_turn(number: int, turn: KeptTurn) -> Statement:
-    values = (turn.request, turn.last_index, turn.status, turn.summary, turn.ended_at, number, turn.number)
-    change = "UPDATE turns SET request = ?, last_index = ?, status = ?, summary = ?, ended_at = ?"
-    return f"{change} WHERE session = ? AND number = ?", values
+    values = (turn.request, turn.last_index, turn.status, turn.summary, turn.ended_at, turn.is_worth_repeating)
+    change = (
+        "UPDATE turns SET request = ?, last_index = ?, status = ?, summary = ?, ended_at = ?, is_worth_repeating = ?"
+    )
+    return f"{change} WHERE session = ? AND number = ?", (*values, number, turn.number)
 
 
 def note(number: int, used_at: float, unheard_since: float | None) -> Statement:
@@ -71,12 +74,13 @@ def set_clock(reading: Reading) -> Statement:
 
 def forget(number: int) -> Operation:
     tables = ["INSERT INTO forgotten VALUES (?)", "DELETE FROM turns WHERE session = ?"]
-    tables += ["DELETE FROM sessions WHERE number = ?"]
+    tables += ["DELETE FROM attachments WHERE session = ?", "DELETE FROM sessions WHERE number = ?"]
     return Operation([(statement, (number,)) for statement in tables], number, forgets=True)
 
 
 def forget_all() -> Operation:
-    return Operation([(f"DELETE FROM {table}", ()) for table in ("events", "turns", "sessions", "forgotten")])
+    tables = ("events", "attachment_parts", "attachments", "turns", "sessions", "forgotten")
+    return Operation([(f"DELETE FROM {table}", ()) for table in tables])
 
 
 def keep(connection: sqlite3.Connection, operations: Iterable[Operation]) -> None:
@@ -100,17 +104,17 @@ def try_to_write(connection: sqlite3.Connection) -> None:
 
 
 def forget_some(connection: sqlite3.Connection) -> bool:
-    """Whether there is more to forget. A few events at a time: others wait to be kept."""
+    """Whether there is more to forget. A little at a time: others wait to be kept."""
     row = connection.execute("SELECT session FROM forgotten LIMIT 1").fetchone()
     if row is None:
         return False
     [first] = connection.execute("SELECT min(idx) FROM events WHERE session = ?", row).fetchone()
     connection.execute("BEGIN IMMEDIATE")
-    if first is None:
-        connection.execute("DELETE FROM forgotten WHERE session = ?", row)
-    else:
+    if first is not None:
         some = (*row, first + _EVENTS_FORGOTTEN_AT_ONCE)
         connection.execute("DELETE FROM events WHERE session = ? AND idx < ?", some)
+    elif not attachments.forget_some(connection, *row):
+        connection.execute("DELETE FROM forgotten WHERE session = ?", row)
     connection.execute("COMMIT")
     return True
 
