@@ -23,8 +23,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from server.engine.prompt import ChatPrompt, Clip, Medium, media_of  # noqa: E402
-from tests.engine.vision.cases import (  # noqa: E402
+from server.engine.prompt import ChatPrompt, Clip, Medium, media_of
+from tests.engine.vision.cases import (
     FAMILIES,
     LOW_DETAIL_PIXELS,
     PROMPTS,

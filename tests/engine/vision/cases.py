@@ -1,4 +1,4 @@
-"""Pictures, clips and model folders that are the same wherever they are made: here, and where the reference is recorded."""
+"""Pictures, clips and model folders, the same wherever they are made: here, and where the reference is recorded."""
 
 import json
 import shutil
