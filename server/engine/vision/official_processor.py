@@ -1,0 +1,38 @@
+"""The official processor of a model folder, as far as it loads without torchvision."""
+
+from pathlib import Path
+from typing import Any
+
+
+def official_processor(folder: Path, config: Any) -> Any:
+    """Raises what the library raises where the processor cannot be had: ImportError, OSError, ValueError and others."""
+    import transformers
+
+    try:
+        return transformers.AutoProcessor.from_pretrained(folder)
+    except ImportError:
+        # Processors insist on all their parts, and the one for videos is written with torchvision.
+        return _for_pictures_alone(folder, config)
+
+
+def _for_pictures_alone(folder: Path, config: Any) -> Any:
+    import transformers
+    from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
+
+    official: Any = PROCESSOR_MAPPING[type(config)]
+
+    class ForPictures(official):  # type: ignore[misc]
+        def check_argument_for_proper_class(self, argument_name: str, argument: Any) -> Any:
+            if argument is not None:
+                return super().check_argument_for_proper_class(argument_name, argument)
+            return None
+
+    parts = {
+        "image_processor": transformers.AutoImageProcessor.from_pretrained(folder),
+        "tokenizer": transformers.AutoTokenizer.from_pretrained(folder),
+    }
+    said, _ = official.get_processor_dict(folder)
+    processor = ForPictures.from_args_and_dict([parts.get(part) for part in official.get_attributes()], said)
+    if processor.chat_template is None:
+        processor.chat_template = parts["tokenizer"].chat_template
+    return processor

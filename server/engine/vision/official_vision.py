@@ -1,0 +1,118 @@
+"""Pictures for every other family, by its official processor; only `model.generate()` knows what to do with them.
+
+How much detail is looked at is for the processor alone to say: most of these families take pictures of one size.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from server.engine.hf_tokenizer import HfTokenizer
+from server.engine.prompt import ChatPrompt, Clip, Kind, Medium, Message, media_of
+from server.engine.vision.sight import Vision
+from server.engine.vision.template import as_templates_take
+from server.errors import BadRequest
+
+_OF_THE_TEXT = ("input_ids", "attention_mask")
+_TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
+
+
+class OfficialVision:
+    kinds: frozenset[Kind] = frozenset({"image"})
+
+    def __init__(self, processor: Any, tokenizer: HfTokenizer) -> None:
+        self._processor = processor
+        self._tokenizer = tokenizer
+        # The processor's tokenizer is its own, and has the same switch as ours: see HfTokenizer.
+        self._lock = threading.Lock()
+        self._takes_strings = _shows_strings(processor)
+
+    def encode(self, prompt: ChatPrompt) -> list[int]:
+        if not self._processor.chat_template:
+            raise BadRequest("This model has no chat template.", param="model", code="no_chat_template")
+        media = media_of(prompt.messages)
+        if any(isinstance(medium, Clip) for medium in media):
+            raise BadRequest("This model takes no videos here.", param="messages", code="unsupported_content")
+        self._tokenizer.refuse_control_tokens_in_keys(prompt)
+        try:
+            made = self._process(
+                [self._official(message) for message in prompt.messages],
+                tools=list(prompt.tools) or None,
+                add_generation_prompt=prompt.add_generation_prompt,
+                continue_final_message=prompt.continue_final_message,
+                **prompt.template_options,
+            )
+        except Exception as error:  # templates and processors raise what they like; it is always about the messages
+            raise BadRequest(
+                f"The model's processor refused the messages: {error}",
+                param="messages",
+                code="invalid_image" if media else None,
+            ) from error
+        ids: list[int] = made["input_ids"][0].tolist()
+        return self._begun(ids)
+
+    def look(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> Vision:
+        if not media:
+            return Vision((), dict)
+        if any(isinstance(medium, Clip) for medium in media):
+            raise ValueError("a video, and this model was shown pictures alone")
+        # What is made of pictures depends on nothing that stands between them.
+        content = [{"type": "image", "image": medium} for medium in media]
+        made = self._process([self._official({"role": "user", "content": content})])
+        placeholders = self._processor.image_token_ids
+        there, taken = (int(np.isin(ids, placeholders).sum()) for ids in (prompt_ids, made["input_ids"][0].numpy()))
+        if there != taken:
+            raise ValueError(f"{there} placeholders, but the media take {taken}")
+        inputs = {key: value for key, value in made.items() if key not in (*_OF_THE_TEXT, *_TOKEN_TYPES)}
+        for key in _TOKEN_TYPES:
+            if key in made:
+                inputs[key] = torch.tensor(self._processor.create_mm_token_type_ids([list(prompt_ids)]))
+        return Vision((), lambda: inputs)
+
+    def _process(self, messages: Sequence[Message], **options: Any) -> Mapping[str, Any]:
+        with self._lock:
+            made: Mapping[str, Any] = self._processor.apply_chat_template(
+                list(messages),
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                sanitize_control_tokens=True,
+                # Sanitising cannot add them; `_begun` does where the template writes none.
+                processor_kwargs={"add_special_tokens": False},
+                **options,
+            )
+        return made
+
+    def _official(self, message: Message) -> dict[str, Any]:
+        content = message.get("content")
+        if isinstance(content, list) and any(part["type"] == "image" for part in content):
+            return {**message, "content": [_official_part(part) for part in content]}
+        if self._takes_strings:
+            return dict(as_templates_take(message))
+        if isinstance(content, str):
+            return {**message, "content": [{"type": "text", "text": content}]}
+        return dict(message)
+
+    def _begun(self, ids: list[int]) -> list[int]:
+        tokenizer = self._processor.tokenizer
+        begins = tokenizer("")["input_ids"][:1]
+        return ids if begins != [tokenizer.bos_token_id] or ids[:1] == begins else begins + ids
+
+
+def _official_part(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    from PIL import Image
+
+    # Arrays would make it guess which side the colours are on.
+    return part if part["type"] == "text" else {"type": "image", "image": Image.fromarray(part["image"].pixels)}
+
+
+def _shows_strings(processor: Any) -> bool:
+    """Some templates know contents as lists only, and pass over a string without a word."""
+    word = "probe"
+    try:
+        return word in processor.apply_chat_template([{"role": "user", "content": word}])
+    except Exception:  # templates raise what they like; either way this one does not take strings
+        return False
