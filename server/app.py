@@ -41,11 +41,10 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     """`load` brings a catalogue entry into memory; tests pass their own."""
     configure_logs(settings.log_level)
     engine = FrontDesk(_served_models(settings), load or _loader(settings), _desk_rules(settings))
-    sessions = Sessions(
-        _session_rules(settings), _store(settings), carry_on_with(engine, resume=settings.resume_generation)
-    )
-
     media = MediaLoader(_media_rules(settings))
+    sessions = Sessions(
+        _session_rules(settings), _store(settings), carry_on_with(engine, media, resume=settings.resume_generation)
+    )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

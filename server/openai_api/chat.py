@@ -90,7 +90,8 @@ async def _begin(
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     chunks = ChunkWriter(model_id, with_usage=bool(body.stream and body.wants_usage), context=prepared.context)
     return sessions.start(
-        asked.keeping(most_events), lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks)
+        asked.keeping(most_events),
+        lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks, attachments=shown),
     )
 
 

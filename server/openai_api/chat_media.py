@@ -7,10 +7,11 @@ from typing import Any, Literal
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptMedium
 from server.engine.prompt import ChatPrompt, Clip, Detail, Kind, Medium, Picture, media_of
-from server.errors import BadRequest, GenerationInterrupted
+from server.errors import BadMedia, BadRequest, GenerationInterrupted
 from server.media.loader import MediaLoader
 from server.media.source import LoadedClip, LoadedPicture, MediaSource
 from server.openai_api.chat_schema import ContentPart, MediaRef
+from server.streaming.source import ReadAttachments
 
 KINDS: Mapping[str, Kind] = {
     "image_url": "image", "input_image": "image", "image": "image",
@@ -56,14 +57,19 @@ async def with_media(
     return replace(prompt, messages=_in_place(prompt.messages, iter(shown))), {one.digest: one.data for one in loaded}
 
 
-async def media_again(kept: Sequence[KeptMedium], data: Mapping[str, bytes], media: MediaLoader) -> list[Medium]:
+async def media_again(kept: Sequence[KeptMedium], read: ReadAttachments, media: MediaLoader) -> list[Medium]:
     """What a request showed, from the bytes that were kept of it."""
-    missing = sum(one.digest not in data for one in kept)
-    if missing:
+    if not kept:
+        return []
+    data = await read({one.digest for one in kept})
+    if missing := sum(one.digest not in data for one in kept):
         raise GenerationInterrupted(
             f"The answer cannot go on: of the pictures and videos that it is about, {missing} were not kept."
         )
-    return [_as_shown(await media.decode(one.kind, data[one.digest]), one.detail) for one in kept]
+    try:
+        return [_as_shown(await media.decode(one.kind, data[one.digest]), one.detail) for one in kept]
+    except BadMedia as error:
+        raise GenerationInterrupted("The answer cannot go on: what it is about is not accepted any more.") from error
 
 
 def _said(part: ContentPart, kind: Kind) -> tuple[str | None, Encoding]:

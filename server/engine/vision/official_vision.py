@@ -22,6 +22,7 @@ _TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
 
 class OfficialVision:
     kinds: frozenset[Kind] = frozenset({"image"})
+    gives_sights = False
 
     def __init__(self, processor: Any, tokenizer: HfTokenizer) -> None:
         self._processor = processor
