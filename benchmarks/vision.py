@@ -1,9 +1,9 @@
 """What pictures cost: a mixed batch against one at a time, a second question about a picture, and its preprocessing.
 
-    python benchmarks/vision.py --model-folder FOLDER [--rounds 2] [--clients 8] [--tokens 64] [--large]
+    python benchmarks/vision.py --model-folder FOLDER [--dtype float32] [--rounds 2] [--clients 8] [--tokens 64] [--large]
 
-The model is built into the folder once, with random weights in float32: a Qwen3-VL whose text part is that of
-`compare.py` (0.45 B), or with --large the shape of Qwen3-VL-2B. Half of the clients send 210 tokens of text, half a
+The model is built into the folder once, with random weights in bfloat16: a Qwen3-VL whose text part is that of
+`compare.py` (0.45 B), or with --large the shape of Qwen3-VL-2B. Both sides load it with the same --dtype (auto: as saved). Half of the clients send 210 tokens of text, half a
 short question about a picture of 256 x 256 of their own; each wants so many new tokens. "One at a time" is
 `model.generate()` of the same weights with the same inputs, one request after the other. Both are measured in each
 round, in turn, in this process: nothing of HTTP is in these numbers.
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--dtype", choices=["auto", "float32"], default="auto")
     parser.add_argument("--large", action="store_true", help="the shape of Qwen3-VL-2B")
     options = parser.parse_args()
     print_preprocessing()
@@ -60,6 +61,7 @@ def build_model(folder: Path, large: bool) -> None:
 
     print(f"building the model in {folder}", flush=True)
     torch.manual_seed(0)
+    torch.set_default_dtype(torch.bfloat16)
     demo = ROOT / "models" / "demo"
     known = transformers.AutoConfig.from_pretrained(demo)
     hidden, heads, layers = (2048, 16, 28) if large else (1024, 16, 28)
@@ -84,6 +86,7 @@ def build_model(folder: Path, large: bool) -> None:
     transformers.Qwen3VLForConditionalGeneration(config).save_pretrained(folder)
     for name in _FILES:
         shutil.copy(demo / name, folder / name)
+    torch.set_default_dtype(torch.float32)
 
 
 async def _measure(options: argparse.Namespace) -> None:
@@ -91,8 +94,9 @@ async def _measure(options: argparse.Namespace) -> None:
     from transformers import AutoModelForImageTextToText
 
     torch.set_num_threads(2)
-    loaded = load_model(str(options.model_folder), LoadOptions(device_map="cpu"), lambda stage, share: None)
-    alone = AutoModelForImageTextToText.from_pretrained(options.model_folder, dtype="float32").eval()
+    how = LoadOptions(device_map="cpu", dtype=options.dtype)
+    loaded = load_model(str(options.model_folder), how, lambda stage, share: None)
+    alone = AutoModelForImageTextToText.from_pretrained(options.model_folder, dtype=options.dtype).eval()
     desk = FrontDesk([CatalogueEntry(id="m", repo="m")], lambda entry, report: loaded, DeskRules())
     await desk.open()
     ratios, second = [], []
