@@ -1,12 +1,12 @@
 """What pictures cost: a mixed batch against one at a time, a second question about a picture, and its preprocessing.
 
-    python benchmarks/vision.py --model-folder FOLDER [--dtype float32] [--rounds 2] [--clients 8] [--tokens 64] [--large]
+    python benchmarks/vision.py --model-folder FOLDER [--dtype float32] [--rounds 2] [--clients 8] [--large]
 
 The model is built into the folder once, with random weights in bfloat16: a Qwen3-VL whose text part is that of
-`compare.py` (0.45 B), or with --large the shape of Qwen3-VL-2B. Both sides load it with the same --dtype (auto: as saved). Half of the clients send 210 tokens of text, half a
-short question about a picture of 256 x 256 of their own; each wants so many new tokens. "One at a time" is
-`model.generate()` of the same weights with the same inputs, one request after the other. Both are measured in each
-round, in turn, in this process: nothing of HTTP is in these numbers.
+`compare.py` (0.45 B), or with --large the shape of Qwen3-VL-2B. Both sides load it with the same --dtype (auto: as
+saved). Half of the clients send 210 tokens of text, half a short question about a picture of 256 x 256 of their own;
+each wants 64 new tokens. "One at a time" is `model.generate()` of the same weights with the same inputs, one request
+after the other. Both are measured in each round, in turn, in this process: nothing of HTTP is in these numbers.
 """
 
 import argparse
