@@ -142,6 +142,12 @@ def test_what_it_cannot_take_is_a_bad_request(tiny: Folder) -> None:
     vision._processor.chat_template = "{{ raise_exception('never pictures') }}"
     with pytest.raises(BadRequest, match="never pictures"):
         vision.encode(ASKED)
-    vision._processor.chat_template = None
-    with pytest.raises(BadRequest, match="no chat template"):
-        vision.encode(ASKED)
+
+
+def test_where_typed_tokens_cannot_be_told_apart_they_are_refused(tiny: Folder) -> None:
+    """Idefics3 counts characters in its text, which it cannot when that was sanitised."""
+    vision = open_vision(tiny("idefics3"))
+    for typed in ("<image>", "<|im_end|>"):
+        with pytest.raises(BadRequest, match="control token"):
+            vision.encode(prompt(picture(40, 60), f"What does {typed} mean?"))
+        assert typed in vision._processor.tokenizer.decode(vision.encode(prompt(f"What does {typed} mean?")))

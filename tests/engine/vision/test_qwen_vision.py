@@ -94,7 +94,7 @@ class TestSights:
     def test_what_looks_different_has_another_digest(self, qwen: Qwen) -> None:
         large = picture(780, 1100)
         later = clip(64, 64, [0, 30], 30.0)
-        shown = [large, replace(large, detail="low"), replace(large, digest="other"), later]
+        shown: list[Medium] = [large, replace(large, detail="low"), replace(large, digest="other"), later]
         shown += [replace(later, times=(0.0, 2.0)), clip(64, 64, [0, 30, 60], 30.0)]
         digests = [sight.digest for medium in shown for sight in sights_of(qwen("qwen3"), medium)]
         assert len(set(digests)) == len(shown)
@@ -152,13 +152,13 @@ class TestRefusals:
             qwen("demo").look(ids, others)
 
     def test_media_in_another_order(self, qwen: Qwen) -> None:
-        shown = [picture(64, 48), clip(64, 64, [0, 1], 1.0)]
+        shown: list[Medium] = [picture(64, 48), clip(64, 64, [0, 1], 1.0)]
         ids = qwen("demo").encode(prompt(*shown))
         with pytest.raises(ValueError, match="others"):
             qwen("demo").look(ids, shown[::-1])
 
 
-_TEXT = {"vocab_size": 2048, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
+_TEXT: dict[str, Any] = {"vocab_size": 2048, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
 _TEXT |= {"num_attention_heads": 2, "num_key_value_heads": 1, "initializer_range": 0.25}
 _ROPE = {"rope_parameters": {"rope_type": "default", "mrope_section": [4, 2, 2]}}
 _EYES = {
