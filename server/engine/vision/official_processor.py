@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+# SmolVLM's own needs one more package, to write the lengths of videos in words; it makes the same of pictures.
+_STAND_INS = {"SmolVLMProcessor": "Idefics3Processor"}
+
 
 def official_processor(folder: Path, config: Any) -> Any:
     """Raises what the library raises where the processor cannot be had: ImportError, OSError, ValueError and others."""
@@ -20,6 +23,8 @@ def _for_pictures_alone(folder: Path, config: Any) -> Any:
     from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
 
     official: Any = PROCESSOR_MAPPING[type(config)]
+    if official.__name__ in _STAND_INS:
+        official = getattr(transformers, _STAND_INS[official.__name__])
 
     class ForPictures(official):  # type: ignore[misc]
         def check_argument_for_proper_class(self, argument_name: str, argument: Any) -> Any:

@@ -20,6 +20,7 @@ from server.errors import BadRequest
 
 _OF_THE_TEXT = ("input_ids", "attention_mask")
 _TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
+_PROBE = Picture(np.zeros((64, 64, 3), np.uint8), "a black square")
 
 
 class OfficialVision:
@@ -35,6 +36,7 @@ class OfficialVision:
         tokens = [token for token in processor.tokenizer.added_tokens_encoder if not token.isspace()]
         self._control_token = re.compile("|".join(map(re.escape, tokens)) or "(?!)")
         self._can_sanitise = self._tries_to_sanitise()
+        self._require_that_text_does_not_matter()
 
     def encode(self, prompt: ChatPrompt) -> list[int]:
         media = media_of(prompt.messages)
@@ -72,7 +74,7 @@ class OfficialVision:
         there, taken = (int(np.isin(ids, placeholders).sum()) for ids in (prompt_ids, made["input_ids"][0].numpy()))
         if there != taken:
             raise ValueError(f"{there} placeholders, but the media take {taken}")
-        inputs = {key: value for key, value in made.items() if key not in (*_OF_THE_TEXT, *_TOKEN_TYPES)}
+        inputs = {key: made[key] for key in _inputs_of(made)}
         for key in _TOKEN_TYPES:
             if key in made:
                 inputs[key] = torch.tensor(self._processor.create_mm_token_type_ids([list(prompt_ids)]))
@@ -80,13 +82,22 @@ class OfficialVision:
 
     def _tries_to_sanitise(self) -> bool:
         """Some processors look at their text again and get lost when it was sanitised."""
-        pictures = [Picture(np.zeros((64, 64, 3), np.uint8), "")]
         try:
-            self._process_alone(pictures, sanitise=True)
+            self._process_alone([_PROBE], sanitise=True)
         except (ValueError, NotImplementedError, KeyError, TypeError, AttributeError):
-            self._process_alone(pictures, sanitise=False)
             return False
         return True
+
+    def _require_that_text_does_not_matter(self) -> None:
+        """`look` makes the inputs again without the text: of Mllama, whose masks are as long as the text, it cannot."""
+        picture = {"type": "image", "image": _PROBE}
+        alone, among_words = (
+            self._process([self._official({"role": "user", "content": [picture, *more]})], self._can_sanitise)
+            for more in ([], [{"type": "text", "text": "a few words more"}])
+        )
+        for key in _inputs_of(alone):
+            if alone[key].shape != among_words[key].shape:
+                raise ValueError(f"its {key} depends on the text around the pictures")
 
     def _refuse_control_tokens(self, prompt: ChatPrompt) -> None:
         for text in _texts([*prompt.messages, *prompt.tools, prompt.template_options]):
@@ -131,6 +142,10 @@ class OfficialVision:
         tokenizer = self._processor.tokenizer
         begins = tokenizer("")["input_ids"][:1]
         return ids if begins != [tokenizer.bos_token_id] or ids[:1] == begins else begins + ids
+
+
+def _inputs_of(made: Mapping[str, Any]) -> list[str]:
+    return [key for key in made if key not in (*_OF_THE_TEXT, *_TOKEN_TYPES)]
 
 
 def _official_part(part: Mapping[str, Any]) -> Mapping[str, Any]:
