@@ -12,7 +12,7 @@ def official_processor(folder: Path, config: Any) -> Any:
     import transformers
 
     try:
-        return transformers.AutoProcessor.from_pretrained(folder)
+        return transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=False)
     except ImportError:
         # Processors insist on all their parts, and the one for videos is written with torchvision.
         return _for_pictures_alone(folder, config)
@@ -33,8 +33,8 @@ def _for_pictures_alone(folder: Path, config: Any) -> Any:
             return None
 
     parts = {
-        "image_processor": transformers.AutoImageProcessor.from_pretrained(folder),
-        "tokenizer": transformers.AutoTokenizer.from_pretrained(folder),
+        "image_processor": transformers.AutoImageProcessor.from_pretrained(folder, trust_remote_code=False),
+        "tokenizer": transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False),
     }
     said, _ = official.get_processor_dict(folder)
     processor = ForPictures.from_args_and_dict([parts.get(part) for part in official.get_attributes()], said)
