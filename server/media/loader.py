@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from server.errors import BadMedia
 from server.media.budget import Budget
+from server.media.film.decoder import COMMAND, FilmDecoder
 from server.media.inline import decode_inline, is_data_uri, looks_like_base64
-from server.media.refusals import malformed_url, too_many, undecodable
+from server.media.refusals import malformed_url, too_many
 from server.media.rules import MediaRules
 from server.media.source import LoadedClip, LoadedPicture, MediaKind, MediaSource
 
@@ -17,8 +18,9 @@ __all__ = ["LoadedClip", "LoadedPicture", "MediaLoader", "MediaRules", "MediaSou
 
 
 class MediaLoader:
-    def __init__(self, rules: MediaRules) -> None:
+    def __init__(self, rules: MediaRules, *, film_command: Sequence[str] = COMMAND) -> None:
         self._rules = rules
+        self._films = FilmDecoder(rules, film_command)
         self._threads = ThreadPoolExecutor(rules.max_decoders, thread_name_prefix="media")
 
     async def load(self, asked: Sequence[MediaSource]) -> list[LoadedPicture | LoadedClip]:
@@ -40,6 +42,7 @@ class MediaLoader:
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self._films.close)
 
     async def _load(self, source: MediaSource, budget: Budget) -> LoadedPicture | LoadedClip:
         try:
@@ -60,7 +63,9 @@ class MediaLoader:
         loop = asyncio.get_running_loop()
         if kind == "image":
             return await loop.run_in_executor(self._threads, _picture, data, self._rules, budget)
-        raise undecodable(kind)
+        digest = loop.run_in_executor(self._threads, _digest, data)
+        frames, kept = await self._films.decode(data, budget)
+        return LoadedClip(frames, kept.times, kept.fps, data, await digest)
 
 
 def _picture(data: bytes, rules: MediaRules, budget: Budget) -> LoadedPicture:
