@@ -33,7 +33,7 @@ def decode_film(film: BinaryIO, limits: FilmLimits, sink: FrameSink) -> None:
             frame = cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
             for _ in range(chosen.count(number)):
                 sink.add(np.ascontiguousarray(frame))
-    sink.finish([index / fps for index in chosen], fps)
+    sink.finish([index / fps for index in chosen], fps, "opencv")
 
 
 def _opened(film: BinaryIO) -> cv2.VideoCapture:

@@ -2,7 +2,7 @@
 
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class KeptFrames:
     width: int
     times: tuple[float, ...]
     fps: float
+    reader: str
 
     @property
     def nbytes(self) -> int:
@@ -71,9 +72,10 @@ class FrameSink:
         self._file.truncate()
         self.count, self.size = 0, None
 
-    def finish(self, times: list[float], fps: float) -> None:
-        assert self.size is not None
-        self._tell({"count": self.count, "height": self.size[0], "width": self.size[1], "times": times, "fps": fps})
+    def finish(self, times: list[float], fps: float, reader: str) -> None:
+        height, width = self.size or (0, 0)
+        kept = KeptFrames(self.count, height, width, tuple(times), fps, reader)
+        self._tell(asdict(kept))
 
     def refuse(self, reason: Reason) -> None:
         self.restart()
@@ -100,6 +102,7 @@ def read_answer(data: "memoryview") -> KeptFrames:
             width=int(answer["width"]),
             times=tuple(float(time) for time in answer["times"]),
             fps=float(answer["fps"]),
+            reader=str(answer["reader"]),
         )
     except (struct.error, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise ValueError("no answer") from error

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import BinaryIO, NoReturn
 
 import av
+import av.audio.stream
+import av.subtitles.stream  # PyAV would import both at the first film, when no file can be opened any more
 import numpy as np
 from av.container import InputContainer
 from av.video.frame import VideoFrame
@@ -67,7 +69,7 @@ def decode_film(film: BinaryIO, limits: FilmLimits, sink: FrameSink) -> None:
             continue
         even = way is _counting or timeline.is_even
         shown = [i / timeline.fps for i in chosen] if even else [timeline.time_of(t) for t in times]
-        return sink.finish(shown, timeline.fps)
+        return sink.finish(shown, timeline.fps, "pyav")
     raise FilmRefused("damaged")
 
 
