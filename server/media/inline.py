@@ -11,6 +11,7 @@ from server.media.source import MediaKind
 
 _DATA = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _NO_BASE64 = re.compile(r"[^A-Za-z0-9+/=\s]")
+_SHORTEST = 40  # a GIF of one pixel
 _LINE_BREAKS = dict.fromkeys(map(ord, " \t\r\n"))
 
 
@@ -19,8 +20,8 @@ def is_data_uri(value: str) -> bool:
 
 
 def looks_like_base64(value: str) -> bool:
-    """By its first letters, not by its length: a path is told from base64 without asking the disk."""
-    return bool(value) and not _NO_BASE64.search(value, 0, 4096)
+    """Where it could also be a path: `/9j/` is how every JPEG begins."""
+    return len(value) >= _SHORTEST and not _NO_BASE64.search(value, 0, 4096)
 
 
 def decode_inline(kind: MediaKind, value: str, rules: MediaRules) -> bytes:
