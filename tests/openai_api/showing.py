@@ -25,3 +25,19 @@ def asking(*parts: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
 
 def image_url(data: bytes, **more: Any) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": data_uri(data), **more}}
+
+
+def film_file(*colours: str, size: tuple[int, int] = (96, 64), seconds: int = 2, fps: int = 12) -> bytes:
+    """An MP4 that shows one colour after the other."""
+    import av
+
+    file = io.BytesIO()
+    with av.open(file, "w", format="mp4") as container:
+        stream = container.add_stream("mpeg4", rate=fps)
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        for at in range(seconds * fps):
+            colour = colours[at * len(colours) // (seconds * fps)]
+            frame = av.VideoFrame.from_image(Image.new("RGB", size, colour))
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return file.getvalue()
