@@ -67,7 +67,7 @@ def test_a_video_between_pictures_and_text(demo: httpx2.Client) -> None:
 
 @pytest.mark.parametrize(
     ("data", "code"),
-    [(b"no video", "invalid_video_format"), (FILM[: len(FILM) // 3], "invalid_video")],
+    [(b"no video", "invalid_video_format"), (FILM[: len(FILM) // 3], "invalid_video_format")],
     ids=["text", "cut"],
 )
 def test_what_is_no_video_is_a_400(demo: httpx2.Client, data: bytes, code: str) -> None:

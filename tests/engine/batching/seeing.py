@@ -10,7 +10,7 @@ import transformers
 from server.engine.prompt import Kind
 from server.engine.request import Request
 from server.engine.vision.sight import Sight, Vision
-from tests.engine.batching.tiny import _SMALL, new_request, prompt
+from tests.engine.batching.tiny import _SMALL, VOCABULARY, new_request, prompt
 
 IMAGE, VIDEO, START, END = 310, 311, 312, 313
 _TOKENS = {"image_token_id": IMAGE, "video_token_id": VIDEO, "vision_start_token_id": START} | {
@@ -19,15 +19,15 @@ _TOKENS = {"image_token_id": IMAGE, "video_token_id": VIDEO, "vision_start_token
 _MROPE = {"rope_parameters": {"rope_type": "default", "mrope_section": [4, 2, 2], "rope_theta": 10000.0}}
 
 
-def _qwen2_vl() -> Any:
+def _qwen2_vl(vocabulary: int) -> Any:
     vision = {"depth": 2, "embed_dim": 32, "num_heads": 2, "hidden_size": 64, "mlp_ratio": 2}
-    text = {**_SMALL, **_MROPE}
+    text = {**_SMALL, **_MROPE, "vocab_size": vocabulary}
     return transformers.Qwen2VLForConditionalGeneration(
         transformers.Qwen2VLConfig(text_config=text, vision_config=vision, **_TOKENS)
     )
 
 
-def _qwen2_5_vl() -> Any:
+def _qwen2_5_vl(vocabulary: int) -> Any:
     vision: dict[str, Any] = {
         "depth": 3,
         "hidden_size": 32,
@@ -36,13 +36,13 @@ def _qwen2_5_vl() -> Any:
         "out_hidden_size": 64,
     }
     vision |= {"fullatt_block_indexes": [1], "window_size": 56}
-    text = {**_SMALL, **_MROPE}
+    text = {**_SMALL, **_MROPE, "vocab_size": vocabulary}
     return transformers.Qwen2_5_VLForConditionalGeneration(
         transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **_TOKENS)
     )
 
 
-def _qwen3_vl() -> Any:
+def _qwen3_vl(vocabulary: int) -> Any:
     vision: dict[str, Any] = {
         "depth": 3,
         "hidden_size": 32,
@@ -51,7 +51,7 @@ def _qwen3_vl() -> Any:
         "out_hidden_size": 64,
     }
     vision |= {"deepstack_visual_indexes": [0, 1]}
-    text = {**_SMALL, **_MROPE, "head_dim": 16}
+    text = {**_SMALL, **_MROPE, "vocab_size": vocabulary, "head_dim": 16}
     return transformers.Qwen3VLForConditionalGeneration(
         transformers.Qwen3VLConfig(text_config=text, vision_config=vision, **_TOKENS)
     )
@@ -60,9 +60,9 @@ def _qwen3_vl() -> Any:
 SEEING = {"qwen2_vl": _qwen2_vl, "qwen2_5_vl": _qwen2_5_vl, "qwen3_vl": _qwen3_vl}
 
 
-def new_seeing_model(architecture: str) -> Any:
+def new_seeing_model(architecture: str, vocabulary: int = VOCABULARY) -> Any:
     torch.manual_seed(7)
-    model = SEEING[architecture]().eval().float()
+    model = SEEING[architecture](vocabulary).eval().float()
     # Random weights see next to nothing: what is shown must matter to the answer.
     for name, parameter in model.named_parameters():
         if "visual" in name and parameter.ndim > 1:
