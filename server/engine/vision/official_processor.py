@@ -12,10 +12,14 @@ def official_processor(folder: Path, config: Any) -> Any:
     import transformers
 
     try:
-        return transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=False)
+        processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=False)
     except ImportError:
         # Processors insist on all their parts, and the one for videos is written with torchvision.
-        return _for_pictures_alone(folder, config)
+        processor = _for_pictures_alone(folder, config)
+    processor.chat_template = processor.chat_template or processor.tokenizer.chat_template
+    if isinstance(processor.chat_template, dict):
+        processor.chat_template = processor.chat_template["default"]
+    return processor
 
 
 def _for_pictures_alone(folder: Path, config: Any) -> Any:
@@ -37,7 +41,4 @@ def _for_pictures_alone(folder: Path, config: Any) -> Any:
         "tokenizer": transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False),
     }
     said, _ = official.get_processor_dict(folder)
-    processor = ForPictures.from_args_and_dict([parts.get(part) for part in official.get_attributes()], said)
-    if processor.chat_template is None:
-        processor.chat_template = parts["tokenizer"].chat_template
-    return processor
+    return ForPictures.from_args_and_dict([parts.get(part) for part in official.get_attributes()], said)

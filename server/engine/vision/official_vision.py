@@ -54,7 +54,7 @@ class OfficialVision:
                 tools=list(prompt.tools) or None,
                 add_generation_prompt=prompt.add_generation_prompt,
                 continue_final_message=prompt.continue_final_message,
-                **prompt.template_options,
+                **self._known_options(prompt.template_options),
             )
         except Exception as error:  # templates and processors raise what they like; it is always about the messages
             raise BadRequest(
@@ -80,6 +80,13 @@ class OfficialVision:
             if key in made:
                 inputs[key] = torch.tensor(self._processor.create_mm_token_type_ids([list(prompt_ids)]))
         return Vision((), lambda: inputs)
+
+    def _known_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The library takes what the template does not know for options of the processor: pictures to fetch, say."""
+        from transformers.utils.chat_template_utils import _get_template_variables
+
+        known = _get_template_variables(self._processor.chat_template)
+        return {name: value for name, value in options.items() if name in known}
 
     def _tries_to_sanitise(self) -> bool:
         """Some processors look at their text again and get lost when it was sanitised."""

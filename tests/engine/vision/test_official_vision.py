@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,25 @@ def test_what_it_cannot_take_is_a_bad_request(tiny: Folder) -> None:
     vision._processor.chat_template = "{{ raise_exception('never pictures') }}"
     with pytest.raises(BadRequest, match="never pictures"):
         vision.encode(ASKED)
+
+
+def test_options_that_the_template_does_not_know_change_nothing(tiny: Folder) -> None:
+    vision = open_vision(tiny("gemma3"))
+    options = {"enable_thinking": False, "images": ["picture.png"], "do_resize": False}
+    assert vision.encode(replace(ASKED, template_options=options)) == vision.encode(ASKED)
+    vision._processor.chat_template += "{{ 'quietly' if enable_thinking is false }}"
+    said = vision._processor.tokenizer.decode(vision.encode(replace(ASKED, template_options=options)))
+    assert said.endswith("quietly")
+
+
+# The library does not close the files of further templates.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_of_several_templates_the_default_is_taken(tmp_path: Path) -> None:
+    folder = make_tiny(tmp_path / "model", "gemma3")
+    plain = open_vision(folder).encode(ASKED)
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "tool_use.jinja").write_text("tools")
+    assert open_vision(folder).encode(ASKED) == plain
 
 
 def test_where_typed_tokens_cannot_be_told_apart_they_are_refused(tiny: Folder) -> None:
