@@ -4,6 +4,7 @@ import base64
 import io
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 
@@ -37,7 +38,8 @@ def film_file(*colours: str, size: tuple[int, int] = (96, 64), seconds: int = 2,
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         for at in range(seconds * fps):
             colour = colours[at * len(colours) // (seconds * fps)]
-            frame = av.VideoFrame.from_image(Image.new("RGB", size, colour))
+            picture = Image.new("RGB", size, colour)
+            frame = av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24")
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return file.getvalue()

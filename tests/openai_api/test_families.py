@@ -1,10 +1,10 @@
-"""Models of several families, from a folder to an answer about a picture over HTTP: what generate() says, in company too."""
+"""Models of several families, from a folder to an answer about a picture over HTTP: what generate() says."""
 
 import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 import pytest
@@ -24,6 +24,13 @@ from tests.serving import served, settings_with
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 LENGTH = 8
+
+
+class Answer(NamedTuple):
+    text: str
+    logprobs: Any
+
+
 PROMPTS = [
     prompt("Apa ini? ", picture(60, 90)),
     prompt("Halo, siapa kamu?"),
@@ -67,39 +74,46 @@ def test_it_answers_what_generate_answers(tmp_path: Path, name: str) -> None:
     settings = settings_with(model_repo_id=str(folder), torch_dtype="float32", load_wait_seconds=120)
     with served(settings) as server, httpx2.Client(base_url=server.url, timeout=120) as client:
 
-        def answer(asked: ChatPrompt) -> str:
+        def answer(asked: ChatPrompt) -> Answer:
             body = asking(*_parts(asked), max_tokens=LENGTH, ignore_eos=True, logprobs=True)
             reply = client.post("/v1/chat/completions", json=body)
             assert reply.status_code == 200, reply.text
-            return str(reply.json()["choices"][0]["message"]["content"])
+            [choice] = reply.json()["choices"]
+            tokens = choice["logprobs"]["content"]
+            return Answer(choice["message"]["content"], pytest.approx([one["logprob"] for one in tokens], abs=2e-3))
 
+        logprobs = [tuple(one.logprobs) for one in expected]
+        assert len(set(logprobs)) == len(PROMPTS), "what is shown must matter"
         assert [answer(asked) for asked in PROMPTS] == expected
         with ThreadPoolExecutor(len(PROMPTS)) as together:
             assert list(together.map(answer, PROMPTS)) == expected
-    assert len(set(expected)) == len(PROMPTS)
 
 
-def _generated(folder: Path, prompts: list[ChatPrompt]) -> list[str]:
+def _generated(folder: Path, prompts: list[ChatPrompt]) -> list[Answer]:
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder).eval().float()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     vision = vision_of(folder, model.config, HfTokenizer(tokenizer, [], len(tokenizer)))
     assert vision
-    texts = []
+    answers = []
     for asked in prompts:
         ids = vision.encode(asked)
         row = torch.tensor([ids])
         media: list[Medium] = media_of(asked.messages)
         with torch.inference_mode():
-            made = model.generate(
+            out = model.generate(
                 row,
                 attention_mask=torch.ones_like(row),
                 generation_config=transformers.GenerationConfig(
                     max_new_tokens=LENGTH, min_new_tokens=LENGTH, do_sample=False, pad_token_id=0
                 ),
+                return_dict_in_generate=True,
+                output_logits=True,
                 **(vision.look(ids, media).inputs() if media else {}),
             )
-        texts.append(str(tokenizer.decode(made[0, len(ids) :], skip_special_tokens=True)))
-    return texts
+        made = out.sequences[0, len(ids) :]
+        logprobs = torch.log_softmax(torch.cat(out.logits), -1)[torch.arange(LENGTH), made]
+        answers.append(Answer(str(tokenizer.decode(made, skip_special_tokens=True)), logprobs.tolist()))
+    return answers
 
 
 def _parts(asked: ChatPrompt) -> list[Any]:
