@@ -27,7 +27,7 @@ class HfTokenizer:
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:
             raise BadRequest("This model has no chat template.", param="model", code="no_chat_template")
-        self._refuse_control_tokens_in_keys([*prompt.messages, *prompt.tools])
+        self.refuse_control_tokens_in_keys(prompt)
         try:
             with self._lock:
                 ids: list[int] = self._tokenizer.apply_chat_template(
@@ -45,16 +45,25 @@ class HfTokenizer:
             raise BadRequest("The messages make an empty prompt.", param="messages")
         return ids
 
-    def _refuse_control_tokens_in_keys(self, given: Any) -> None:
+    def encode_text(self, text: str) -> list[int]:
+        """Text of our own, outside any template and without control tokens."""
+        with self._lock:
+            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+    def refuse_control_tokens_in_keys(self, prompt: ChatPrompt) -> None:
         """The library marks control tokens in values only, but templates print the keys of tools and arguments too."""
+        self._refuse_keys_of([*prompt.messages, *prompt.tools])
+
+    def _refuse_keys_of(self, given: Any) -> None:
         if isinstance(given, Mapping):
             for key, value in given.items():
                 if isinstance(key, str) and self._control_token.search(key):
                     raise BadRequest(f"A field is named {key[:60]!r}, which has a control token in it.")
-                self._refuse_control_tokens_in_keys(value)
+                self._refuse_keys_of(value)
         elif isinstance(given, list):
             for value in given:
-                self._refuse_control_tokens_in_keys(value)
+                self._refuse_keys_of(value)
 
     def token_text(self, token_id: int) -> str:
         return str(self._tokenizer.decode([token_id]))

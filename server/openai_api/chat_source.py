@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from server.engine.answer import Answer, Piece
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptRequest
+from server.engine.prompt import Medium
 from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
 from server.observability.logs import log_fault
@@ -17,7 +18,6 @@ from server.openai_api.chat_chunks import DONE, ChunkWriter, error_event
 from server.openai_api.chat_digest import ChatDigest
 from server.openai_api.chat_progress import ChatProgress
 from server.streaming.event import Block
-from server.streaming.source import ReadAttachments
 from server.streaming.stores.store import Status
 
 KIND = "chat"
@@ -104,11 +104,11 @@ class ContinuedChat(ChatSource):
         kept: KeptRequest,
         chunks: ChunkWriter,
         progress: ChatProgress,
-        read_attachments: ReadAttachments,
+        shown_again: Callable[[], Awaitable[Sequence[Medium]]],
     ) -> None:
         super().__init__(None, kept, chunks, progress)
         self._engine = engine
-        self._read_attachments = read_attachments
+        self._shown_again = shown_again
         self._cancelled = asyncio.Event()
         self.waits_to_go_on = True
 
@@ -134,11 +134,14 @@ class ContinuedChat(ChatSource):
     def outcome(self) -> Status:
         return "failed" if self._progress.has_failed else super().outcome
 
+    async def _resume(self) -> Answer:
+        return await self._engine.resume(self._kept, self._progress.choices, await self._shown_again())
+
     async def _resumed(self) -> bool:
         """False if it was cancelled before it could go on."""
         if self._cancelled.is_set():
             return False
-        resuming = asyncio.ensure_future(self._engine.resume(self._kept, self._progress.choices))
+        resuming = asyncio.ensure_future(self._resume())
         giving_up = asyncio.ensure_future(self._cancelled.wait())
         try:
             await asyncio.wait({resuming, giving_up}, return_when=asyncio.FIRST_COMPLETED)

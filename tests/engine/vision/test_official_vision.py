@@ -1,0 +1,182 @@
+"""Families that are seen for by their official processors: the same tokens and pixels as asking those directly."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from PIL import Image
+
+from server.engine.hf_tokenizer import HfTokenizer
+from server.engine.prompt import ChatPrompt, media_of
+from server.engine.vision.official_vision import OfficialVision
+from server.engine.vision.vision_of import vision_of
+from server.errors import BadRequest
+from tests.engine.vision.cases import REFERENCE, clip, picture, prompt
+from tests.engine.vision.tiny_models import ASKED, TINY, make_tiny
+
+Folder = Callable[[str], Path]
+RECORDED = json.loads((REFERENCE / "tiny.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    made: dict[str, Path] = {}
+
+    def folder(name: str) -> Path:
+        if name not in made:
+            made[name] = make_tiny(tmp_path_factory.mktemp("tiny") / name, name)
+        return made[name]
+
+    return folder
+
+
+def open_vision(folder: Path) -> OfficialVision:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    vision = vision_of(folder, transformers.AutoConfig.from_pretrained(folder), HfTokenizer(tokenizer, [], 9))
+    assert isinstance(vision, OfficialVision)
+    return vision
+
+
+def official_inputs(folder: Path) -> Any:
+    """As the library's documentation says to ask it."""
+    content = [
+        {"type": "image", "image": Image.fromarray(part["image"].pixels)} if part["type"] == "image" else part
+        for part in ASKED.messages[0]["content"]
+    ]
+    return transformers.AutoProcessor.from_pretrained(folder).apply_chat_template(
+        [{"role": "user", "content": content}],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
+        return_tensors="pt",
+    )
+
+
+def answer(folder: Path, **inputs: Any) -> list[int]:
+    model = transformers.AutoModelForImageTextToText.from_pretrained(folder).eval()
+    made = model.generate(**inputs, max_new_tokens=6, do_sample=False)
+    return [int(token) for token in made[0, inputs["input_ids"].shape[1] :]]
+
+
+def seen(vision: OfficialVision, asked: ChatPrompt = ASKED) -> dict[str, Any]:
+    ids = vision.encode(asked)
+    looked = vision.look(ids, media_of(asked.messages))
+    assert looked.sights == ()
+    row = torch.tensor([ids])
+    return {"input_ids": row, "attention_mask": torch.ones_like(row), **looked.inputs()}
+
+
+# Of the others, no processor can be made here to ask: its part for videos needs torchvision.
+@pytest.mark.parametrize("name", ["gemma3", "llava", "idefics3"])
+def test_it_is_the_official_processor_that_sees(tiny: Folder, name: str) -> None:
+    ours, official = seen(open_vision(tiny(name))), official_inputs(tiny(name))
+    assert ours.keys() == official.keys()
+    for key in official:
+        assert torch.equal(ours[key], official[key]), key
+    assert answer(tiny(name), **ours) == answer(tiny(name), **official)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_the_tokens_are_those_of_an_installation_with_torchvision(tiny: Folder, name: str) -> None:
+    """Pixels may differ by 2 in 255 there, as Pillow and torchvision round differently; both are official."""
+    made, recorded = seen(open_vision(tiny(name))), RECORDED[name]
+    assert made["input_ids"].tolist() == recorded.pop("input_ids")
+    assert {key: list(made[key].shape) for key in recorded} == recorded
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_generate_takes_what_it_makes(tiny: Folder, name: str) -> None:
+    assert len(answer(tiny(name), **seen(open_vision(tiny(name))))) > 0
+
+
+@pytest.mark.parametrize("name", ["gemma3", "llava", "llava_onevision"])
+def test_a_user_cannot_type_a_placeholder(tiny: Folder, name: str) -> None:
+    vision = open_vision(tiny(name))
+    typed = TINY[name].image_token
+    ids = vision.encode(prompt(picture(40, 60), typed))
+    honest = vision.encode(prompt(picture(40, 60)))
+    placeholders = vision._processor.image_token_ids
+    assert sum(token in placeholders for token in ids) == sum(token in placeholders for token in honest)
+    assert typed in vision._processor.tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("content", ["Halo", [{"type": "text", "text": "Halo"}]])
+@pytest.mark.parametrize("name", ["gemma3", "idefics3"])
+def test_text_is_shown_whatever_the_template_knows(tiny: Folder, name: str, content: Any) -> None:
+    vision = open_vision(tiny(name))
+    ids = vision.encode(ChatPrompt([{"role": "user", "content": content}]))
+    assert vision._processor.tokenizer.decode(ids).count("Halo") == 1
+    assert vision.look(ids, []).inputs() == {}
+
+
+def test_the_token_that_begins_a_text_is_not_forgotten(tiny: Folder, tmp_path: Path) -> None:
+    """Llava's tokenizer writes one, its template does not."""
+    folder = make_tiny(tmp_path / "model", "llava")
+    vision = open_vision(folder)
+    tokenizer = vision._processor.tokenizer
+    plain = vision.encode(ASKED)
+    tokenizer.bos_token = "<|im_start|>"
+    tokenizer.backend_tokenizer.post_processor = _beginning_with("<|im_start|>", tokenizer.bos_token_id)
+    template, tokenizer.chat_template = vision._processor.chat_template, None
+    vision._processor.chat_template = template.replace("<|im_start|>", "")
+    assert vision.encode(ASKED)[0] == tokenizer.bos_token_id
+    vision._processor.chat_template = template
+    assert vision.encode(ASKED) == plain, "nor written twice"
+
+
+def _beginning_with(token: str, token_id: int) -> Any:
+    from tokenizers.processors import TemplateProcessing
+
+    return TemplateProcessing(single=f"{token} $A", special_tokens=[(token, token_id)])
+
+
+def test_other_pictures_than_those_of_the_prompt(tiny: Folder) -> None:
+    vision = open_vision(tiny("gemma3"))
+    with pytest.raises(ValueError, match="placeholders"):
+        vision.look(vision.encode(ASKED), [picture(40, 60)])
+    with pytest.raises(ValueError, match="video"):
+        vision.look(vision.encode(ASKED), [clip(40, 60, [0, 1], 1.0)])
+
+
+def test_what_it_cannot_take_is_a_bad_request(tiny: Folder) -> None:
+    vision = open_vision(tiny("gemma3"))
+    with pytest.raises(BadRequest):
+        vision.encode(prompt(clip(40, 60, [0, 1], 1.0)))
+    with pytest.raises(BadRequest, match="control token"):
+        vision.encode(ChatPrompt(ASKED.messages, tools=[{"function": {"a<start_of_image>b": 1}}]))
+    vision._processor.chat_template = "{{ raise_exception('never pictures') }}"
+    with pytest.raises(BadRequest, match="never pictures"):
+        vision.encode(ASKED)
+
+
+def test_options_that_the_template_does_not_know_change_nothing(tiny: Folder) -> None:
+    vision = open_vision(tiny("gemma3"))
+    options = {"enable_thinking": False, "images": ["picture.png"], "do_resize": False}
+    assert vision.encode(replace(ASKED, template_options=options)) == vision.encode(ASKED)
+    vision._processor.chat_template += "{{ 'quietly' if enable_thinking is false }}"
+    said = vision._processor.tokenizer.decode(vision.encode(replace(ASKED, template_options=options)))
+    assert said.endswith("quietly")
+
+
+# The library does not close the files of further templates.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_of_several_templates_the_default_is_taken(tmp_path: Path) -> None:
+    folder = make_tiny(tmp_path / "model", "gemma3")
+    plain = open_vision(folder).encode(ASKED)
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "tool_use.jinja").write_text("tools")
+    assert open_vision(folder).encode(ASKED) == plain
+
+
+def test_where_typed_tokens_cannot_be_told_apart_they_are_refused(tiny: Folder) -> None:
+    """Idefics3 counts characters in its text, which it cannot when that was sanitised."""
+    vision = open_vision(tiny("idefics3"))
+    for typed in ("<image>", "<|im_end|>"):
+        with pytest.raises(BadRequest, match="control token"):
+            vision.encode(prompt(picture(40, 60), f"What does {typed} mean?"))
+        assert typed in vision._processor.tokenizer.decode(vision.encode(prompt(f"What does {typed} mean?")))

@@ -1,0 +1,215 @@
+"""What the Qwen family is shown, beyond the numbers themselves."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from server.engine.hf_tokenizer import HfTokenizer
+from server.engine.prompt import ChatPrompt, Clip, Detail, Medium, Picture, media_of
+from server.engine.vision.qwen_vision import QwenVision
+from server.errors import BadRequest
+from tests.engine.vision.cases import DEMO, clip, picture, prompt
+
+Qwen = Callable[[str], QwenVision]
+
+
+def sights_of(vision: QwenVision, *parts: str | Medium) -> Any:
+    asked = prompt(*parts)
+    return vision.look(vision.encode(asked), media_of(asked.messages)).sights
+
+
+def text(tokenizer: HfTokenizer, ids: list[int]) -> str:
+    return str(tokenizer._tokenizer.decode(ids))
+
+
+class TestPrompt:
+    @pytest.mark.parametrize("content", ["Halo", [{"type": "text", "text": "Ha"}, {"type": "text", "text": "lo"}]])
+    def test_a_prompt_without_pictures_is_that_of_the_tokenizer(
+        self, qwen: Qwen, tokenizer: HfTokenizer, content: Any
+    ) -> None:
+        plain = tokenizer.encode_chat(ChatPrompt([{"role": "user", "content": "Halo"}]))
+        assert qwen("demo").encode(ChatPrompt([{"role": "user", "content": content}])) == plain
+
+    def test_text_in_parts_reaches_templates_that_know_strings_alone(self, qwen: Qwen) -> None:
+        vision = qwen("demo")
+        library = vision._tokenizer._tokenizer
+        strings_alone = HfTokenizer(_with_template(library, "{{ messages[0].content + '!' }}"), [], 9)
+        asked = ChatPrompt([{"role": "user", "content": [{"type": "text", "text": "Ha"}]}])
+        assert text(strings_alone, _with_tokenizer(vision, strings_alone).encode(asked)) == "Ha!"
+
+    def test_a_template_that_does_not_show_a_picture_is_told(self, qwen: Qwen) -> None:
+        vision = qwen("demo")
+        blind = HfTokenizer(_with_template(vision._tokenizer._tokenizer, "nothing"), [], 9)
+        with pytest.raises(BadRequest, match="does not show"):
+            _with_tokenizer(vision, blind).encode(prompt(picture(64, 48)))
+
+    @pytest.mark.parametrize("typed", ["<|image_pad|>", "<|video_pad|>", "<|vision_start|><|image_pad|><|vision_end|>"])
+    def test_a_user_cannot_type_a_placeholder(self, qwen: Qwen, tokenizer: HfTokenizer, typed: str) -> None:
+        honest, forged = (qwen("demo").encode(prompt(picture(64, 48), typed_)) for typed_ in ("", typed))
+        specials = set(tokenizer._tokenizer.all_special_ids)
+        assert [token for token in forged if token in specials] == [token for token in honest if token in specials]
+        assert typed in text(tokenizer, forged)
+
+    def test_a_clip_is_told_with_its_times(self, qwen: Qwen, tokenizer: HfTokenizer) -> None:
+        said = text(tokenizer, qwen("demo").encode(prompt(clip(64, 64, [0, 24, 48, 72, 240], 24.0))))
+        assert [said.count(f"<{time} seconds><|vision_start|>") for time in (0.5, 2.5, 10.0)] == [1, 1, 1]
+
+    def test_earlier_turns_and_tools_may_show_pictures_too(self, qwen: Qwen) -> None:
+        first, second = picture(64, 48), picture(300, 200)
+        asked = ChatPrompt(
+            [
+                {"role": "user", "content": [{"type": "image", "image": first}, {"type": "text", "text": "a"}]},
+                {"role": "assistant", "content": "b"},
+                {"role": "tool", "content": [{"type": "image", "image": second}]},
+            ]
+        )
+        sights = qwen("demo").look(qwen("demo").encode(asked), media_of(asked.messages)).sights
+        assert [sight.grid for sight in sights] == [(1, 4, 4), (1, 18, 12)]
+
+
+class TestSights:
+    def test_they_stand_in_the_order_of_the_prompt(self, qwen: Qwen) -> None:
+        sights = sights_of(qwen("demo"), clip(90, 120, [0, 1, 2], 2.0), "a", picture(64, 48), clip(60, 60, [0], 1.0))
+        assert [sight.kind for sight in sights] == ["video", "image", "video"]
+        starts = [start for sight in sights for start, _ in sight.spans]
+        assert starts == sorted(starts)
+
+    @pytest.mark.parametrize(("family", "spans"), [("qwen3", 3), ("qwen2.5", 1), ("qwen2", 1)])
+    def test_a_clip_of_qwen3_has_a_span_for_each_patch_of_time(self, qwen: Qwen, family: str, spans: int) -> None:
+        [sight] = sights_of(qwen(family), clip(90, 120, [0, 12, 24, 36, 48], 24.0))
+        assert len(sight.spans) == spans and sight.grid[0] == 3
+        assert sum(end - start for start, end in sight.spans) * 4 == len(sight.patches)
+
+    def test_the_same_picture_twice_is_computed_once(self, qwen: Qwen) -> None:
+        first, second = sights_of(qwen("demo"), picture(64, 48), "and again", picture(64, 48))
+        assert first.digest == second.digest and first.patches is second.patches
+        assert first.spans != second.spans
+
+    def test_what_looks_different_has_another_digest(self, qwen: Qwen) -> None:
+        large = picture(780, 1100)
+        later = clip(64, 64, [0, 30], 30.0)
+        shown: list[Medium] = [large, replace(large, detail="low"), replace(large, digest="other"), later]
+        shown += [replace(later, times=(0.0, 2.0)), clip(64, 64, [0, 30, 60], 30.0)]
+        digests = [sight.digest for medium in shown for sight in sights_of(qwen("qwen3"), medium)]
+        assert len(set(digests)) == len(shown)
+
+    def test_seconds_are_told_where_positions_depend_on_them(self, qwen: Qwen) -> None:
+        every_second = clip(64, 64, [0, 30, 60, 90], 30.0)
+        [sight] = sights_of(qwen("qwen2.5"), every_second)
+        assert sight.seconds_per_grid == pytest.approx(2 * 91 / 120)
+        assert sights_of(qwen("qwen2"), every_second)[0].seconds_per_grid is None
+
+    def test_it_does_not_matter_how_the_pixels_lie_in_memory(self, qwen: Qwen) -> None:
+        plain = picture(64, 48)
+        backwards = Picture(plain.pixels[::-1].copy()[::-1], plain.digest)
+        read_only = picture(64, 48)
+        read_only.pixels.flags.writeable = False
+        one, *others = (sights_of(qwen("demo"), shown)[0].patches for shown in (plain, backwards, read_only))
+        assert all(torch.equal(one, other) for other in others)
+
+
+class TestDetail:
+    @pytest.mark.parametrize("family", ["qwen2", "qwen2.5", "qwen3"])
+    @pytest.mark.parametrize("detail", ["low", "high", "auto"])
+    def test_low_is_at_most_512_by_512(self, qwen: Qwen, family: str, detail: Detail) -> None:
+        patch = qwen(family)._pictures.patch_size
+        shown = picture(780, 1100, detail), clip(700, 900, [0, 30], 30.0, detail)
+        for sight in sights_of(qwen(family), *shown):
+            pixels = sight.grid[1] * sight.grid[2] * patch**2
+            assert (pixels <= 512 * 512) == (detail == "low")
+
+    def test_low_never_makes_a_budget_larger(self, qwen: Qwen) -> None:
+        auto, low = (sights_of(qwen("demo"), picture(780, 1100, detail))[0].grid for detail in ("auto", "low"))
+        assert auto == low
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("size", [(1, 201), (4000, 2), (0, 5)])
+    @pytest.mark.parametrize("family", ["demo", "qwen2.5"])
+    def test_shapes_that_cannot_be_shown(self, qwen: Qwen, family: str, size: tuple[int, int]) -> None:
+        pixels = np.zeros((*size, 3), np.uint8)
+        for medium in (Picture(pixels, "p"), Clip(pixels[None].repeat(2, axis=0), (0.0, 1.0), 1.0, "c")):
+            with pytest.raises(BadRequest) as refused:
+                qwen(family).encode(prompt(medium))
+            assert refused.value.code == "invalid_image"
+
+    def test_a_clip_without_frames(self, qwen: Qwen) -> None:
+        with pytest.raises(BadRequest):
+            qwen("demo").encode(prompt(Clip(np.zeros((0, 8, 8, 3), np.uint8), (), 1.0, "c")))
+
+    @pytest.mark.parametrize(
+        "others",
+        [[], [picture(300, 200)], [picture(64, 48)] * 2, [clip(64, 64, [0, 1], 1.0)]],
+        ids=["none", "of another size", "more", "of another kind"],
+    )
+    def test_media_that_are_not_those_of_the_prompt(self, qwen: Qwen, others: list[Medium]) -> None:
+        ids = qwen("demo").encode(prompt(picture(64, 48)))
+        with pytest.raises(ValueError, match="placeholders"):
+            qwen("demo").look(ids, others)
+
+    def test_media_in_another_order(self, qwen: Qwen) -> None:
+        shown: list[Medium] = [picture(64, 48), clip(64, 64, [0, 1], 1.0)]
+        ids = qwen("demo").encode(prompt(*shown))
+        with pytest.raises(ValueError, match="others"):
+            qwen("demo").look(ids, shown[::-1])
+
+
+_TEXT: dict[str, Any] = {"vocab_size": 2048, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
+_TEXT |= {"num_attention_heads": 2, "num_key_value_heads": 1, "initializer_range": 0.25}
+_ROPE = {"rope_parameters": {"rope_type": "default", "mrope_section": [4, 2, 2]}}
+_EYES = {
+    "qwen2": {"depth": 1, "embed_dim": 32, "hidden_size": 32, "num_heads": 2},
+    "qwen2.5": {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "out_hidden_size": 32, "num_heads": 2},
+    "qwen3": {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "out_hidden_size": 32, "num_heads": 2}
+    | {"deepstack_visual_indexes": [0]},
+}
+
+
+@pytest.mark.parametrize(("family", "kind"), [("qwen2", "Qwen2VL"), ("qwen2.5", "Qwen2_5_VL"), ("qwen3", "Qwen3VL")])
+def test_generate_takes_the_inputs(qwen: Qwen, family: str, kind: str) -> None:
+    """And what it sees matters: another picture of the same size gives other probabilities."""
+    ids = {name: getattr(transformers.AutoConfig.from_pretrained(DEMO), name) for name in _TOKEN_NAMES}
+    config = getattr(transformers, f"{kind}Config")(text_config={**_TEXT, **_ROPE}, vision_config=_EYES[family], **ids)
+    torch.manual_seed(3)
+    model = transformers.AutoModelForImageTextToText.from_config(config).eval()
+    first, second = (
+        _first_scores(model, qwen(family), picture(64, width), clip(48, 40, [0, 9, 18], 9.0)) for width in (48, 49)
+    )
+    assert first.shape == second.shape and not torch.allclose(first, second)
+
+
+_TOKEN_NAMES = ("image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id")
+
+
+def _first_scores(model: Any, vision: QwenVision, *media: Medium) -> torch.Tensor:
+    ids = vision.encode(prompt(*media))
+    row = torch.tensor([ids])
+    made = model.generate(
+        row,
+        attention_mask=torch.ones_like(row),
+        max_new_tokens=2,
+        do_sample=False,
+        pad_token_id=0,
+        return_dict_in_generate=True,
+        output_scores=True,
+        **vision.look(ids, media).inputs(),
+    )
+    return torch.as_tensor(made.scores[0])
+
+
+def _with_template(library: Any, template: str) -> Any:
+    other = copy.copy(library)
+    other.chat_template = template
+    return other
+
+
+def _with_tokenizer(vision: QwenVision, tokenizer: HfTokenizer) -> QwenVision:
+    other = copy.copy(vision)
+    other._tokenizer = tokenizer
+    return other

@@ -1,0 +1,79 @@
+"""Which models see, and by what."""
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+
+from server.engine.hf_tokenizer import HfTokenizer
+from server.engine.vision.qwen_vision import QwenVision
+from server.engine.vision.vision_of import vision_of
+from tests.engine.vision.cases import DEMO, FAMILIES, make_folder, picture, prompt
+from tests.engine.vision.tiny_models import MLLAMA, make_processor, write
+
+
+def config_of(folder: Path) -> Any:
+    return transformers.AutoConfig.from_pretrained(folder)
+
+
+def test_the_demo_model_sees(tokenizer: HfTokenizer) -> None:
+    vision = vision_of(DEMO, config_of(DEMO), tokenizer)
+    assert isinstance(vision, QwenVision) and vision.kinds == {"image", "video"}
+
+
+def test_a_model_of_text_does_not(tokenizer: HfTokenizer, tmp_path: Path) -> None:
+    write(tmp_path / "preprocessor_config.json", {})
+    assert vision_of(tmp_path, transformers.Qwen3Config(), tokenizer) is None
+
+
+def test_nor_one_without_its_preprocessor(tokenizer: HfTokenizer, tmp_path: Path) -> None:
+    shutil.copy(DEMO / "config.json", tmp_path)
+    assert vision_of(tmp_path, config_of(tmp_path), tokenizer) is None
+
+
+@pytest.mark.parametrize("said", [{"do_resize": False}, {"resample": 2}])
+def test_a_way_of_resizing_that_is_not_ours_is_not_done_wrong(
+    tokenizer: HfTokenizer, tmp_path: Path, caplog: pytest.LogCaptureFixture, said: dict[str, Any]
+) -> None:
+    shutil.copy(DEMO / "config.json", tmp_path)
+    write(tmp_path / "preprocessor_config.json", said)
+    with caplog.at_level(logging.WARNING, "tis.engine"):
+        assert vision_of(tmp_path, config_of(tmp_path), tokenizer) is None
+    assert "text alone" in caplog.text and len(caplog.records) == 1
+
+
+def test_a_processor_that_cannot_be_had_leaves_a_model_of_text(
+    tokenizer: HfTokenizer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path / "preprocessor_config.json", {"processor_class": "PixtralProcessor"})
+    with caplog.at_level(logging.WARNING, "tis.engine"):
+        assert vision_of(tmp_path, transformers.Mistral3Config(), tokenizer) is None
+    assert "mistral3 takes text alone" in caplog.text
+
+
+def test_a_model_that_looks_at_pictures_by_the_length_of_the_text_takes_none(
+    tokenizer: HfTokenizer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = make_processor(tmp_path / "mllama", MLLAMA)
+    with caplog.at_level(logging.WARNING, "tis.engine"):
+        assert vision_of(tmp_path / "mllama", config, tokenizer) is None
+    assert "mllama takes text alone" in caplog.text and "cross_attention_mask" in caplog.text
+
+
+def test_a_folder_may_say_everything_in_one_file(tokenizer: HfTokenizer, tmp_path: Path) -> None:
+    """As Transformers 5 saves it."""
+    apart = make_folder(tmp_path / "apart", FAMILIES["qwen3 capped"])
+    together = make_folder(tmp_path / "together", FAMILIES["demo"])
+    files = FAMILIES["qwen3 capped"].files
+    write(
+        together / "processor_config.json",
+        {
+            "image_processor": files["preprocessor_config.json"],
+            "video_processor": files["video_preprocessor_config.json"],
+        },
+    )
+    one, other = (vision_of(folder, config_of(folder), tokenizer) for folder in (apart, together))
+    assert one and other and one.encode(prompt(picture(780, 1100))) == other.encode(prompt(picture(780, 1100)))

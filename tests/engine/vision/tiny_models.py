@@ -1,0 +1,203 @@
+"""Folders of models that see, of several families: random weights, small enough to be made for a test."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from tests.engine.vision.cases import DEMO, picture, prompt
+
+ASKED = prompt("Bandingkan ", picture(40, 60), " dengan ", picture(90, 20), ".")
+
+TEMPLATE = """{% for message in messages %}<|im_start|>{{ message.role }}
+{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}\
+{% if part.type == 'image' %}IMAGE{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+_LISTS_ALONE = "{% if message.content is string %}{{ message.content }}{% else %}", "{% if true %}"
+
+_TEXT: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 16,
+    "max_position_embeddings": 2048,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "tie_word_embeddings": False,
+    "initializer_range": 0.25,
+}
+_EYES: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": 32,
+    "patch_size": 8,
+}
+
+
+@dataclass(frozen=True)
+class TinyFamily:
+    image_token: str
+    special: Mapping[str, str]
+    config: Callable[[Any, int], Any]  # of its tokenizer and the size of its vocabulary
+    preprocessor: Mapping[str, Any]
+    processor: Mapping[str, Any]
+    template: str = TEMPLATE
+
+
+def _gemma3(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.Gemma3Config(
+        text_config={**_TEXT, "vocab_size": vocabulary, "sliding_window": 64, "query_pre_attn_scalar": 16},
+        vision_config={**_EYES, "model_type": "siglip_vision_model"},
+        mm_tokens_per_image=4,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image_soft_token>"),
+        boi_token_index=tokenizer.convert_tokens_to_ids("<start_of_image>"),
+        eoi_token_index=tokenizer.convert_tokens_to_ids("<end_of_image>"),
+    )
+
+
+def _llava(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.LlavaConfig(
+        text_config={**_TEXT, "vocab_size": vocabulary, "model_type": "llama"},
+        vision_config={**_EYES, "model_type": "clip_vision_model"},
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=16,
+    )
+
+
+def _llava_onevision(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.LlavaOnevisionConfig(
+        text_config={**_TEXT, "vocab_size": vocabulary, "model_type": "qwen2"},
+        vision_config={**_EYES, "model_type": "siglip_vision_model", "vision_use_head": False},
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        video_token_index=tokenizer.convert_tokens_to_ids("<video>"),
+        image_grid_pinpoints=[[32, 32], [32, 64], [64, 32]],
+    )
+
+
+def _idefics3(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.Idefics3Config(
+        text_config={**_TEXT, "vocab_size": vocabulary, "model_type": "llama"},
+        vision_config={**_EYES, "model_type": "idefics3_vision"},
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+        pad_token_id=0,
+    )
+
+
+def _smolvlm(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.SmolVLMConfig(
+        text_config={**_TEXT, "vocab_size": vocabulary, "model_type": "llama"},
+        vision_config={**_EYES, "model_type": "smolvlm_vision"},
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+        pad_token_id=0,
+    )
+
+
+def _mllama(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.MllamaConfig(image_token_index=tokenizer.convert_tokens_to_ids("<|image|>"))
+
+
+_SQUARE = {"size": {"height": 32, "width": 32}}
+TINY: Mapping[str, TinyFamily] = {
+    "gemma3": TinyFamily(
+        "<start_of_image>",
+        {"boi_token": "<start_of_image>", "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"},
+        _gemma3,
+        {"image_processor_type": "Gemma3ImageProcessor", "processor_class": "Gemma3Processor", **_SQUARE},
+        {"image_seq_length": 4},
+    ),
+    "llava": TinyFamily(
+        "<image>",
+        {"image_token": "<image>"},
+        _llava,
+        {"image_processor_type": "LlavaImageProcessor", "processor_class": "LlavaProcessor"}
+        | {"size": {"shortest_edge": 32}, "crop_size": {"height": 32, "width": 32}},
+        {"patch_size": 8, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1},
+    ),
+    "llava_onevision": TinyFamily(
+        "<image>",
+        {"image_token": "<image>", "video_token": "<video>"},
+        _llava_onevision,
+        {"image_processor_type": "LlavaOnevisionImageProcessor", "processor_class": "LlavaOnevisionProcessor"}
+        | {"image_grid_pinpoints": [[32, 32], [32, 64], [64, 32]], **_SQUARE},
+        {"num_image_tokens": 16, "vision_feature_select_strategy": "full"},
+    ),
+    "idefics3": TinyFamily(
+        "<image>",
+        {"image_token": "<image>", "fake": "<fake_token_around_image>", "utterance": "<end_of_utterance>"}
+        | {"global": "<global-img>", "row": "<row_1_col_1>"},
+        _idefics3,
+        {"image_processor_type": "Idefics3ImageProcessor", "processor_class": "Idefics3Processor"}
+        | {"size": {"longest_edge": 64}, "max_image_size": {"longest_edge": 32}},
+        {"image_seq_len": 4},
+        template=TEMPLATE.replace(*_LISTS_ALONE),
+    ),
+}
+
+
+TINY = {
+    **TINY,
+    "smolvlm": replace(
+        TINY["idefics3"],
+        config=_smolvlm,
+        preprocessor={**TINY["idefics3"].preprocessor, "image_processor_type": "SmolVLMImageProcessor"}
+        | {"processor_class": "SmolVLMProcessor"},
+    ),
+}
+MLLAMA = TinyFamily(
+    "<|image|>",
+    {"image_token": "<|image|>"},
+    _mllama,
+    {
+        "image_processor_type": "MllamaImageProcessor",
+        "processor_class": "MllamaProcessor",
+        "max_image_tiles": 2,
+        **_SQUARE,
+    },
+    {},
+)
+_VIDEOS = {"LlavaOnevisionProcessor": "LlavaOnevisionVideoProcessor", "SmolVLMProcessor": "SmolVLMVideoProcessor"}
+
+
+def make_tiny(folder: Path, name: str) -> Path:
+    config = make_processor(folder, TINY[name])
+    torch.manual_seed(5)
+    transformers.AutoModelForImageTextToText.from_config(config).save_pretrained(folder)
+    return folder
+
+
+def make_processor(folder: Path, family: TinyFamily) -> Any:
+    """A folder with everything but weights."""
+    folder.mkdir(parents=True)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(DEMO / "tokenizer.json"),
+        bos_token="<|im_start|>",
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        extra_special_tokens=dict(family.special),
+    )
+    tokenizer.chat_template = family.template.replace("IMAGE", family.image_token)
+    tokenizer.save_pretrained(folder)
+    config = family.config(tokenizer, len(tokenizer) + 8)
+    config.save_pretrained(folder)
+    named = {"processor_class": family.preprocessor["processor_class"]}
+    write(folder / "preprocessor_config.json", family.preprocessor)
+    write(folder / "processor_config.json", {**named, **family.processor})
+    if videos := _VIDEOS.get(named["processor_class"]):
+        write(folder / "video_preprocessor_config.json", {**named, "video_processor_type": videos})
+    return config
+
+
+def write(path: Path, said: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(said), encoding="utf-8")
