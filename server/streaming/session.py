@@ -119,6 +119,17 @@ class Session:
                 self._note_readers(unheard_since=self._store.now())
             self.cancel_if_unheard()
 
+    def drop_window(self) -> None:
+        """For memory's sake. Digests would have to read it all while everybody waits: they go instead."""
+        start = self.recording.window_start
+        self.recording.drop_window()
+        for turn in self.turns:
+            first_dropped = max(start, turn.first_index)
+            if first_dropped < self.recording.window_start and (
+                turn.last_index is None or first_dropped <= turn.last_index
+            ):
+                turn.digest = None  # one that missed something would tell part of the text as all of it
+
     def left_by_all(self) -> None:
         """Whoever listened to the process before is gone with it; how long that was already so still counts."""
         if self._kept.unheard_since is None:
