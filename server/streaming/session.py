@@ -124,10 +124,7 @@ class Session:
         start = self.recording.window_start
         self.recording.drop_window()
         for turn in self.turns:
-            first_dropped = max(start, turn.first_index)
-            if first_dropped < self.recording.window_start and (
-                turn.last_index is None or first_dropped <= turn.last_index
-            ):
+            if turn.share_of(start, self.recording.window_start):
                 turn.digest = None  # one that missed something would tell part of the text as all of it
 
     def left_by_all(self) -> None:
@@ -166,7 +163,5 @@ class Session:
         """Of events that follow each other."""
         first, end = events[0].index, events[-1].index + 1
         for turn in self.turns:
-            last = end if turn.last_index is None else turn.last_index
-            own = events[max(0, turn.first_index - first) : max(0, last + 1 - first)]
-            if turn.digest and own:
-                turn.digest.forgotten(own)
+            if turn.digest and (own := turn.share_of(first, end)):
+                turn.digest.forgotten(events[own.start - first : own.stop - first])
