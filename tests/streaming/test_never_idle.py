@@ -11,7 +11,7 @@ from server.streaming.rules import SessionRules
 from server.streaming.session import Session
 from server.streaming.sessions import Sessions
 from tests.streaming.held_store import HeldStore
-from tests.streaming.test_sessions import ASKED, Script, data_of, settle
+from tests.streaming.script import ASKED, Script, data_of, settle
 
 pytestmark = pytest.mark.anyio
 
