@@ -1,6 +1,7 @@
 """Bytes to upright RGB pixels with Pillow. Whatever is wrong with them is a `BadMedia` without Pillow's words."""
 
 import contextlib
+import functools
 import io
 import struct
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ def decode_picture(data: bytes, rules: MediaRules, budget: Budget) -> "Pixels":
         raise undecodable("image") from None
 
 
+@functools.cache
 def _formats() -> list[str]:
     with contextlib.suppress(ImportError):
         import pillow_heif
