@@ -71,7 +71,7 @@ def _on_white(image: Image.Image) -> Image.Image:
     if image.mode[0] in "IF":  # 16 and 32 bits a pixel, which `convert` would only cut off at 255
         image = _in_eight_bits(image)
     if not image.has_transparency_data:
-        return image.convert("RGB")
+        return image if image.mode == "RGB" else image.convert("RGB")
     image = image.convert("RGBA")
     white = Image.new("RGBA", image.size, "white")
     white.alpha_composite(image)
