@@ -55,7 +55,9 @@ class MediaLoader:
 
     async def decode(self, kind: MediaKind, data: bytes) -> LoadedPicture | LoadedClip:
         """What was loaded before, from the bytes that were kept of it."""
-        return await self._decode(kind, data, Budget(self._rules))
+        budget = Budget(self._rules)
+        budget.take_bytes(kind, len(data))
+        return await self._decode(kind, data, budget)
 
     async def close(self) -> None:
         self._fetcher.close()

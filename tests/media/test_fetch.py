@@ -30,6 +30,12 @@ PNG = a_picture()
 CERTIFICATE = Path(__file__).with_name("pictures.example.pem")
 
 
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """uvicorn takes uvloop where it is installed; its connections and certificates are its own."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
 @pytest.fixture
 def web() -> Iterator[Web]:
     with a_web() as web:
