@@ -3,7 +3,7 @@
 The server never has torchvision; this script needs it, in a throw-away environment of its own:
 
     python3.11 -m venv /tmp/reference
-    /tmp/reference/bin/pip install torch==2.13.0 transformers==5.23.0 numpy pillow jinja2
+    /tmp/reference/bin/pip install torch==2.13.0 transformers==5.23.0 numpy pillow jinja2 num2words
     /tmp/reference/bin/pip install --no-deps torchvision==0.28.0
     /tmp/reference/bin/python scripts/record_vision_reference.py
 
@@ -32,6 +32,7 @@ from tests.engine.vision.cases import (
     Family,
     make_folder,
 )
+from tests.engine.vision.tiny_models import ASKED, TINY, TinyFamily, make_processor
 
 TORCHVISION = torch.library.Library("torchvision", "DEF")
 
@@ -54,7 +55,31 @@ def main() -> None:
     text = json.dumps(recorded, separators=(",", ":")).replace('},"', '},\n"')
     (REFERENCE / "official.json").write_text(text + "\n", encoding="utf-8")
     np.savez_compressed(REFERENCE / "rows.npz", **rows)
+    with tempfile.TemporaryDirectory() as scratch:
+        tiny = {name: record_tiny(Path(scratch) / name, family) for name, family in TINY.items()}
+    (REFERENCE / "tiny.json").write_text(json.dumps(tiny) + "\n", encoding="utf-8")
     print({path.name: path.stat().st_size for path in REFERENCE.iterdir()})
+
+
+def record_tiny(folder: Path, family: TinyFamily) -> dict[str, Any]:
+    """Of other families the tokens and shapes: without torchvision their pixels are those of the Pillow backend."""
+    import transformers
+    from PIL import Image
+
+    make_processor(folder, family)
+    content = [
+        {"type": "image", "image": Image.fromarray(part["image"].pixels)} if part["type"] == "image" else part
+        for part in ASKED.messages[0]["content"]
+    ]
+    made = transformers.AutoProcessor.from_pretrained(folder).apply_chat_template(
+        [{"role": "user", "content": content}],
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=True,
+        return_tensors="pt",
+    )
+    shapes = {key: list(tensor.shape) for key, tensor in made.items() if key != "input_ids"}
+    return {"input_ids": made["input_ids"].tolist(), **shapes}
 
 
 def official(folder: Path, family: Family) -> Any:

@@ -18,6 +18,7 @@ from server.engine.loaded_model import LoadedModel
 from server.engine.loading import LoadOptions, Report, load_model
 from server.engine.model_slot import Load
 from server.error_handlers import Faults, install_error_handlers
+from server.media.loader import MediaLoader, MediaRules
 from server.observability.logs import configure_logs
 from server.observability.request_log import RequestLog
 from server.openai_api.carrying_on import carry_on_with
@@ -26,7 +27,8 @@ from server.security.guard import KeyGuard
 from server.security.keys import KeyRing
 from server.settings import LOCAL_ORIGINS, Settings
 from server.shutdown import ending_gently
-from server.streaming.sessions import SessionRules, Sessions
+from server.streaming.rules import SessionRules
+from server.streaming.sessions import Sessions
 from server.streaming.stores.memory import MemoryStore
 from server.streaming.stores.sqlite import SqliteStore
 from server.streaming.stores.store import Store
@@ -40,8 +42,9 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     """`load` brings a catalogue entry into memory; tests pass their own."""
     configure_logs(settings.log_level)
     engine = FrontDesk(_served_models(settings), load or _loader(settings), _desk_rules(settings))
+    media = MediaLoader(_media_rules(settings))
     sessions = Sessions(
-        _session_rules(settings), _store(settings), carry_on_with(engine, resume=settings.resume_generation)
+        _session_rules(settings), _store(settings), carry_on_with(engine, media, resume=settings.resume_generation)
     )
 
     @asynccontextmanager
@@ -54,6 +57,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
         finally:
             engine.drain()
             await sessions.close()
+            await media.close()
             await engine.close()
 
     app = FastAPI(
@@ -63,7 +67,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
         lifespan=lifespan,
         max_body_size=int(settings.max_body_mb * 2**20),
     )
-    app.state.engine, app.state.sessions, app.state.settings = engine, sessions, settings
+    app.state.engine, app.state.sessions, app.state.media, app.state.settings = engine, sessions, media, settings
     app.include_router(openai_router)
     app.include_router(status.router)
     app.include_router(pages.router)
@@ -127,6 +131,7 @@ def _loader(settings: Settings) -> Load:
             tokens_per_step=settings.max_batch_tokens,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
+            vision_cache_bytes=settings.vision_cache_mb * 2**20,
         ),
     )
 
@@ -152,6 +157,24 @@ def _session_rules(settings: Settings) -> SessionRules:
     return SessionRules(
         ttl_seconds=settings.sessions_ttl_seconds,
         max_sessions=settings.max_sessions,
+        max_attached_bytes=int(settings.max_session_media_mb * 2**20),
         named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
         anonymous_grace_seconds=settings.anonymous_grace_seconds,
+    )
+
+
+def _media_rules(settings: Settings) -> MediaRules:
+    return MediaRules(
+        allow_remote=settings.allow_remote_media,
+        allowed_hosts=settings.media_allowed_hosts,
+        local_roots=[Path(root) for root in settings.media_local_roots],
+        fetch_seconds=settings.media_timeout_seconds,
+        max_items=settings.max_media_items,
+        max_item_bytes=round(settings.max_media_mb * 2**20),
+        max_request_bytes=round(settings.max_request_media_mb * 2**20),
+        max_decoded_bytes=round(settings.max_decoded_mb * 2**20),
+        max_image_pixels=settings.max_image_pixels,
+        max_video_seconds=settings.max_video_seconds,
+        max_video_frames=settings.max_video_frames,
+        decode_seconds=settings.media_decode_seconds,
     )

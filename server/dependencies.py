@@ -8,6 +8,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from server.engine.front_desk import FrontDesk
+from server.media.loader import MediaLoader
 from server.settings import Settings
 from server.streaming.sessions import Sessions
 
@@ -18,6 +19,10 @@ async def _engine(request: Request) -> FrontDesk:
 
 async def _sessions(request: Request) -> Sessions:
     return cast(Sessions, request.app.state.sessions)
+
+
+async def _media(request: Request) -> MediaLoader:
+    return cast(MediaLoader, request.app.state.media)
 
 
 async def _settings(request: Request) -> Settings:
@@ -31,5 +36,6 @@ async def _owner(request: Request) -> str:
 
 EngineDep = Annotated[FrontDesk, Depends(_engine)]
 SessionsDep = Annotated[Sessions, Depends(_sessions)]
+MediaDep = Annotated[MediaLoader, Depends(_media)]
 SettingsDep = Annotated[Settings, Depends(_settings)]
 OwnerDep = Annotated[str, Depends(_owner)]

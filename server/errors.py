@@ -2,7 +2,8 @@
 
 ServiceError                     500
 ├── BadRequest                   400
-│   └── ContextLengthExceeded    400
+│   ├── ContextLengthExceeded    400
+│   └── BadMedia                 400
 ├── InvalidApiKey                401
 ├── NotFound                     404
 │   ├── ModelNotFound            404
@@ -59,6 +60,12 @@ class ContextLengthExceeded(BadRequest):
     def __init__(self, limit: int, asked: str, param: str = "messages") -> None:
         # LiteLLM and LangChain recognise an overflow by this beginning.
         super().__init__(f"This model's maximum context length is {limit} tokens. However, {asked}", param=param)
+
+
+class BadMedia(BadRequest):
+    """A picture or video that is not taken. Says what to change, never what a decoder, a disk or a network answered."""
+
+    code = "invalid_image"
 
 
 class InvalidApiKey(ServiceError):

@@ -12,6 +12,12 @@ from dotenv import dotenv_values
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 LOCAL_ORIGINS = "local"
+# Names that operators may bring along from elsewhere. Ours win where both are set.
+OTHER_NAMES = {
+    "ALLOW_REMOTE_IMAGES": "allow_remote_media",
+    "REMOTE_IMAGE_TIMEOUT": "media_timeout_seconds",
+    "MAX_REMOTE_IMAGE_BYTES": "max_media_mb",
+}
 
 
 class SettingsError(Exception):
@@ -83,12 +89,37 @@ class Settings(BaseModel):
     cache_tokens: int = Field(
         0, ge=0, description="tokens kept for running requests and shared prefixes; 0 = a share of the free memory"
     )
+    vision_cache_mb: int = Field(256, ge=0, description="memory for what the model made of pictures and clips already")
     quantize: Literal["int8", "int4"] | None = Field(None, description="weights as integers on a CPU: int8 or int4")
     max_queue_size: int = Field(64, ge=1, description="requests that may wait for the model; more get a 429")
     enable_auto_compression: bool = Field(
         False, description="drop the oldest turns of a prompt that is too long, instead of a 400"
     )
-    max_video_frames: int = Field(16, ge=2, le=768, description="frames kept of a video (from the pictures part on)")
+
+    # Pictures and video
+    allow_remote_media: bool = Field(
+        True, description="fetch media from public http(s) URLs (also read as ALLOW_REMOTE_IMAGES)"
+    )
+    media_allowed_hosts: CommaSeparated = Field(
+        (), description="only from these hosts: exact names and *.example.com; empty = any public host"
+    )
+    media_timeout_seconds: float = Field(
+        10, gt=0, le=600, description="for a fetch with all its redirects (also read as REMOTE_IMAGE_TIMEOUT)"
+    )
+    media_local_roots: CommaSeparated = Field(
+        (), description="folders whose files requests may name by path or file: URL; empty = none"
+    )
+    max_media_mb: float = Field(
+        32, gt=0, description="largest picture or video in MiB (also read as MAX_REMOTE_IMAGE_BYTES, in bytes)"
+    )
+    max_request_media_mb: float = Field(64, gt=0, description="all media of a request together, in MiB")
+    max_media_items: int = Field(32, ge=0, le=1000, description="pictures and videos of a request; 0 = none")
+    # Above that Pillow itself refuses a picture.
+    max_image_pixels: int = Field(25_000_000, ge=1, le=178_956_970, description="width times height of a picture")
+    max_video_seconds: float = Field(600, gt=0, description="longest video")
+    max_video_frames: int = Field(16, ge=2, le=768, description="frames kept of a video, evenly over its length")
+    max_decoded_mb: float = Field(512, gt=0, description="memory for the decoded media of a request, in MiB")
+    media_decode_seconds: float = Field(30, gt=0, le=3600, description="for decoding a video; then it is killed")
 
     # Streams
     cancel_after_disconnect_seconds: float = Field(
@@ -107,6 +138,9 @@ class Settings(BaseModel):
     )
     sessions_sync: Literal["normal", "full"] = Field(
         "normal", description="normal survives a killed process, full a power cut too, and is slower"
+    )
+    max_session_media_mb: float = Field(
+        64, ge=0, description="MiB of media kept per stream, to go on with after a crash"
     )
     resume_generation: bool = Field(
         True, description="go on after a restart with answers that were under way; 0 ends them with an error"
@@ -129,11 +163,13 @@ class Settings(BaseModel):
         """The environment wins over the .env file; an empty value means the default."""
         merged: dict[str, str | None] = dict(dotenv_values(env_file)) if env_file else {}
         merged.update(os.environ if environ is None else environ)
-        given = {name: merged[variable] for name, variable in cls.variables().items() if merged.get(variable)}
+        written = {name: other for other, name in OTHER_NAMES.items() if merged.get(other)}
+        written |= {name: variable for name, variable in cls.variables().items() if merged.get(variable)}
+        given = {name: merged[variable] for name, variable in written.items()}
         try:
-            return cls.model_validate(given)
+            return cls.model_validate({name: _in_our_unit(written[name], value) for name, value in given.items()})
         except ValidationError as error:
-            raise SettingsError(_one_line(error, given)) from None
+            raise SettingsError(_one_line(error, given, written)) from None
 
     @classmethod
     def variables(cls) -> dict[str, str]:
@@ -158,11 +194,17 @@ def variable_name(field: str) -> str:
     return "MODEL_CONFIG" if field == "model_config_path" else field.upper()
 
 
-def _one_line(error: ValidationError, given: Mapping[str, Any]) -> str:
+def _in_our_unit(variable: str, value: Any) -> Any:
+    if variable.endswith("_BYTES") and str(value).isdecimal():
+        return int(value) / 2**20
+    return value
+
+
+def _one_line(error: ValidationError, given: Mapping[str, Any], written: Mapping[str, str]) -> str:
     first = error.errors()[0]
     if not first["loc"]:
         return str(first["msg"]).removeprefix("Value error, ")
     name = str(first["loc"][0])
     field = Settings.model_fields[name]
     shown = "(hidden)" if "Secret" in str(field.annotation) else repr(given.get(name))
-    return f"{variable_name(name)}={shown}: {first['msg']}. {variable_name(name)} is: {field.description}."
+    return f"{written[name]}={shown}: {first['msg']}. {variable_name(name)} is: {field.description}."

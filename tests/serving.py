@@ -18,7 +18,7 @@ from fastapi import FastAPI
 
 from server.app import create_app
 from server.engine.model_slot import Load
-from server.settings import Settings
+from server.settings import OTHER_NAMES, Settings
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -79,7 +79,8 @@ def server_process(*command: str, **variables: str) -> Iterator[Process]:
 
 def bare_environment() -> dict[str, str]:
     """Without settings of whoever runs the tests."""
-    return {name: value for name, value in os.environ.items() if name not in Settings.variables().values()}
+    ours = {*Settings.variables().values(), *OTHER_NAMES}
+    return {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def free_port() -> int:

@@ -15,7 +15,7 @@ _ALWAYS_KEPT = ("system", "developer")
 
 def compress(
     prompt: ChatPrompt, encode: Callable[[ChatPrompt], list[int]], budget: int, max_context: int
-) -> tuple[list[int], dict[str, Any]]:
+) -> tuple[ChatPrompt, list[int], dict[str, Any]]:
     """The longest end of the conversation whose tokens fit the budget, and what was done in the seeds' words."""
     whole = encode(prompt)
     turns = _turns(prompt.messages)
@@ -23,14 +23,18 @@ def compress(
     if len(whole) > budget and len(turns) > 1:
         dropped, ids = _fewest_dropped(prompt, turns, encode, budget)
     num_dropped = sum(len(turn) for turn in turns[:dropped])
-    return ids, {
-        "compressed": num_dropped > 0,
-        "prompt_tokens": len(ids),
-        "max_context": max_context,
-        "budget": budget,
-        "strategy": "truncate",
-        "dropped_messages": num_dropped,
-    }
+    return (
+        _without(prompt, turns[:dropped]),
+        ids,
+        {
+            "compressed": num_dropped > 0,
+            "prompt_tokens": len(ids),
+            "max_context": max_context,
+            "budget": budget,
+            "strategy": "truncate",
+            "dropped_messages": num_dropped,
+        },
+    )
 
 
 def _fewest_dropped(

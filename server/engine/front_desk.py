@@ -2,18 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from server.engine.answer import Answer
 from server.engine.catalogue import CatalogueEntry
 from server.engine.compression import compress
-from server.engine.kept import KeptRequest, ShownChoice
+from server.engine.kept import KeptMedium, KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
 from server.engine.model_slot import Load, ModelSlot, ModelStatus
 from server.engine.prepared import Prepared
-from server.engine.prompt import ChatPrompt, text_of
+from server.engine.prompt import ChatPrompt, Kind, Medium, Picture, media_of, text_of
 from server.engine.random_stream import new_seed
 from server.engine.request import Request
 from server.engine.resume import prepared_again, replayed
@@ -37,13 +37,17 @@ class Engine(Protocol):
     @property
     def opened_at(self) -> float: ...
 
+    async def seen_kinds(self, model_id: str) -> Collection[Kind]:
+        """Whether a model sees pictures, videos, or nothing. Waits for it to be loaded."""
+        ...
+
     async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
         """Everything that can be refused is refused here, before an answer has begun."""
         ...
 
     def submit(self, prepared: Prepared) -> Answer: ...
 
-    async def resume(self, kept: KeptRequest, shown: Sequence[ShownChoice]) -> Answer:
+    async def resume(self, kept: KeptRequest, shown: Sequence[ShownChoice], media: Sequence[Medium] = ()) -> Answer:
         """Goes on with an answer that another process began; gives what comes after the pieces that were shown.
 
         What may be tried again raises Unavailable. GenerationInterrupted means that nobody here can go on with it.
@@ -88,12 +92,13 @@ class FrontDesk:
         if eager:
             self._eager = asyncio.create_task(self._load_all())
 
+    async def seen_kinds(self, model_id: str) -> Collection[Kind]:
+        vision = (await self._loaded(model_id)).vision
+        return vision.kinds if vision else ()
+
     async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
         assert self._bridge
-        if self.is_draining:
-            raise Draining
-        slot = self._slots[model_id]
-        loaded = await slot.loaded(self._rules.load_wait_seconds)
+        loaded, slot = await self._loaded(model_id), self._slots[model_id]
         return await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
 
     def submit(self, prepared: Prepared) -> Answer:
@@ -104,14 +109,15 @@ class FrontDesk:
         slot.submit(request)
         return request.answer
 
-    async def resume(self, kept: KeptRequest, shown: Sequence[ShownChoice]) -> Answer:
+    async def resume(self, kept: KeptRequest, shown: Sequence[ShownChoice], media: Sequence[Medium] = ()) -> Answer:
         assert self._bridge
         if self.is_draining:
             raise Draining
         if kept.model_id not in self._slots:
             raise GenerationInterrupted(f"The answer cannot go on: {kept.model_id} is not served any more.")
         slot = self._slots[kept.model_id]
-        prepared = prepared_again(kept, await slot.loaded(self._rules.load_wait_seconds))
+        loaded = await slot.loaded(self._rules.load_wait_seconds)
+        prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media))
         choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
         request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
         if request.unfinished:
@@ -131,6 +137,11 @@ class FrontDesk:
             await asyncio.gather(*(bridge.in_pool(slot.close) for slot in self._slots.values()))
             bridge.close()
 
+    async def _loaded(self, model_id: str) -> LoadedModel:
+        if self.is_draining:
+            raise Draining
+        return await self._slots[model_id].loaded(self._rules.load_wait_seconds)
+
     async def _load_all(self) -> None:
         await asyncio.gather(*(slot.keep_trying() for slot in self._slots.values()))
 
@@ -147,14 +158,25 @@ class FrontDesk:
             raise ContextLengthExceeded(
                 limit, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
             )
-        prompt_ids, context = self._encoded(loaded, prompt, params, limit)
+        shown, prompt_ids, context = self._encoded(loaded, prompt, params, limit)
         if len(prompt_ids) >= limit:
             raise ContextLengthExceeded(limit, f"you requested {len(prompt_ids)} tokens in the messages.")
         room = limit - len(prompt_ids)
         if params.max_tokens > room:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
-        return Prepared(entry.id, loaded.revision, loaded.tokenizer, prompt_ids, params, seed, context)
+        media = media_of(shown.messages)
+        return Prepared(
+            entry.id,
+            loaded.revision,
+            loaded.tokenizer,
+            prompt_ids,
+            params,
+            seed,
+            context,
+            vision=loaded.vision.look(prompt_ids, media) if loaded.vision and media else None,
+            media=[_as_kept(medium) for medium in media],
+        )
 
     def _refuse_the_hopeless(self, prompt: ChatPrompt, limit: int) -> None:
         """Tokenising megabytes that cannot fit would keep everybody else waiting for the tokenizer."""
@@ -164,13 +186,18 @@ class FrontDesk:
 
     def _encoded(
         self, loaded: LoadedModel, prompt: ChatPrompt, params: SamplingParams, limit: int
-    ) -> tuple[list[int], dict[str, Any] | None]:
-        encode = loaded.tokenizer.encode_chat
+    ) -> tuple[ChatPrompt, list[int], dict[str, Any] | None]:
+        """What is left of the conversation, and its tokens."""
+        encode = loaded.vision.encode if loaded.vision else loaded.tokenizer.encode_chat
         if not self._rules.compress:
-            return encode(prompt), None
+            return prompt, encode(prompt), None
         # Room for the answer is kept, but never so much that nothing is left of the conversation.
         budget = max(limit // 2, limit - params.max_tokens)
         return compress(prompt, encode, budget, limit)
+
+
+def _as_kept(medium: Medium) -> KeptMedium:
+    return KeptMedium("image" if isinstance(medium, Picture) else "video", medium.digest, medium.detail)
 
 
 def _check_token_ids(params: SamplingParams, vocabulary_size: int) -> None:

@@ -6,6 +6,7 @@ Tokens are chosen by our own sampling, so that seeds, penalties and log probabil
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
 from server.engine.answer import Piece
@@ -55,6 +56,7 @@ class GenerateRunner:
             self._model.generate(
                 prompt,
                 attention_mask=torch.ones_like(prompt),
+                **self._shown(request, prompt.shape[1]),
                 generation_config=GenerationConfig(
                     do_sample=False,
                     # One more than is shown, as the token that ends the answer is no part of it.
@@ -64,6 +66,18 @@ class GenerateRunner:
                 logits_processor=LogitsProcessorList([_OurChoice(writer)]),
                 stopping_criteria=StoppingCriteriaList([_WhenFinished(writer)]),
             )
+
+    def _shown(self, request: Request, num_tokens: int) -> dict[str, Any]:
+        """Pictures and clips. What is said of each token of the prompt goes on with nothing for the tokens made."""
+        vision = request.prepared.vision
+        if vision is None:
+            return {}
+        num_prompt = len(request.prompt_ids)
+        shown = {name: tensor.to(self._model.device) for name, tensor in vision.inputs().items()}
+        return {
+            name: pad(tensor, (0, num_tokens - num_prompt)) if tensor.shape == (1, num_prompt) else tensor
+            for name, tensor in shown.items()
+        }
 
 
 class _ChoiceWriter:

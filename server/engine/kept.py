@@ -1,13 +1,23 @@
 """What has to be written down of a request and its answer, so that another process can go on with them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from pydantic import TypeAdapter
 
 from server.engine.answer import FinishReason
+from server.engine.prompt import Detail, Kind
 from server.engine.sampling_params import SamplingParams, checked_defaults
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMedium:
+    """A picture or clip of the prompt. Its bytes are kept apart, under their digest."""
+
+    kind: Kind
+    digest: str
+    detail: Detail = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +30,12 @@ class KeptRequest:
     params: SamplingParams
     seed: int
     context: dict[str, Any] | None = None
+    media: list[KeptMedium] = field(default_factory=list)  # in the order of the prompt
 
     def to_json(self) -> dict[str, Any]:
         # By hand: dataclasses.asdict copies a prompt number by number, and this is done for every request.
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"params": _plain(self.params)}
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        return plain | {"params": _plain(self.params), "media": [asdict(medium) for medium in self.media]}
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:

@@ -6,6 +6,7 @@ from typing import Any
 
 from server.engine.runner import Runner
 from server.engine.tokenizer import Tokenizer
+from server.engine.vision.sight import VisionProcessor
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +16,4 @@ class LoadedModel:
     context_length: int
     generation_defaults: Mapping[str, Any]
     revision: str  # the same wherever the same weights and tokenizer are loaded
+    vision: VisionProcessor | None = None  # what makes pictures and clips into its input; None: it cannot see

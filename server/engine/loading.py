@@ -41,6 +41,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     import transformers
 
     from server.engine.batching.choose import choose_runner
+    from server.engine.vision.vision_of import vision_of
 
     transformers.utils.logging.disable_progress_bar()
     folder = _folder_of(repo, options, report)
@@ -63,13 +64,15 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     text_config = config.get_text_config()
     ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
     report("preparing the weights", None)
-    runner = choose_runner(model, ours, _context_length(text_config, tokenizer), options.batch)
+    vision = vision_of(folder, config, ours)
+    runner = choose_runner(model, ours, _context_length(text_config, tokenizer), options.batch, vision)
     return LoadedModel(
         tokenizer=ours,
         new_runner=runner.new,
         context_length=runner.context_length,
         generation_defaults=_generation_defaults(folder),
         revision=revision_of(folder),
+        vision=vision,
     )
 
 

@@ -7,10 +7,12 @@ from server.engine.choice import Choice
 from server.engine.kept import KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
 from server.engine.prepared import Prepared
-from server.errors import GenerationInterrupted
+from server.engine.prompt import Medium
+from server.engine.vision.sight import Vision
+from server.errors import BadRequest, GenerationInterrupted
 
 
-def prepared_again(kept: KeptRequest, loaded: LoadedModel) -> Prepared:
+def prepared_again(kept: KeptRequest, loaded: LoadedModel, media: Sequence[Medium] = ()) -> Prepared:
     if kept.revision != loaded.revision:
         raise GenerationInterrupted(
             f"The answer cannot go on: {kept.model_id} is another model now than the one that began it."
@@ -21,8 +23,29 @@ def prepared_again(kept: KeptRequest, loaded: LoadedModel) -> Prepared:
             "it began with."
         )
     return Prepared(
-        kept.model_id, kept.revision, loaded.tokenizer, kept.prompt_ids, kept.params, kept.seed, kept.context
+        kept.model_id,
+        kept.revision,
+        loaded.tokenizer,
+        kept.prompt_ids,
+        kept.params,
+        kept.seed,
+        kept.context,
+        vision=_seen_again(kept, loaded, media),
+        media=kept.media,
     )
+
+
+def _seen_again(kept: KeptRequest, loaded: LoadedModel, media: Sequence[Medium]) -> Vision | None:
+    if not kept.media:
+        return None
+    try:
+        if loaded.vision is None or [medium.digest for medium in media] != [medium.digest for medium in kept.media]:
+            raise ValueError("other media")
+        return loaded.vision.look(kept.prompt_ids, media)
+    except (ValueError, BadRequest) as error:
+        raise GenerationInterrupted(
+            "The answer cannot go on: its pictures are not what they were when it began."
+        ) from error
 
 
 def replayed(prepared: Prepared, shown: Sequence[ShownChoice]) -> list[Choice]:

@@ -1,24 +1,26 @@
 """Takes up answers that another process began: from what a store kept of them to a `Source` that goes on."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptRequest
 from server.errors import GenerationInterrupted, ServiceError
+from server.media.loader import MediaLoader
 from server.observability.logs import log_fault
 from server.openai_api.chat_chunks import ChunkWriter
+from server.openai_api.chat_media import media_again
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_source import KIND, ContinuedChat, failure_block
 from server.streaming.event import Block
-from server.streaming.source import CarryOn, Source
+from server.streaming.source import CarryOn, ReadAttachments, Source
 from server.streaming.stores.store import Status
 
 
-def carry_on_with(engine: Engine, *, resume: bool) -> CarryOn:
-    def carry_on(request: bytes, marks: Sequence[bytes]) -> Source:
+def carry_on_with(engine: Engine, media: MediaLoader, *, resume: bool) -> CarryOn:
+    def carry_on(request: bytes, marks: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
         try:
-            source = _continued_chat(engine, request, marks)
+            source = _continued_chat(engine, media, request, marks, read_attachments)
         except (ValueError, KeyError, TypeError, IndexError, ServiceError) as fault:
             log_fault("an interrupted answer cannot be read", fault, "-")
             return Interrupted("The server was restarted while it answered, and what it kept cannot be read.")
@@ -29,13 +31,21 @@ def carry_on_with(engine: Engine, *, resume: bool) -> CarryOn:
     return carry_on
 
 
-def _continued_chat(engine: Engine, request: bytes, marks: Sequence[bytes]) -> ContinuedChat:
+def _continued_chat(
+    engine: Engine, media: MediaLoader, request: bytes, marks: Sequence[bytes], read_attachments: ReadAttachments
+) -> ContinuedChat:
     given = json.loads(request)
     if given["kind"] != KIND:
         raise ValueError(f"unknown kind {given['kind']!r}")
     kept = KeptRequest.from_json(given["asked"])
     chunks = ChunkWriter.from_json(given["chunks"])
-    return ContinuedChat(engine, kept, chunks, ChatProgress.from_marks(kept.params.n, marks))
+    return ContinuedChat(
+        engine,
+        kept,
+        chunks,
+        ChatProgress.from_marks(kept.params.n, marks),
+        lambda: media_again(kept.media, read_attachments, media),
+    )
 
 
 class Interrupted:
@@ -45,6 +55,7 @@ class Interrupted:
     outcome: Status = "failed"
     summary = b"{}"
     request = b""
+    attachments: Mapping[str, bytes] = {}
     digest = None
 
     def __init__(self, reason: str) -> None:

@@ -5,10 +5,12 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from server.dependencies import EngineDep, OwnerDep, SessionsDep, SettingsDep
+from server.dependencies import EngineDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
 from server.engine.front_desk import Engine
 from server.errors import BadRequest
+from server.media.loader import MediaLoader
 from server.openai_api.chat_chunks import ChunkWriter, fold
+from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_schema import ChatRequest
 from server.openai_api.chat_source import ChatSource
@@ -17,8 +19,9 @@ from server.openai_api.event_stream import ClientGone, whole_turn
 from server.openai_api.examples import CHAT_RESPONSES
 from server.openai_api.following import LastEventId, LastEventIdQuery, OnGap, follow, require, turn_behind
 from server.openai_api.models import served_model
-from server.streaming.session import Session, Turn
+from server.streaming.session import Session
 from server.streaming.sessions import Asked, Sessions
+from server.streaming.turn import Turn
 
 router = APIRouter()
 
@@ -36,6 +39,7 @@ async def chat_completions(
     sessions: SessionsDep,
     owner: OwnerDep,
     settings: SettingsDep,
+    media: MediaDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
     on_gap: OnGap = "error",
@@ -45,23 +49,30 @@ async def chat_completions(
     session_id = cursor[0] if cursor else body.session_id
     if cursor:
         session = sessions.find(owner, cursor[0])
-        turn = _turn_ended_at(session, body, cursor[1]) or await turn_behind(session, cursor[1], on_gap)
+        ended = _turn_ended_at(session, await _fingerprint(body), cursor[1]) if body.messages else None
+        turn = ended or await turn_behind(session, cursor[1], on_gap)
     elif body.messages is None:
         session = _session_meant(sessions, owner, body)
         turn = session.latest
     else:
-        asked = Asked(owner, session_id, body.fingerprint, resumable=bool(body.stream or session_id))
+        fingerprint = await _fingerprint(body)
+        asked = Asked(owner, session_id, fingerprint, resumable=bool(body.stream or session_id))
         session, turn = sessions.attached(asked) or await _begin(
-            body, engine, sessions, asked, served_model(engine, body.model, settings.strict_model)
+            body, engine, sessions, media, asked, served_model(engine, body.model, settings.strict_model)
         )
     if body.stream:
         return await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, on_gap)
     return await _folded(request, session, turn)
 
 
-def _turn_ended_at(session: Session, body: ChatRequest, index: int) -> Turn | None:
+async def _fingerprint(body: ChatRequest) -> str:
+    # Megabytes of pictures take a while, and leave the interpreter to others while they are hashed.
+    return await asyncio.to_thread(body.fingerprint) if body.has_media else body.fingerprint()
+
+
+def _turn_ended_at(session: Session, fingerprint: str, index: int) -> Turn | None:
     """Who sends a turn's request and has all of it wants that turn, and not the one that began after it."""
-    turn = session.turn_with(body.fingerprint) if body.messages else None
+    turn = session.turn_with(fingerprint)
     return turn if turn and turn.last_index == index else None
 
 
@@ -72,13 +83,16 @@ def _session_meant(sessions: Sessions, owner: str, body: ChatRequest) -> Session
 
 
 async def _begin(
-    body: ChatRequest, engine: Engine, sessions: Sessions, asked: Asked, model_id: str
+    body: ChatRequest, engine: Engine, sessions: Sessions, media: MediaLoader, asked: Asked, model_id: str
 ) -> tuple[Session, Turn]:
-    prepared = await engine.prepare(model_id, chat_prompt(body), sampling_asked(body))
+    prompt, sampling = chat_prompt(body), sampling_asked(body)
+    prompt, shown = await with_media(prompt, model_id, engine, media)
+    prepared = await engine.prepare(model_id, prompt, sampling)
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     chunks = ChunkWriter(model_id, with_usage=bool(body.stream and body.wants_usage), context=prepared.context)
     return sessions.start(
-        asked.keeping(most_events), lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks)
+        asked.keeping(most_events),
+        lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks, attachments=shown),
     )
 
 

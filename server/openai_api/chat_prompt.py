@@ -5,10 +5,10 @@ from typing import Any
 
 from server.engine.prompt import ChatPrompt
 from server.errors import BadRequest
-from server.openai_api.chat_schema import ChatMessage, ChatRequest
+from server.openai_api.chat_media import KINDS, asked_medium
+from server.openai_api.chat_schema import TEXT_TYPES, ChatMessage, ChatRequest, ContentPart
 
 TEMPLATE_OPTIONS = frozenset({"enable_thinking", "thinking", "thinking_budget", "reasoning_effort", "add_vision_id"})
-_TEXT_PARTS = ("text", "input_text", "output_text")
 _SAMPLING_FIELDS = frozenset(
     {
         "min_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
@@ -58,31 +58,32 @@ def sampling_asked(body: ChatRequest) -> dict[str, Any]:
 
 def _message(position: int, message: ChatMessage) -> dict[str, Any]:
     plain = message.model_dump(exclude_none=True, exclude={"content", "reasoning"})
-    plain["content"] = _text(position, message)
+    plain["content"] = _content(position, message)
     if message.reasoning and not message.reasoning_content:
         plain["reasoning_content"] = message.reasoning
     return plain
 
 
-def _text(position: int, message: ChatMessage) -> str:
-    """Templates of text models take a string, those of vision models take one too."""
+def _content(position: int, message: ChatMessage) -> str | list[dict[str, Any]]:
+    """Templates of text models take a string, those of vision models take one too: parts are for what is no text."""
     if message.content is None or isinstance(message.content, str):
         return message.content or ""
-    texts = []
-    for number, part in enumerate(message.content):
-        where = f"messages.{position}.content.{number}"
-        if part.type in _TEXT_PARTS:
-            if part.text is None:
-                raise BadRequest(f"{where}: a text part needs a text.", param=f"{where}.text")
-            texts.append(part.text)
-        elif part.type == "refusal":
-            texts.append(part.refusal or "")
-        elif "image" in part.type or "video" in part.type:
-            kind = "images" if "image" in part.type else "videos"
-            raise BadRequest(f"{where}: model does not accept {kind}.", param=where, code="unsupported_content")
-        else:
-            raise BadRequest(f"{where}: unknown part type {part.type[:40]!r}.", param=f"{where}.type")
-    return "".join(texts)
+    parts = [_part(f"messages.{position}.content.{number}", part) for number, part in enumerate(message.content)]
+    if all(part["type"] == "text" for part in parts):
+        return "".join(part["text"] for part in parts)
+    return parts
+
+
+def _part(where: str, part: ContentPart) -> dict[str, Any]:
+    if part.type == "refusal":
+        return {"type": "text", "text": part.refusal or ""}
+    if part.type in TEXT_TYPES:
+        if part.text is None:
+            raise BadRequest(f"{where}: a text part needs a text.", param=f"{where}.text")
+        return {"type": "text", "text": part.text}
+    if part.type in KINDS:
+        return {"type": KINDS[part.type], KINDS[part.type]: asked_medium(part, where)}
+    raise BadRequest(f"{where}: unknown part type {part.type[:40]!r}.", param=f"{where}.type")
 
 
 def _template_options(given: Mapping[str, Any]) -> dict[str, Any]:

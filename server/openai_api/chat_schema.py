@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from server.errors import BadRequest
 
+TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
+_LONG_TEXT = 4096
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 # JSON knows integers of any length, the machine does not.
 Integer = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
@@ -23,10 +25,26 @@ class Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
 
+class MediaRef(Lenient):
+    url: StrictStr | None = None
+    detail: StrictStr | None = None
+    b64_json: StrictStr | None = None
+    data: StrictStr | None = None
+
+
 class ContentPart(Lenient):
     type: StrictStr
     text: StrictStr | None = None
     refusal: StrictStr | None = None
+    # Clients spell a picture or a video in many ways.
+    image_url: StrictStr | MediaRef | None = None
+    image: StrictStr | MediaRef | None = None
+    video_url: StrictStr | MediaRef | None = None
+    video: StrictStr | MediaRef | None = None
+    url: StrictStr | None = None
+    b64_json: StrictStr | None = None
+    data: StrictStr | None = None
+    detail: StrictStr | None = None
 
 
 class ChatMessage(Lenient):
@@ -106,14 +124,31 @@ class ChatRequest(Lenient):
         return bool(self.stream_options and self.stream_options.include_usage)
 
     @property
+    def has_media(self) -> bool:
+        return any(
+            isinstance(message.content, list) and any(part.type not in TEXT_TYPES for part in message.content)
+            for message in self.messages or ()
+        )
+
     def fingerprint(self) -> str:
         """Of what is asked; not of how the answer is delivered, so that a repeated POST is recognised."""
         asked = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
         if self.stream and self.wants_usage:
             asked["include_usage"] = True  # it is one of the recorded blocks
+        for message in asked.get("messages", ()):
+            message["content"] = _digested(message.get("content"))
         canonical = json.dumps(asked, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         try:
             return hashlib.sha256(canonical.encode()).hexdigest()
         except UnicodeEncodeError:
             # JSON can spell half of a surrogate pair. It is no text: nothing could encode it on the way out.
             raise BadRequest("The body has half a surrogate pair (like \\ud800), which is no text.") from None
+
+
+def _digested(content: Any) -> Any:
+    """Megabytes of pictures are hashed where they lie: to print them as JSON would hold up everybody."""
+    if isinstance(content, str) and len(content) > _LONG_TEXT and content.isascii():
+        return {"sha256": hashlib.sha256(content.encode()).hexdigest()}
+    if isinstance(content, dict):
+        return {name: _digested(value) for name, value in content.items()}
+    return [_digested(part) for part in content] if isinstance(content, list) else content

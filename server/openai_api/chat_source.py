@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from server.engine.answer import Answer, Piece
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptRequest
+from server.engine.prompt import Medium
 from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
 from server.observability.logs import log_fault
@@ -26,12 +27,18 @@ class ChatSource:
     waits_to_go_on = False
 
     def __init__(
-        self, answer: Answer | None, kept: KeptRequest, chunks: ChunkWriter, progress: ChatProgress | None = None
+        self,
+        answer: Answer | None,
+        kept: KeptRequest,
+        chunks: ChunkWriter,
+        progress: ChatProgress | None = None,
+        attachments: Mapping[str, bytes] | None = None,
     ) -> None:
         self._answer = answer
         self._kept = kept
         self._chunks = chunks
         self._progress = progress or ChatProgress.of(kept.params.n)
+        self.attachments: Mapping[str, bytes] = attachments or {}
         self.digest = ChatDigest(chunks, kept.params.n)
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
@@ -91,9 +98,17 @@ class ChatSource:
 class ContinuedChat(ChatSource):
     """Another process began it. Goes on behind what was shown, once the model is there."""
 
-    def __init__(self, engine: Engine, kept: KeptRequest, chunks: ChunkWriter, progress: ChatProgress) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        kept: KeptRequest,
+        chunks: ChunkWriter,
+        progress: ChatProgress,
+        shown_again: Callable[[], Awaitable[Sequence[Medium]]],
+    ) -> None:
         super().__init__(None, kept, chunks, progress)
         self._engine = engine
+        self._shown_again = shown_again
         self._cancelled = asyncio.Event()
         self.waits_to_go_on = True
 
@@ -119,11 +134,14 @@ class ContinuedChat(ChatSource):
     def outcome(self) -> Status:
         return "failed" if self._progress.has_failed else super().outcome
 
+    async def _resume(self) -> Answer:
+        return await self._engine.resume(self._kept, self._progress.choices, await self._shown_again())
+
     async def _resumed(self) -> bool:
         """False if it was cancelled before it could go on."""
         if self._cancelled.is_set():
             return False
-        resuming = asyncio.ensure_future(self._engine.resume(self._kept, self._progress.choices))
+        resuming = asyncio.ensure_future(self._resume())
         giving_up = asyncio.ensure_future(self._cancelled.wait())
         try:
             await asyncio.wait({resuming, giving_up}, return_when=asyncio.FIRST_COMPLETED)

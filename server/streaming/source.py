@@ -1,6 +1,6 @@
 """What makes the events of one turn."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from server.streaming.event import Block, Event
@@ -49,8 +49,15 @@ class Source(Protocol):
         ...
 
     @property
+    def attachments(self) -> Mapping[str, bytes]:
+        """What the request was made of beside its words, each under the hash of its content. Kept with the turn."""
+        ...
+
+    @property
     def digest(self) -> Digest | None: ...
 
 
+# By name; what is not kept is absent. Raises `StoreUnavailable` if that cannot be told now.
+ReadAttachments = Callable[[Collection[str]], Awaitable[Mapping[str, bytes]]]
 # Goes on with a request from the marks of the events that it has made. Never raises: a source can say what went wrong.
-CarryOn = Callable[[bytes, Sequence[bytes]], Source]
+CarryOn = Callable[[bytes, Sequence[bytes], ReadAttachments], Source]

@@ -28,7 +28,8 @@ def encode(prompt: ChatPrompt) -> list[int]:
 
 
 def compressed(budget: int) -> tuple[str, dict[str, Any]]:
-    ids, context = compress(ChatPrompt(TALK), encode, budget, max_context=99)
+    kept, ids, context = compress(ChatPrompt(TALK), encode, budget, max_context=99)
+    assert encode(kept) == ids
     return "".join(map(chr, ids)), context
 
 
@@ -62,5 +63,5 @@ def test_the_system_message_and_the_last_turn_stay_even_if_they_do_not_fit() -> 
 def test_a_long_conversation_is_rendered_a_few_times_only() -> None:
     talk = [message("user", "x") for _ in range(1000)]
     TRIES.clear()
-    ids, _ = compress(ChatPrompt(talk), encode, 300, max_context=999)
+    _, ids, _ = compress(ChatPrompt(talk), encode, 300, max_context=999)
     assert len(ids) == 300 and len(TRIES) < 15

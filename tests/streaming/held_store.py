@@ -1,7 +1,7 @@
 """A store that commits when the test says so."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from server.errors import ReplayGap
 from server.streaming.event import Event
@@ -13,6 +13,7 @@ class HeldStore:
 
     def __init__(self, kept: Sequence[KeptSession] = ()) -> None:
         self.kept = list(kept)
+        self.attached: dict[str, bytes] = {}
         self.ends: list[KeptTurn] = []
         self.forgotten: list[SessionKey] = []
         self.notes: list[float | None] = []
@@ -29,8 +30,8 @@ class HeldStore:
     async def close(self) -> None:
         pass
 
-    def begin(self, session: KeptSession, turn: KeptTurn) -> None:
-        pass
+    def begin(self, session: KeptSession, turn: KeptTurn, most_attached: int) -> None:
+        self.attached.update(turn.attachments)
 
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
         self._held.append((key, events, committed))
@@ -50,11 +51,17 @@ class HeldStore:
     def forget(self, key: SessionKey) -> None:
         self.forgotten.append(key)
 
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        self.events[key] = [event for event in self.events[key] if event.index >= first.first_index]
+
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         kept = [event for event in self.events.get(key, []) if event.index > after]
         if kept and kept[0].index != after + 1:
             raise ReplayGap("gone")
         return kept[:limit]
+
+    async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
+        return {name: self.attached[name] for name in names if name in self.attached}
 
     async def flush(self) -> None:
         self.commit()

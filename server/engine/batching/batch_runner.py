@@ -12,7 +12,9 @@ import torch
 
 from server.engine.batching.attention import NAME, Batch, Stretch
 from server.engine.batching.block_pool import BlockPool
+from server.engine.batching.eyes import Eyes, Features, sights_in
 from server.engine.batching.paged_cache import PagedCache
+from server.engine.batching.positions import positions_in_space
 from server.engine.batching.scheduler import Plan, Row, Scheduler
 from server.engine.batching.sequence import Sequence
 from server.engine.described import logprob_of
@@ -21,6 +23,9 @@ from server.engine.sampling import NoCandidates, Picked, pick_all
 from server.engine.tokenizer import Tokenizer
 from server.errors import ContextLengthExceeded, GenerationFailed
 from server.observability.logs import log_fault
+
+# A picture of 512 x 512 pixels, or four of 256 x 256.
+_PATCHES_PER_STEP = 1024
 
 
 class BatchRunner:
@@ -32,12 +37,14 @@ class BatchRunner:
         *,
         tokens_per_step: int = 512,
         max_running: int = 32,
+        vision_cache_bytes: int = 256 * 2**20,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._max_running = max_running
         self._tokens_per_step = tokens_per_step
         self._cache = cache
+        self._eyes = Eyes(model, max_bytes=vision_cache_bytes, patches_per_step=_PATCHES_PER_STEP)
         self._arrivals = count()
         self._running: list[Request] = []
         self.scheduler = self._new_scheduler()
@@ -56,8 +63,11 @@ class BatchRunner:
         capacity = self._cache.num_blocks * self._cache.block_size
         if len(request.prompt_ids) + request.prepared.params.max_tokens > capacity:
             raise ContextLengthExceeded(capacity, "prompt and answer are longer than the cache (CACHE_TOKENS).")
+        vision = request.prepared.vision
+        sights = vision.sights if vision else ()
+        positions = positions_in_space(self._model, request.prompt_ids, sights) if sights else None
         for choice in request.unfinished:
-            sequence = Sequence(request, choice, next(self._arrivals), leader)
+            sequence = Sequence(request, choice, next(self._arrivals), leader, positions)
             leader = leader or sequence
             self.scheduler.add(sequence)
         self._running.append(request)
@@ -68,8 +78,10 @@ class BatchRunner:
         if plan.rows:
             self._note_cached(plan)
             with torch.inference_mode():
-                picked = self._compute(plan)
-            hand_out(self._accept(picked))
+                self._cache.copy(plan.copies)
+                blind = self._look(plan)
+                picked = self._compute(plan.rows) if plan.rows else []
+            hand_out([*blind, *self._accept(picked)])
 
     def drop_all(self) -> None:
         # A step that failed may have left blocks that are not what their hashes promise.
@@ -102,14 +114,24 @@ class BatchRunner:
                 request.answer.cached_tokens = min(row.start, len(request.prompt_ids))
             row.sequence.was_started = True
 
-    def _compute(self, plan: Plan) -> list[tuple[Sequence, Picked | Exception]]:
-        """The next token of every sequence whose known tokens are computed now."""
-        self._cache.copy(plan.copies)
-        # Single tokens first: the attention treats them together.
-        plan.rows.sort(key=lambda row: row.stop - row.start > 1)
-        giving = [row.sequence for row in plan.rows if row.gives_token]
-        logits = self._forward(plan.rows)
+    def _look(self, plan: Plan) -> list[Delivery]:
+        """Whatever the rows show that was not looked at yet. Who must wait for that, waits for another step."""
+        failures = self._eyes.look(plan.rows)
+        blind: dict[Request, Exception] = {}
         for row in plan.rows:
+            for sight in sights_in(row):
+                if sight.digest in failures:
+                    blind[row.sequence.request] = failures[sight.digest]
+        plan.rows = [row for row in plan.rows if row.sequence.request not in blind and self._eyes.has_seen(row)]
+        return [self._failed(request, fault) for request, fault in blind.items()]
+
+    def _compute(self, rows: list[Row]) -> list[tuple[Sequence, Picked | Exception]]:
+        """The next token of every sequence whose known tokens are computed now."""
+        # Single tokens first: the attention treats them together.
+        rows.sort(key=lambda row: row.stop - row.start > 1)
+        giving = [row.sequence for row in rows if row.gives_token]
+        logits = self._forward(rows)
+        for row in rows:
             self.scheduler.computed(row)
         if not giving:
             return []
@@ -119,25 +141,59 @@ class BatchRunner:
         """A row of logits for each row that gives a token."""
         stretches: list[Stretch] = []
         ids: list[int] = []
-        positions: list[int] = []
         slots: list[int] = []
         for row in rows:
             assert row.sequence.span
             first_slot = row.sequence.span.start * self._cache.block_size
             stretches.append(Stretch(len(ids), row.stop - row.start, first_slot, row.start))
             ids += row.sequence.tokens(row.start, row.stop)
-            positions += range(row.start, row.stop)
             slots += range(first_slot + row.start, first_slot + row.stop)
         last = [stretch.end - 1 for stretch, row in zip(stretches, rows, strict=True) if row.gives_token]
-        out = self._model(
-            input_ids=self._numbers(ids)[None],
+        given = {
             # Given always: else some models make them up from what they saw of other requests.
-            position_ids=self._numbers(positions)[None],
-            use_cache=False,
-            logits_to_keep=self._numbers(last),
-            batch=Batch(self._cache, stretches, self._numbers(slots)),
-        )
+            "position_ids": self._positions(rows),
+            "use_cache": False,
+            "batch": Batch(self._cache, stretches, self._numbers(slots)),
+        }
+        shown = self._shown(rows, stretches)
+        if shown:
+            return self._forward_with(shown, ids, last, given)
+        out = self._model(input_ids=self._numbers(ids)[None], logits_to_keep=self._numbers(last), **given)
         return out.logits[0].float()
+
+    def _positions(self, rows: Listing[Row]) -> Any:
+        if all(row.sequence.positions is None for row in rows):
+            return self._numbers([at for row in rows for at in range(row.start, row.stop)])[None]
+        in_space = [
+            torch.arange(row.start, row.stop).expand(3, -1)
+            if row.sequence.positions is None
+            else row.sequence.positions.between(row.start, row.stop)
+            for row in rows
+        ]
+        return torch.cat(in_space, 1)[:, None].to(self._model.device)
+
+    def _shown(self, rows: Listing[Row], stretches: Listing[Stretch]) -> list[tuple[int, Features]]:
+        """What is shown in this step, and where in its row of tokens."""
+        return [
+            (stretch.begin + first - row.start, features)
+            for row, stretch in zip(rows, stretches, strict=True)
+            for first, features in self._eyes.features(row)
+        ]
+
+    def _forward_with(
+        self, shown: Listing[tuple[int, Features]], ids: list[int], last: list[int], given: dict[str, Any]
+    ) -> Any:
+        """Pictures in the place of placeholders, found by where they stand: a model may also say such a token."""
+        at = self._numbers([begin + n for begin, features in shown for n in range(len(features.tokens))])
+        embeddings = self._model.get_input_embeddings()(self._numbers(ids))
+        embeddings[at] = torch.cat([features.tokens for _, features in shown]).to(embeddings.dtype)
+        if shown[0][1].deep:
+            given["visual_pos_masks"] = torch.zeros(1, len(ids), dtype=torch.bool, device=at.device)
+            given["visual_pos_masks"][0, at] = True
+            layers = zip(*(features.deep for _, features in shown), strict=True)
+            given["deepstack_visual_embeds"] = [torch.cat(layer) for layer in layers]
+        out = self._model.get_decoder()(inputs_embeds=embeddings[None], **given)
+        return self._model.get_output_embeddings()(out.last_hidden_state[0, self._numbers(last)]).float()
 
     def _numbers(self, values: list[int]) -> Any:
         return torch.tensor(values, dtype=torch.long, device=self._model.device)

@@ -14,6 +14,7 @@ from server.engine.batching.paged_cache import PagedCache
 from server.engine.generate_runner import GenerateRunner
 from server.engine.runner import Runner
 from server.engine.tokenizer import Tokenizer
+from server.engine.vision.sight import VisionProcessor
 
 log = logging.getLogger("tis.engine")
 
@@ -24,8 +25,16 @@ class ChosenRunner:
     context_length: int
 
 
-def choose_runner(model: Any, tokenizer: Tokenizer, context_length: int, limits: BatchLimits) -> ChosenRunner:
+def choose_runner(
+    model: Any,
+    tokenizer: Tokenizer,
+    context_length: int,
+    limits: BatchLimits,
+    vision: VisionProcessor | None = None,
+) -> ChosenRunner:
     reason = why_not_batchable(model)
+    if vision and not vision.gives_sights:
+        reason = "what it is shown is for generate() alone"
     if reason:
         log.info("requests run one at a time through generate(), as this model cannot be batched: %s", reason)
         return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
@@ -37,7 +46,12 @@ def choose_runner(model: Any, tokenizer: Tokenizer, context_length: int, limits:
     cache = PagedCache(shape, size.num_blocks, size.block_size)
     return ChosenRunner(
         lambda: BatchRunner(
-            model, tokenizer, cache, tokens_per_step=limits.tokens_per_step, max_running=limits.max_running
+            model,
+            tokenizer,
+            cache,
+            tokens_per_step=limits.tokens_per_step,
+            max_running=limits.max_running,
+            vision_cache_bytes=limits.vision_cache_bytes,
         ),
         # What is longer can never fit: the front desk refuses it by the context's own rule.
         min(context_length, size.num_tokens),

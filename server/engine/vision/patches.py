@@ -6,6 +6,7 @@ of the bytes, and the numbers are the same.
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.functional import interpolate
 
@@ -28,8 +29,8 @@ def clip_patches(frames: Any, size: Size, rules: PixelRules) -> torch.Tensor:
 
 def _frames(pixels: Any) -> torch.Tensor:
     """Frames x 3 x height x width."""
-    # Torch warns of arrays that it could be made to write into.
-    return torch.from_numpy(pixels if pixels.flags.writeable else pixels.copy()).permute(0, 3, 1, 2)
+    # Torch warns of arrays that may not be written to, and takes none that run backwards, as turned pictures do.
+    return torch.from_numpy(np.require(pixels, requirements=["C", "W"])).permute(0, 3, 1, 2)
 
 
 def _resized(frames: torch.Tensor, size: Size) -> torch.Tensor:

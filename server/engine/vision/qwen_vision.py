@@ -38,6 +38,7 @@ class _Shape:
 
 class QwenVision:
     kinds: frozenset[Kind] = frozenset({"image", "video"})
+    gives_sights = True
 
     def __init__(self, folder: Path, config: Any, tokenizer: HfTokenizer) -> None:
         self._family = QWEN_FAMILIES[config.model_type]
@@ -51,8 +52,9 @@ class QwenVision:
         media = media_of(prompt.messages)
         messages = [as_templates_take(message) for message in prompt.messages]
         ids = self._tokenizer.encode_chat(replace(prompt, messages=messages))
+        places = [self._tokens(medium) for medium in media]
         try:
-            return placeholders.put_in(ids, [self._tokens(medium) for medium in media])
+            return placeholders.put_in(ids, places)
         except ValueError as error:
             raise BadRequest(
                 f"The model's chat template does not show these pictures and videos: {error}.", param="messages"

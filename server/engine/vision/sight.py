@@ -30,6 +30,11 @@ class VisionProcessor(Protocol):
     @property
     def kinds(self) -> Collection[Kind]: ...
 
+    @property
+    def gives_sights(self) -> bool:
+        """Whether what it makes can be batched. Otherwise only generate() knows what to do with it."""
+        ...
+
     def encode(self, prompt: ChatPrompt) -> list[int]:
         """The tokens of a prompt, with as many placeholders as its pictures and clips take. Computes no pixels."""
         ...

@@ -1,7 +1,7 @@
 """Keeps nothing beyond what recordings hold anyway: sessions end with the process."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from server.errors import ReplayGap
 from server.streaming.event import Event
@@ -20,7 +20,7 @@ class MemoryStore:
     async def close(self) -> None:
         pass
 
-    def begin(self, session: KeptSession, turn: KeptTurn) -> None:
+    def begin(self, session: KeptSession, turn: KeptTurn, most_attached: int) -> None:
         pass
 
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
@@ -36,8 +36,14 @@ class MemoryStore:
     def forget(self, key: SessionKey) -> None:
         pass
 
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        pass
+
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
+
+    async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
+        return {}
 
     async def flush(self) -> None:
         pass

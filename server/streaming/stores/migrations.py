@@ -22,6 +22,19 @@ MIGRATIONS: list[list[str]] = [
             one INTEGER PRIMARY KEY CHECK (one = 1), boot_id TEXT NOT NULL, since_boot REAL NOT NULL,
             wall REAL NOT NULL, house REAL NOT NULL)""",
     ],
+    [
+        # `turn` is the latest one that has it.
+        """CREATE TABLE attachments (
+            session INTEGER NOT NULL, name TEXT NOT NULL, turn INTEGER NOT NULL, num_bytes INTEGER NOT NULL,
+            PRIMARY KEY (session, name)) WITHOUT ROWID""",
+        # Apart, so that a new `turn` does not rewrite the bytes; in parts, so that they go little by little.
+        """CREATE TABLE attachment_parts (
+            session INTEGER NOT NULL, name TEXT NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL,
+            UNIQUE (session, name, part))""",
+        # Up to which event, in a session that goes on; null: all.
+        "ALTER TABLE forgotten ADD COLUMN below INTEGER",
+        "ALTER TABLE turns ADD COLUMN is_worth_repeating INTEGER NOT NULL DEFAULT 0",
+    ],
 ]
 
 

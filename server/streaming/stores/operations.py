@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from server.streaming.event import Event
+from server.streaming.stores import attachments
 from server.streaming.stores.house_clock import Reading
+from server.streaming.stores.statement import SqlValue, Statement
 from server.streaming.stores.store import Committed, KeptSession, KeptTurn, SessionKey
 
-SqlValue = str | bytes | int | float | None
-Statement = tuple[str, Sequence[SqlValue]]
 # Every call into SQLite gives up the interpreter's lock and must win it back from a busy event loop: few, large calls.
 _ROWS_A_CALL = 64
 _EVENTS_FORGOTTEN_AT_ONCE = 512
@@ -24,12 +24,15 @@ class Operation:
     session: int = 0
     events: Sequence[Event] = ()
     committed: Committed | None = None
-    forgets: bool = False
+    attached: Sequence[Statement] = ()  # what may be left out where there is no room
+    attached_bytes: int = 0
+    forgets: bool = False  # the whole session
+    leaves_remains: bool = False  # that go little by little
     queued_at: float = field(default_factory=time.monotonic)
 
     @property
     def num_bytes(self) -> int:
-        return sum(len(event.data) + len(event.mark) for event in self.events)
+        return self.attached_bytes + sum(len(event.data) + len(event.mark) for event in self.events)
 
 
 @dataclass(slots=True)
@@ -48,14 +51,16 @@ def begin(number: int, session: KeptSession) -> Statement:
 
 def begin_turn(number: int, turn: KeptTurn) -> Statement:
     named = (number, turn.number, turn.fingerprint, turn.request, turn.first_index)
-    ended = (turn.last_index, turn.status, turn.summary, turn.ended_at)
-    return "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", named + ended
+    ended = (turn.last_index, turn.status, turn.summary, turn.ended_at, turn.is_worth_repeating)
+    return "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", named + ended
 
 
 def end_turn(number: int, turn: KeptTurn) -> Statement:
-    values = (turn.request, turn.last_index, turn.status, turn.summary, turn.ended_at, number, turn.number)
-    change = "UPDATE turns SET request = ?, last_index = ?, status = ?, summary = ?, ended_at = ?"
-    return f"{change} WHERE session = ? AND number = ?", values
+    values = (turn.request, turn.last_index, turn.status, turn.summary, turn.ended_at, turn.is_worth_repeating)
+    change = (
+        "UPDATE turns SET request = ?, last_index = ?, status = ?, summary = ?, ended_at = ?, is_worth_repeating = ?"
+    )
+    return f"{change} WHERE session = ? AND number = ?", (*values, number, turn.number)
 
 
 def note(number: int, used_at: float, unheard_since: float | None) -> Statement:
@@ -70,13 +75,22 @@ def set_clock(reading: Reading) -> Statement:
 
 
 def forget(number: int) -> Operation:
-    tables = ["INSERT INTO forgotten VALUES (?)", "DELETE FROM turns WHERE session = ?"]
-    tables += ["DELETE FROM sessions WHERE number = ?"]
-    return Operation([(statement, (number,)) for statement in tables], number, forgets=True)
+    tables = ["INSERT OR REPLACE INTO forgotten (session) VALUES (?)", "DELETE FROM turns WHERE session = ?"]
+    tables += ["DELETE FROM attachments WHERE session = ?", "DELETE FROM sessions WHERE number = ?"]
+    return Operation([(statement, (number,)) for statement in tables], number, forgets=True, leaves_remains=True)
+
+
+def forget_before(number: int, first: KeptTurn) -> Operation:
+    statements: list[Statement] = [
+        ("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", (number, first.first_index)),
+        ("DELETE FROM turns WHERE session = ? AND number < ?", (number, first.number)),
+    ]
+    return Operation([*statements, *attachments.forget_before(number, first)], number, leaves_remains=True)
 
 
 def forget_all() -> Operation:
-    return Operation([(f"DELETE FROM {table}", ()) for table in ("events", "turns", "sessions", "forgotten")])
+    tables = ("events", "attachment_parts", "attachments", "turns", "sessions", "forgotten")
+    return Operation([(f"DELETE FROM {table}", ()) for table in tables])
 
 
 def keep(connection: sqlite3.Connection, operations: Iterable[Operation]) -> None:
@@ -84,7 +98,7 @@ def keep(connection: sqlite3.Connection, operations: Iterable[Operation]) -> Non
     connection.execute("BEGIN IMMEDIATE")
     values: list[SqlValue] = []
     for operation in operations:
-        for statement, parameters in operation.statements:
+        for statement, parameters in (*operation.statements, *operation.attached):
             connection.execute(statement, parameters)
         for event in operation.events:
             values += (operation.session, event.index, event.data, event.mark or None)
@@ -100,18 +114,27 @@ def try_to_write(connection: sqlite3.Connection) -> None:
 
 
 def forget_some(connection: sqlite3.Connection) -> bool:
-    """Whether there is more to forget. A few events at a time: others wait to be kept."""
-    row = connection.execute("SELECT session FROM forgotten LIMIT 1").fetchone()
+    """Whether there is more to forget. A little at a time: others wait to be kept."""
+    row = connection.execute("SELECT session, below FROM forgotten LIMIT 1").fetchone()
     if row is None:
         return False
-    [first] = connection.execute("SELECT min(idx) FROM events WHERE session = ?", row).fetchone()
+    session, below = row
     connection.execute("BEGIN IMMEDIATE")
-    if first is None:
-        connection.execute("DELETE FROM forgotten WHERE session = ?", row)
-    else:
-        some = (*row, first + _EVENTS_FORGOTTEN_AT_ONCE)
-        connection.execute("DELETE FROM events WHERE session = ? AND idx < ?", some)
+    is_clean = not _forget_some_events(connection, session, below)
+    if is_clean and not (below is None and attachments.forget_some(connection, session)):
+        connection.execute("DELETE FROM forgotten WHERE session = ?", (session,))
     connection.execute("COMMIT")
+    return True
+
+
+def _forget_some_events(connection: sqlite3.Connection, session: int, below: int | None) -> bool:
+    """Whether there were any."""
+    [first] = connection.execute("SELECT min(idx) FROM events WHERE session = ?", (session,)).fetchone()
+    if first is None or (below is not None and first >= below):
+        return False
+    end = first + _EVENTS_FORGOTTEN_AT_ONCE
+    some = (session, end if below is None else min(below, end))
+    connection.execute("DELETE FROM events WHERE session = ? AND idx < ?", some)
     return True
 
 

@@ -8,19 +8,21 @@ import asyncio
 import itertools
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TypeVar, TypeVarTuple
 
 from server.errors import ReplayGap, StoreUnavailable
 from server.streaming.event import Event
-from server.streaming.stores import operations
+from server.streaming.stores import attachments, operations
 from server.streaming.stores.database_file import DatabaseFile, Sync, name_of
 from server.streaming.stores.house_clock import HouseClock
 from server.streaming.stores.lease import Lease
-from server.streaming.stores.operations import Found, Operation, Statement
+from server.streaming.stores.operations import Found, Operation
 from server.streaming.stores.standing import Standing
+from server.streaming.stores.statement import Statement
 from server.streaming.stores.store import (
     Committed,
     Durability,
@@ -35,6 +37,8 @@ from server.streaming.stores.writer import Patience, Writer
 
 _CLOCK_SECONDS = 30.0
 _READERS = 2
+_Found = TypeVar("_Found")
+_Args = TypeVarTuple("_Args")
 
 
 class SqliteStore:
@@ -75,7 +79,9 @@ class SqliteStore:
         Writer(self._file, self._lease, self._waiting, self._patience, self._standing).start()
         self._is_open = True
         self._keep_clock()
-        await self.flush()
+        with suppress(TimeoutError):  # a disk that hangs is degraded soon, and no reason not to start
+            async with asyncio.timeout(self._patience.slow_seconds):
+                await self.flush()
         return list(found.sessions.values())
 
     async def close(self) -> None:
@@ -90,14 +96,16 @@ class SqliteStore:
         self._waiting.stop()
         self._readers.shutdown(wait=False)
 
-    def begin(self, session: KeptSession, turn: KeptTurn) -> None:
+    def begin(self, session: KeptSession, turn: KeptTurn, most_attached: int) -> None:
         number = self._numbers.get(session.key)
         if number is None:
             number = self._numbers[session.key] = next(self._next_number)
             first = operations.begin(number, session)
         else:
             first = operations.note(number, session.used_at, session.unheard_since)
-        self._put(Operation([first, operations.begin_turn(number, turn)], number))
+        statements = [first, operations.begin_turn(number, turn)]
+        attached = attachments.attach(number, turn, most_attached)
+        self._put(Operation(statements, number, attached=attached, attached_bytes=turn.attached_bytes))
 
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
         number = self._numbers.get(key)
@@ -116,18 +124,30 @@ class SqliteStore:
         if (number := self._numbers.pop(key, None)) is not None:
             self._put(operations.forget(number))
 
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        if (number := self._numbers.get(key)) is not None:
+            self._put(operations.forget_before(number, first))
+
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         number = self._numbers.get(key)
         gap = ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
         if number is None:
             raise gap
-        loop = asyncio.get_running_loop()
-        events = await loop.run_in_executor(self._readers, self._read, number, after, limit)
+        events = await self._read(operations.find_events, number, after, limit)
         if not events and self.durability == "degraded":
             raise StoreUnavailable(f"Event {after + 1} is not kept yet.", retry_after=5)
         if events and events[0].index != after + 1:
             raise gap
         return [event for index, event in enumerate(events, after + 1) if event.index == index]
+
+    async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
+        number = self._numbers.get(key)
+        if number is None or not names:
+            return {}
+        found = await self._read(attachments.find, number, frozenset(names))
+        if len(found) < len(frozenset(names)) and self.durability == "degraded":
+            raise StoreUnavailable("What is attached to the request is not kept yet.", retry_after=5)
+        return found
 
     async def flush(self) -> None:
         await self._standing.flush(lambda resolve: self._put(Operation(committed=resolve)))
@@ -166,14 +186,18 @@ class SqliteStore:
             number = self._numbers[session.key] = next(self._next_number)
             statements: list[Statement] = [operations.begin(number, session)]
             statements += [operations.begin_turn(number, turn) for turn in session.turns]
-            whole.append(Operation(statements, number, tuple(events)))
+            attached = [statement for turn in session.turns for statement in attachments.attach(number, turn)]
+            whole.append(Operation(statements, number, tuple(events), attached=attached))
         self._waiting.put_snapshot(whole)
 
-    def _read(self, number: int, after: int, limit: int) -> list[Event]:
+    async def _read(self, find: Callable[[sqlite3.Connection, *_Args], _Found], *args: *_Args) -> _Found:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read_now, find, *args)
+
+    def _read_now(self, find: Callable[[sqlite3.Connection, *_Args], _Found], *args: *_Args) -> _Found:
         # Connected for each: a connection that stays would go on reading a file that was deleted.
         try:
             with closing(self._file.connect_to_read()) as connection:
-                return operations.find_events(connection, number, after, limit)
+                return find(connection, *args)
         except sqlite3.Error as error:
             if name_of(error) == "corrupt":
                 self._file.is_suspect = True

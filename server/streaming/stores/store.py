@@ -5,7 +5,7 @@ of the calls. A store never refuses an append: if it cannot keep it, it says so 
 it catches up as soon as it can.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -31,6 +31,13 @@ class KeptTurn:
     status: Status = "running"
     summary: bytes = b""
     ended_at: float = 0.0  # as of `Store.now`, like all times here
+    is_worth_repeating: bool = False  # a 503 invites to come again: then the same request begins anew
+    # Only while it runs, and only what memory holds: a store that is opened leaves them where they are.
+    attachments: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def attached_bytes(self) -> int:
+        return sum(map(len, self.attachments.values()))
 
 
 @dataclass(slots=True)
@@ -71,8 +78,11 @@ class Store(Protocol):
         """Keeps what was given so far, as far as that works within a few seconds."""
         ...
 
-    def begin(self, session: KeptSession, turn: KeptTurn) -> None:
-        """A turn begins; so does the session, if this is the first that is heard of it."""
+    def begin(self, session: KeptSession, turn: KeptTurn, most_attached: int) -> None:
+        """A turn begins; so does the session, if this is the first that is heard of it.
+
+        Of the bytes attached to the turns of the session at most so many are kept; those of the oldest turns go first.
+        """
         ...
 
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
@@ -87,11 +97,22 @@ class Store(Protocol):
 
     def forget(self, key: SessionKey) -> None: ...
 
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        """Of what was before this turn nothing needs to be kept, in a session that goes on."""
+        ...
+
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         """Up to `limit` kept events behind the index `after`, without holes, oldest first.
 
         Raises `ReplayGap` if event `after + 1` is not kept although later ones are (or were), and `StoreUnavailable`
         if the store cannot be read now.
+        """
+        ...
+
+    async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
+        """Those that are kept, and only durable stores keep any: no other process asks for those of memory.
+
+        Raises `StoreUnavailable` if they cannot be read now.
         """
         ...
 

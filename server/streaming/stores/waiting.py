@@ -16,6 +16,7 @@ from server.streaming.stores.store import Committed
 _EVENTS_WORTH_A_COMMIT = 32
 _GATHER_SECONDS = 0.010
 _MOST_EVENTS_A_COMMIT = 4096
+_MOST_BYTES_A_COMMIT = 16 * 2**20
 
 Told = dict[tuple[int, Committed], int]  # up to which index, per session and listener
 
@@ -113,6 +114,16 @@ class Waiting:
         with self._changed:
             self._changed.wait_for(lambda: self.is_stopping, seconds)
 
+    def drop_attachments(self) -> bool:
+        """On a full disk answers are worth more than what their requests were made of. Whether there was any."""
+        with self._changed:
+            waiting = [*(self.in_hand.operations if self.in_hand else []), *self._queue]
+            large = [operation for operation in waiting if operation.attached]
+            for operation in large:
+                operation.attached, operation.attached_bytes = (), 0
+            self._num_bytes = sum(operation.num_bytes for operation in self._queue)
+            return bool(large)
+
     def forget_first(self) -> None:
         """On a full disk only forgetting makes room, and it must not wait behind what finds none."""
         with self._changed:
@@ -140,8 +151,8 @@ class Waiting:
 
     def _next_group(self) -> Group | None:
         operations: list[Operation] = []
-        fewest_left = self._num_events - _MOST_EVENTS_A_COMMIT
-        while self._queue and self._num_events > fewest_left:
+        fewest_left, least_left = self._num_events - _MOST_EVENTS_A_COMMIT, self._num_bytes - _MOST_BYTES_A_COMMIT
+        while self._queue and self._num_events > fewest_left and self._num_bytes > least_left:
             operations.append(self._queue.popleft())
             self._count(operations[-1], -1)
         return Group(operations, _owe({}, operations)) if operations else None

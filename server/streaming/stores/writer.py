@@ -92,7 +92,7 @@ class Writer(threading.Thread):
                 return  # the room that this makes may be what the rest waits for
         if group:
             keep(connection, group.operations)
-            self._is_forgetting |= any(operation.forgets for operation in group.operations)
+            self._is_forgetting |= any(operation.leaves_remains for operation in group.operations)
         if group or self._failed_at is not None:
             self._tell(self._listener.kept, self._waiting.done(), self._has_caught_up())
 
@@ -140,6 +140,8 @@ class Writer(threading.Thread):
         if name in ("deleted", "corrupt"):
             self._needs_new_file = True
             self._waiting.need_snapshot()
+        elif name == "SQLITE_FULL" and self._waiting.drop_attachments():
+            pass  # the rest may find room
         elif not isinstance(error, _MAY_PASS) or (group and group.is_snapshot):
             self._waiting.need_snapshot()  # the same again would fail again
         elif name == "SQLITE_FULL":

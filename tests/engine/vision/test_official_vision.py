@@ -1,6 +1,8 @@
 """Families that are seen for by their official processors: the same tokens and pixels as asking those directly."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,11 @@ from server.engine.prompt import ChatPrompt, media_of
 from server.engine.vision.official_vision import OfficialVision
 from server.engine.vision.vision_of import vision_of
 from server.errors import BadRequest
-from tests.engine.vision.cases import clip, picture, prompt
-from tests.engine.vision.tiny_models import TINY, make_tiny
+from tests.engine.vision.cases import REFERENCE, clip, picture, prompt
+from tests.engine.vision.tiny_models import ASKED, TINY, make_tiny
 
 Folder = Callable[[str], Path]
-ASKED = prompt("Bandingkan ", picture(40, 60), " dengan ", picture(90, 20), ".")
+RECORDED = json.loads((REFERENCE / "tiny.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +71,7 @@ def seen(vision: OfficialVision, asked: ChatPrompt = ASKED) -> dict[str, Any]:
     return {"input_ids": row, "attention_mask": torch.ones_like(row), **looked.inputs()}
 
 
-# Of the others, no processor can be made here to compare with: its part for videos needs torchvision.
+# Of the others, no processor can be made here to ask: its part for videos needs torchvision.
 @pytest.mark.parametrize("name", ["gemma3", "llava", "idefics3"])
 def test_it_is_the_official_processor_that_sees(tiny: Folder, name: str) -> None:
     ours, official = seen(open_vision(tiny(name))), official_inputs(tiny(name))
@@ -77,6 +79,14 @@ def test_it_is_the_official_processor_that_sees(tiny: Folder, name: str) -> None
     for key in official:
         assert torch.equal(ours[key], official[key]), key
     assert answer(tiny(name), **ours) == answer(tiny(name), **official)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_the_tokens_are_those_of_an_installation_with_torchvision(tiny: Folder, name: str) -> None:
+    """Pixels may differ by 2 in 255 there, as Pillow and torchvision round differently; both are official."""
+    made, recorded = seen(open_vision(tiny(name))), RECORDED[name]
+    assert made["input_ids"].tolist() == recorded.pop("input_ids")
+    assert {key: list(made[key].shape) for key in recorded} == recorded
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -142,6 +152,31 @@ def test_what_it_cannot_take_is_a_bad_request(tiny: Folder) -> None:
     vision._processor.chat_template = "{{ raise_exception('never pictures') }}"
     with pytest.raises(BadRequest, match="never pictures"):
         vision.encode(ASKED)
-    vision._processor.chat_template = None
-    with pytest.raises(BadRequest, match="no chat template"):
-        vision.encode(ASKED)
+
+
+def test_options_that_the_template_does_not_know_change_nothing(tiny: Folder) -> None:
+    vision = open_vision(tiny("gemma3"))
+    options = {"enable_thinking": False, "images": ["picture.png"], "do_resize": False}
+    assert vision.encode(replace(ASKED, template_options=options)) == vision.encode(ASKED)
+    vision._processor.chat_template += "{{ 'quietly' if enable_thinking is false }}"
+    said = vision._processor.tokenizer.decode(vision.encode(replace(ASKED, template_options=options)))
+    assert said.endswith("quietly")
+
+
+# The library does not close the files of further templates.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_of_several_templates_the_default_is_taken(tmp_path: Path) -> None:
+    folder = make_tiny(tmp_path / "model", "gemma3")
+    plain = open_vision(folder).encode(ASKED)
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "tool_use.jinja").write_text("tools")
+    assert open_vision(folder).encode(ASKED) == plain
+
+
+def test_where_typed_tokens_cannot_be_told_apart_they_are_refused(tiny: Folder) -> None:
+    """Idefics3 counts characters in its text, which it cannot when that was sanitised."""
+    vision = open_vision(tiny("idefics3"))
+    for typed in ("<image>", "<|im_end|>"):
+        with pytest.raises(BadRequest, match="control token"):
+            vision.encode(prompt(picture(40, 60), f"What does {typed} mean?"))
+        assert typed in vision._processor.tokenizer.decode(vision.encode(prompt(f"What does {typed} mean?")))

@@ -12,7 +12,7 @@ from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.vision.qwen_vision import QwenVision
 from server.engine.vision.vision_of import vision_of
 from tests.engine.vision.cases import DEMO, FAMILIES, make_folder, picture, prompt
-from tests.engine.vision.tiny_models import write
+from tests.engine.vision.tiny_models import MLLAMA, make_processor, write
 
 
 def config_of(folder: Path) -> Any:
@@ -52,6 +52,15 @@ def test_a_processor_that_cannot_be_had_leaves_a_model_of_text(
     with caplog.at_level(logging.WARNING, "tis.engine"):
         assert vision_of(tmp_path, transformers.Mistral3Config(), tokenizer) is None
     assert "mistral3 takes text alone" in caplog.text
+
+
+def test_a_model_that_looks_at_pictures_by_the_length_of_the_text_takes_none(
+    tokenizer: HfTokenizer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = make_processor(tmp_path / "mllama", MLLAMA)
+    with caplog.at_level(logging.WARNING, "tis.engine"):
+        assert vision_of(tmp_path / "mllama", config, tokenizer) is None
+    assert "mllama takes text alone" in caplog.text and "cross_attention_mask" in caplog.text
 
 
 def test_a_folder_may_say_everything_in_one_file(tokenizer: HfTokenizer, tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 
-from tests.engine.vision.cases import DEMO
+from tests.engine.vision.cases import DEMO, picture, prompt
+
+ASKED = prompt("Bandingkan ", picture(40, 60), " dengan ", picture(90, 20), ".")
 
 TEMPLATE = """{% for message in messages %}<|im_start|>{{ message.role }}
 {% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}\
@@ -92,6 +94,20 @@ def _idefics3(tokenizer: Any, vocabulary: int) -> Any:
     )
 
 
+def _smolvlm(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.SmolVLMConfig(
+        text_config={**_TEXT, "vocab_size": vocabulary, "model_type": "llama"},
+        vision_config={**_EYES, "model_type": "smolvlm_vision"},
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+        pad_token_id=0,
+    )
+
+
+def _mllama(tokenizer: Any, vocabulary: int) -> Any:
+    return transformers.MllamaConfig(image_token_index=tokenizer.convert_tokens_to_ids("<|image|>"))
+
+
 _SQUARE = {"size": {"height": 32, "width": 32}}
 TINY: Mapping[str, TinyFamily] = {
     "gemma3": TinyFamily(
@@ -130,11 +146,43 @@ TINY: Mapping[str, TinyFamily] = {
 }
 
 
+TINY = {
+    **TINY,
+    "smolvlm": replace(
+        TINY["idefics3"],
+        config=_smolvlm,
+        preprocessor={**TINY["idefics3"].preprocessor, "image_processor_type": "SmolVLMImageProcessor"}
+        | {"processor_class": "SmolVLMProcessor"},
+    ),
+}
+MLLAMA = TinyFamily(
+    "<|image|>",
+    {"image_token": "<|image|>"},
+    _mllama,
+    {
+        "image_processor_type": "MllamaImageProcessor",
+        "processor_class": "MllamaProcessor",
+        "max_image_tiles": 2,
+        **_SQUARE,
+    },
+    {},
+)
+_VIDEOS = {"LlavaOnevisionProcessor": "LlavaOnevisionVideoProcessor", "SmolVLMProcessor": "SmolVLMVideoProcessor"}
+
+
 def make_tiny(folder: Path, name: str) -> Path:
-    family = TINY[name]
+    config = make_processor(folder, TINY[name])
+    torch.manual_seed(5)
+    transformers.AutoModelForImageTextToText.from_config(config).save_pretrained(folder)
+    return folder
+
+
+def make_processor(folder: Path, family: TinyFamily) -> Any:
+    """A folder with everything but weights."""
     folder.mkdir(parents=True)
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(DEMO / "tokenizer.json"),
+        bos_token="<|im_start|>",
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
         extra_special_tokens=dict(family.special),
@@ -142,13 +190,13 @@ def make_tiny(folder: Path, name: str) -> Path:
     tokenizer.chat_template = family.template.replace("IMAGE", family.image_token)
     tokenizer.save_pretrained(folder)
     config = family.config(tokenizer, len(tokenizer) + 8)
-    torch.manual_seed(5)
-    model = transformers.AutoModelForImageTextToText.from_config(config)
-    model.save_pretrained(folder)
-    write(folder / "preprocessor_config.json", family.preprocessor)
+    config.save_pretrained(folder)
     named = {"processor_class": family.preprocessor["processor_class"]}
+    write(folder / "preprocessor_config.json", family.preprocessor)
     write(folder / "processor_config.json", {**named, **family.processor})
-    return folder
+    if videos := _VIDEOS.get(named["processor_class"]):
+        write(folder / "video_preprocessor_config.json", {**named, "video_processor_type": videos})
+    return config
 
 
 def write(path: Path, said: Mapping[str, Any]) -> None:

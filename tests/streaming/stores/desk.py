@@ -1,7 +1,7 @@
 """A store together with what memory would hold beside it."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from server.observability.metrics import REGISTRY
 from server.streaming.event import Event
@@ -25,10 +25,14 @@ class Desk:
     async def open(self) -> dict[SessionKey, KeptSession]:
         return {session.key: session for session in await self.store.open(self._snapshot, self._degraded)}
 
-    def begin(self, key: SessionKey = KEY) -> KeptTurn:
+    def begin(
+        self, key: SessionKey = KEY, attachments: Mapping[str, bytes] | None = None, most_attached: int = 2**26
+    ) -> KeptTurn:
         session, _ = self.memory.setdefault(key, (KeptSession(key, True, self.store.now()), []))
-        turn = KeptTurn(len(session.turns), "fingerprint", b"request", session.next_index)
-        self.store.begin(session, turn)
+        turn = KeptTurn(
+            len(session.turns), "fingerprint", b"request", session.next_index, attachments=attachments or {}
+        )
+        self.store.begin(session, turn, most_attached)
         session.turns.append(turn)
         return turn
 
@@ -41,7 +45,7 @@ class Desk:
 
     def end(self, turn: KeptTurn, key: SessionKey = KEY) -> None:
         turn.last_index, turn.status = self.memory[key][0].next_index - 1, "finished"
-        turn.summary, turn.ended_at = b"summary", self.store.now()
+        turn.summary, turn.ended_at, turn.attachments = b"summary", self.store.now(), {}
         self.store.end(key, turn)
 
     def forget(self, key: SessionKey = KEY) -> None:

@@ -1,0 +1,194 @@
+"""Fetches a URL for a client who may be anybody: only from public addresses, and never longer or more than agreed.
+
+The address that was checked is the one that is dialled. Between a check by name and a connection by name, a name server
+can change its mind.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+import h11
+
+from server.errors import BadMedia
+from server.media.addresses import is_public
+from server.media.budget import Budget, in_mib
+from server.media.refusals import malformed_url, no_remote_media, not_fetched, too_large
+from server.media.rules import MediaRules
+from server.media.source import MediaKind
+from server.media.url import HttpUrl, NoUrl, is_allowed, read_url, redirected
+
+Resolve = Callable[[str, int], Sequence[str]]
+Dial = Callable[[str, int], tuple[str, int]]
+
+_AT_ONCE = 65536
+_MOST_ADDRESSES = 4  # tried one after the other
+_REDIRECTS = {301, 302, 303, 307, 308}
+_USER_AGENT = "transformers-inference-server"
+
+
+class _Unfetched(Exception):
+    """Whatever the reason: who asked is told the same."""
+
+
+def resolve_name(host: str, port: int) -> list[str]:
+    """Every address of a host. Blocks for as long as name servers take."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def dial_as_checked(address: str, port: int) -> tuple[str, int]:
+    return address, port
+
+
+class Fetcher:
+    """`resolve` and `dial` are for tests: names that nobody has, and a checked address that is answered at home."""
+
+    def __init__(
+        self,
+        rules: MediaRules,
+        *,
+        resolve: Resolve = resolve_name,
+        dial: Dial = dial_as_checked,
+        certificates: ssl.SSLContext | None = None,
+    ) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        self._dial = dial
+        self._certificates = certificates
+        # Slow name servers hold up other fetches, and nobody else.
+        self._resolvers = ThreadPoolExecutor(rules.max_fetches, thread_name_prefix="resolve")
+        self._turns = asyncio.Semaphore(rules.max_fetches)
+
+    async def fetch(self, kind: MediaKind, text: str, budget: Budget) -> bytes:
+        if not self._rules.allow_remote:
+            raise no_remote_media(kind)
+        try:
+            url = read_url(text)
+        except NoUrl:
+            raise malformed_url(kind) from None
+        try:
+            # One deadline for everything: servers that send a byte a second never run into one between two bytes.
+            async with asyncio.timeout(self._rules.fetch_seconds), self._turns:
+                return await self._follow(kind, url, budget)
+        except (_Unfetched, NoUrl, TimeoutError, OSError, h11.ProtocolError):
+            raise not_fetched(kind) from None
+
+    def close(self) -> None:
+        self._resolvers.shutdown(wait=False, cancel_futures=True)
+
+    async def _follow(self, kind: MediaKind, url: HttpUrl, budget: Budget) -> bytes:
+        for _ in range(self._rules.max_redirects + 1):
+            async with self._connected(url) as connection:
+                answer = await connection.ask(url, kind)
+                if answer.status_code not in _REDIRECTS:
+                    return await self._body(kind, answer, connection, budget)
+                url = redirected(url, _header(answer, b"location"))
+        raise _Unfetched("too many redirects")
+
+    @asynccontextmanager
+    async def _connected(self, url: HttpUrl) -> AsyncIterator["_Connection"]:
+        connection = await self._connect(url)
+        try:
+            yield connection
+        finally:
+            connection.abort()
+
+    async def _connect(self, url: HttpUrl) -> "_Connection":
+        if not is_allowed(url.host, tuple(self._rules.allowed_hosts)):
+            raise _Unfetched("host")
+        loop = asyncio.get_running_loop()
+        addresses = await loop.run_in_executor(self._resolvers, self._resolve, url.host, url.port)
+        if not addresses or not all(is_public(address) for address in addresses):
+            raise _Unfetched("address")
+        tls = await loop.run_in_executor(self._resolvers, self._trusted) if url.scheme == "https" else None
+        failure: OSError | None = None
+        for number, address in enumerate(addresses[:_MOST_ADDRESSES]):
+            host, port = self._dial(address, url.port)
+            # An address that does not answer must leave time for the next one.
+            patience = self._rules.fetch_seconds / (min(len(addresses), _MOST_ADDRESSES) - number + 1)
+            try:
+                async with asyncio.timeout(patience):
+                    streams = await asyncio.open_connection(
+                        host, port, ssl=tls, server_hostname=url.host if tls else None
+                    )
+            except OSError as error:
+                failure = error
+            else:
+                return _Connection(*streams)
+        raise _Unfetched("connection") from failure
+
+    def _trusted(self) -> ssl.SSLContext:
+        if self._certificates is None:
+            self._certificates = ssl.create_default_context()  # reads files
+        return self._certificates
+
+    async def _body(self, kind: MediaKind, answer: h11.Response, connection: "_Connection", budget: Budget) -> bytes:
+        if answer.status_code != 200 or _header(answer, b"content-encoding").lower() not in ("", "identity"):
+            raise _Unfetched("answer")
+        most = self._rules.max_item_bytes
+        if int(_header(answer, b"content-length") or 0) > most:
+            raise self._too_large(kind)
+        pieces, size = [], 0
+        async for piece in connection.body():
+            size += len(piece)
+            budget.take_bytes(kind, len(piece))
+            if size > most:
+                raise self._too_large(kind)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _too_large(self, kind: MediaKind) -> BadMedia:
+        return too_large(kind, f"it may have {in_mib(self._rules.max_item_bytes)}")
+
+
+class _Connection:
+    """One request and its answer. h11 knows HTTP, and refuses answers that end before their length."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.CLIENT)
+
+    async def ask(self, url: HttpUrl, kind: MediaKind) -> h11.Response:
+        headers = [
+            ("Host", url.authority),
+            ("User-Agent", _USER_AGENT),
+            ("Accept", f"{kind}/*, */*;q=0.5"),
+            ("Accept-Encoding", "identity"),
+            ("Connection", "close"),
+        ]
+        request = h11.Request(method="GET", target=url.target, headers=headers)
+        self._writer.write((self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b""))
+        await self._writer.drain()
+        while True:
+            event = await self._next_event()
+            if isinstance(event, h11.Response):
+                return event
+            if not isinstance(event, h11.InformationalResponse):
+                raise _Unfetched("no answer")
+
+    async def body(self) -> AsyncIterator[bytes]:
+        while not isinstance(event := await self._next_event(), h11.EndOfMessage):
+            if not isinstance(event, h11.Data):
+                raise _Unfetched("no body")
+            yield bytes(event.data)
+
+    def abort(self) -> None:
+        # No farewell: a peer that does not take part in one would hold us up.
+        self._writer.transport.abort()
+
+    async def _next_event(self) -> object:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            self._http.receive_data(await self._reader.read(_AT_ONCE))
+        return event
+
+
+def _header(answer: h11.Response, name: bytes) -> str:
+    values = [value for key, value in answer.headers if key == name]
+    if len(values) > 1:
+        raise _Unfetched("header")
+    return bytes(values[0]).decode("utf-8", "replace").strip() if values else ""

@@ -1,0 +1,48 @@
+"""Bytes that stand in the request itself: data: URIs and raw base64. Slow for megabytes: call it in a thread."""
+
+import binascii
+import re
+
+from server.errors import BadMedia
+from server.media.budget import in_mib
+from server.media.refusals import malformed_base64, too_large
+from server.media.rules import MediaRules
+from server.media.source import MediaKind
+
+_DATA = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
+_NO_BASE64 = re.compile(r"[^A-Za-z0-9+/=\s]")
+_SHORTEST = 40  # a GIF of one pixel
+_LINE_BREAKS = dict.fromkeys(map(ord, " \t\r\n"))
+
+
+def is_data_uri(value: str) -> bool:
+    return value[:5].lower() == "data:"
+
+
+def looks_like_base64(value: str) -> bool:
+    """Where it could also be a path: `/9j/` is how every JPEG begins."""
+    return len(value) >= _SHORTEST and not _NO_BASE64.search(value, 0, 4096)
+
+
+def decode_inline(kind: MediaKind, value: str, rules: MediaRules) -> bytes:
+    if is_data_uri(value):
+        head = _DATA.match(value)
+        if head is None:
+            raise malformed_base64(kind)
+        value = value[head.end() :]
+    # Line breaks make base64 longer by a few per cent; nobody pays for a copy of what is far too long.
+    if len(value) > rules.max_item_bytes * 3 // 2 + 1024:
+        raise _too_many_bytes(kind, rules)
+    try:
+        data = binascii.a2b_base64(value.translate(_LINE_BREAKS), strict_mode=True)
+    except ValueError:  # binascii.Error, and letters outside ASCII
+        raise malformed_base64(kind) from None
+    if not data:
+        raise malformed_base64(kind)
+    if len(data) > rules.max_item_bytes:
+        raise _too_many_bytes(kind, rules)
+    return data
+
+
+def _too_many_bytes(kind: MediaKind, rules: MediaRules) -> BadMedia:
+    return too_large(kind, f"it may have {in_mib(rules.max_item_bytes)}")

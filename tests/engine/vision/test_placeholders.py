@@ -1,0 +1,41 @@
+"""Placeholders are put in and found again, or it is said that they are not there."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from server.engine.vision.placeholders import find, put_in
+
+IMAGE, VIDEO, TEXT = 8, 9, 1
+MEDIA = st.lists(st.tuples(st.sampled_from([IMAGE, VIDEO]), st.integers(1, 5), st.booleans()))
+
+
+@given(MEDIA)
+def test_what_was_put_in_is_found(media: list[tuple[int, int, bool]]) -> None:
+    """Even where media follow each other without a word between them."""
+    ids = [token for kind, _, word in media for token in ([kind, TEXT] if word else [kind])]
+    full = put_in(ids, [(kind, [kind] * length) for kind, length, _ in media])
+    spans = find(full, [(kind, length) for kind, length, _ in media], [IMAGE, VIDEO])
+    assert [(full[start], end - start) for start, end in spans] == [(kind, length) for kind, length, _ in media]
+
+
+@pytest.mark.parametrize(
+    ("ids", "places"),
+    [
+        ([TEXT], [(IMAGE, [IMAGE])]),
+        ([IMAGE, IMAGE], [(IMAGE, [IMAGE])]),
+        ([VIDEO, IMAGE], [(IMAGE, [IMAGE]), (VIDEO, [VIDEO])]),
+    ],
+    ids=["too few", "too many", "in another order"],
+)
+def test_placeholders_that_are_not_those_of_the_media(ids: list[int], places: list[tuple[int, list[int]]]) -> None:
+    with pytest.raises(ValueError):
+        put_in(ids, places)
+
+
+@pytest.mark.parametrize(
+    "ids", [[IMAGE, IMAGE], [IMAGE] * 4, [IMAGE, TEXT, IMAGE, IMAGE], [IMAGE, VIDEO, IMAGE], [VIDEO] * 3]
+)
+def test_runs_that_are_not_those_of_the_media(ids: list[int]) -> None:
+    with pytest.raises(ValueError, match="placeholders"):
+        find(ids, [(IMAGE, 3)], [IMAGE, VIDEO])

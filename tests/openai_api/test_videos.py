@@ -1,0 +1,76 @@
+"""Videos in messages, over HTTP: every spelling of a part, beside pictures, refusals."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.openai_api.showing import asking, data_uri, film_file, image_url, picture_file
+from tests.serving import Served
+
+FILM = film_file("red", "blue")
+_URI, _BASE64 = data_uri(FILM, "video/mp4"), base64.b64encode(FILM).decode()
+# Two seconds are 4 frames, in 2 patches of time; the budget of the demo model makes at least 4 tokens of all of them.
+_SHOWN = {"type": "video_url", "video_url": {"url": _URI}}
+
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture
+def demo(demo_server: Served) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=demo_server.url, timeout=120) as client:
+        yield client
+
+
+def _post(client: httpx2.Client, *parts: dict[str, Any] | str, **more: Any) -> httpx2.Response:
+    return client.post("/v1/chat/completions", json=asking(*parts, max_tokens=8, **more))
+
+
+def _answer(client: httpx2.Client, *parts: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
+    reply = _post(client, *parts, **more)
+    assert reply.status_code == 200, reply.text
+    return dict(reply.json())
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "video_url", "video_url": _URI},
+        {"type": "input_video", "b64_json": _BASE64},
+        {"type": "input_video", "video": _BASE64},
+        {"type": "input_video", "data": _BASE64},
+        {"type": "video", "video": _URI},
+    ],
+    ids=lambda part: "-".join(part),
+)
+def test_every_spelling_of_a_video_is_the_same_video(demo: httpx2.Client, part: dict[str, Any]) -> None:
+    expected = _answer(demo, _SHOWN, "Apa ini?")
+    answer = _answer(demo, part, "Apa ini?")
+    assert (answer["choices"], answer["usage"]["prompt_tokens"]) == (
+        expected["choices"],
+        expected["usage"]["prompt_tokens"],
+    )
+    assert expected["usage"]["prompt_tokens"] > _answer(demo, "Apa ini?")["usage"]["prompt_tokens"] + 10
+
+
+def test_a_video_between_pictures_and_text(demo: httpx2.Client) -> None:
+    red, blue = (image_url(picture_file(colour)) for colour in ("red", "blue"))
+
+    def said(*parts: dict[str, Any] | str) -> Any:
+        return _answer(demo, *parts, logprobs=True, top_logprobs=3)["choices"][0]["logprobs"]
+
+    assert said(red, "lalu", _SHOWN, "lalu", blue) == said(red, "lalu", _SHOWN, "lalu", blue)
+    assert said(red, "lalu", _SHOWN, "lalu", blue) != said(blue, "lalu", _SHOWN, "lalu", red)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [(b"no video", "invalid_video_format"), (FILM[: len(FILM) // 3], "invalid_video_format")],
+    ids=["text", "cut"],
+)
+def test_what_is_no_video_is_a_400(demo: httpx2.Client, data: bytes, code: str) -> None:
+    reply = _post(demo, "Apa ini?", {"type": "video_url", "video_url": {"url": data_uri(data, "video/mp4")}})
+    assert reply.status_code == 400
+    assert (reply.json()["error"]["code"], reply.json()["error"]["param"]) == (code, "messages.0.content.1")

@@ -1,0 +1,38 @@
+"""Stores on real files."""
+
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from server.streaming.stores.sqlite import SqliteStore
+from tests.streaming.stores.desk import HASTE, Desk
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "made on the way" / "sessions.db"
+
+
+@pytest.fixture
+async def desk(path: Path) -> AsyncIterator[Desk]:
+    desk = Desk(SqliteStore(path, patience=HASTE))
+    await desk.open()
+    desk.begin()
+    yield desk
+    await desk.store.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """A disk of a megabyte, mounted at `tmp_path`, and how to change it."""
+
+    def change(option: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{option}", tmp_path], check=True)
+
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("only root may mount a small disk; `test_a_full_file...` fills a file without one")
+    yield change
+    subprocess.run(["umount", "--lazy", tmp_path], check=True)

@@ -1,0 +1,39 @@
+"""What happens to a file from outside, and who looks at it afterwards."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from server.streaming.stores.sqlite import SqliteStore
+from tests.serving import REPOSITORY
+from tests.streaming.stores.desk import HASTE, Desk
+
+
+async def kept_by(path: Path) -> Desk:
+    """Another process's look at the file, after this one's has ended."""
+    desk = Desk(SqliteStore(path, patience=HASTE))
+    desk.memory = {key: (session, []) for key, session in (await desk.open()).items()}
+    return desk
+
+
+def damage(path: Path, at: int, num_bytes: int = 64) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(b"\xa5" * num_bytes)
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size
+
+
+def shell(*command: str | Path) -> None:
+    subprocess.run(command, check=True)
+
+
+def process(program: str, path: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", program, str(path)]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def set_aside(path: Path) -> list[Path]:
+    return [one for one in path.parent.iterdir() if ".corrupt-" in one.name]

@@ -1,0 +1,66 @@
+"""What a request was made of lasts as long as its answer may have to go on elsewhere."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from server.streaming.rules import SessionRules
+from server.streaming.session import Session
+from server.streaming.sessions import Sessions
+from server.streaming.stores.memory import MemoryStore
+from tests.streaming import test_sessions
+from tests.streaming.held_store import HeldStore
+from tests.streaming.test_sessions import ASKED, Script, settle
+
+pytestmark = pytest.mark.anyio
+PICTURES = {"one": b"x" * 100, "two": b"y" * 100}
+
+
+class Illustrated(Script):
+    def __init__(self, attachments: Mapping[str, bytes]) -> None:
+        super().__init__(b"a")
+        self.attachments = attachments
+
+
+def begun_with(
+    attachments: Mapping[str, bytes], store: HeldStore | MemoryStore, most: int = 200
+) -> tuple[Script, Session]:
+    script = Illustrated(attachments)
+    session, _ = Sessions(SessionRules(max_attached_bytes=most), store).start(ASKED, lambda: script)
+    return script, session
+
+
+def held(session: Session) -> Mapping[str, bytes]:
+    return session.as_kept().turns[-1].attachments
+
+
+async def test_they_are_kept_with_the_turn_and_let_go_at_its_end() -> None:
+    store = HeldStore()
+    script, session = begun_with(PICTURES, store)
+    assert store.attached == held(session) == PICTURES
+    script.go.set()
+    await settle()
+    assert held(session) == {}
+
+
+async def test_memory_alone_keeps_none() -> None:
+    _, session = begun_with(PICTURES, MemoryStore())
+    assert session.latest.kept.attachments == {}
+
+
+async def test_more_than_the_bound_is_not_kept_in_part_but_the_turn_is() -> None:
+    store = HeldStore()
+    _, session = begun_with(PICTURES, store, most=199)
+    assert store.attached == held(session) == {}
+    assert session.latest.kept.request
+
+
+async def test_who_goes_on_can_read_those_of_its_session_and_they_are_kept_on() -> None:
+    store = HeldStore()
+    store.attached = dict(PICTURES)
+    after = test_sessions.TestAfterARestart()
+    sessions, source, session = await after.opened(after.kept(store))
+    assert held(session) == {}
+    source.attachments = await source.read_attachments(["two", "three"])
+    assert held(session) == source.attachments == {"two": PICTURES["two"]}
+    await sessions.close()
