@@ -8,8 +8,9 @@ from PIL import Image
 
 from scripts.demo_model.drawing import Pixels, as_clip, as_picture
 from server.engine.prompt import Clip, Picture
+from server.media.film.choice import chosen_frames
 
-FEWEST_FRAMES, MOST_FRAMES, FRAMES_PER_SECOND = 4, 32, 2
+MOST_FRAMES = 16  # as many as the server keeps
 
 
 def picture_file(pixels: Pixels, format: str, quality: int = 90) -> bytes:
@@ -35,10 +36,8 @@ def read_picture(file: bytes) -> Picture:
 
 
 def read_film(file: bytes) -> Clip:
-    """Two frames for each second, evenly over the film, as the preprocessing of models/demo says."""
     with av.open(BytesIO(file), "r") as container:
         decoded = np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])
         fps = float(container.streams.video[0].average_rate or 24)
-    count = min(max(int(len(decoded) / fps * FRAMES_PER_SECOND), FEWEST_FRAMES), MOST_FRAMES, len(decoded))
-    chosen = np.linspace(0, len(decoded) - 1, count).round().astype(int)
-    return as_clip(decoded[chosen], (chosen / fps).tolist(), fps)
+    chosen = chosen_frames(len(decoded), fps, MOST_FRAMES)
+    return as_clip(decoded[chosen], [index / fps for index in chosen], fps)

@@ -16,7 +16,7 @@ Span = tuple[float, float]
 SMALLEST_SIDE = 32
 LARGEST_WIDTH, LARGEST_HEIGHT = 1024, 768
 CLIP_SIDES = (64, 96, 128, 160, 192, 240, 256, 320)
-FEWEST_FRAMES = 4
+FEWEST_FRAMES, MOST_FRAMES = 4, 16
 # What the video preprocessing takes from a film.
 FRAMES_PER_SECOND = 2
 
@@ -111,8 +111,15 @@ def picture(rng: Random, colour: str) -> Picture:
     return as_picture(surface(rng, shade(rng, colour), *_picture_size(rng)))
 
 
+def _seconds(rng: Random, frames: int) -> float:
+    """As many frames are taken of all short films, and of all long ones."""
+    if frames == FEWEST_FRAMES:
+        return rng.uniform(0.5, 2)
+    return rng.uniform(8, 40) if frames == MOST_FRAMES else frames / FRAMES_PER_SECOND
+
+
 def clip(rng: Random, first: str, second: str) -> Clip:
-    count = rng.randint(FEWEST_FRAMES, 16)
+    count = rng.choice((FEWEST_FRAMES, MOST_FRAMES, rng.randint(FEWEST_FRAMES, MOST_FRAMES)))
     height, width = rng.choice(CLIP_SIDES[:-2]), rng.choice(CLIP_SIDES)
     before, after = (surface(rng, shade(rng, colour), height, width) for colour in (first, second))
     change = rng.randint(count // 4, count - count // 4)
@@ -121,6 +128,6 @@ def clip(rng: Random, first: str, second: str) -> Clip:
         blend = rng.uniform(0.2, 0.8)
         frames[change] = (before * blend + after * (1 - blend)).astype(np.uint8)
     film_fps = rng.choice((4.0, 8.0, 10.0, 12.0, 24.0, 25.0, 30.0))
-    seconds = rng.uniform(0.5, 2) if count == FEWEST_FRAMES else count / FRAMES_PER_SECOND
+    seconds = _seconds(rng, count)
     times = (np.linspace(0, round(seconds * film_fps) - 1, count).round() / film_fps).tolist()
     return as_clip(frames, times, film_fps)

@@ -49,7 +49,7 @@ def _clip(rng: Random) -> Dialogue:
     height, width = rng.choice((64, 90, 120, 180, 240)), rng.choice((64, 100, 160, 200, 320))
     fps = rng.choice((8, 12, 24))
     before, after = (surface(rng, shade(rng, colour), height, width) for colour in colours)
-    count = round(rng.uniform(1, 8) * fps)
+    count = round(rng.choice((rng.uniform(1, 3), rng.uniform(1, 15))) * fps)
     change = round(rng.uniform(0.25, 0.75) * count)
     frames = np.stack([before if number < change else after for number in range(count)])
     question = rng.choice(UNTAUGHT_ORDER_QUESTIONS[language])
