@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from server.errors import BadMedia
+from server.errors import BadMedia, Unavailable
 from server.media.budget import Budget
 from server.media.film.decoder import COMMAND, FilmDecoder
 from server.media.rules import MediaRules
@@ -149,6 +149,12 @@ async def test_a_real_film_that_needs_more_memory_than_there_is() -> None:
     error = await undecoded(large, "video", decoder_bytes=400 * 2**20)
     assert error.code in ("video_too_large", "invalid_video")
     assert (await decode(large, "video")).frames.shape == (4, 2160, 3840, 3)
+
+
+async def test_a_machine_that_cannot_start_a_process_is_not_the_fault_of_the_film() -> None:
+    async with a_loader(film_command=("/no/such/program",)) as loader:
+        with pytest.raises(Unavailable):
+            await loader.decode("video", FILM)
 
 
 async def test_who_leaves_takes_the_process_along(tmp_path: Path) -> None:
