@@ -77,7 +77,8 @@ class Fetcher:
             # One deadline for everything: servers that send a byte a second never run into one between two bytes.
             async with asyncio.timeout(self._rules.fetch_seconds), self._turns:
                 return await self._follow(kind, url, budget)
-        except (_Unfetched, NoUrl, TimeoutError, OSError, h11.ProtocolError) as error:
+        # ValueError: a redirect to what is no URL, a name that cannot be encoded.
+        except (_Unfetched, ValueError, OSError, h11.ProtocolError) as error:
             reason = error.args[0] if isinstance(error, _Unfetched) else type(error).__name__
             _log.info("%s not fetched: %s", kind, reason)
             raise not_fetched(kind) from None
