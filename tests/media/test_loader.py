@@ -1,12 +1,18 @@
 """All media of a request together: their order, their limits, and whose fault an error is."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from server.app import create_app
 from server.errors import BadMedia
 from server.media.loader import LoadedClip, LoadedPicture, MediaSource
 from tests.media.films import a_film
 from tests.media.loading import a_loader
 from tests.media.pictures import a_picture, data_uri
+from tests.media.web import a_web, body, silent
+from tests.serving import settings_with
 
 pytestmark = pytest.mark.anyio
 SMALL, LARGE = data_uri(a_picture(size=(8, 8))), data_uri(a_picture(size=(60, 40)))
@@ -83,3 +89,36 @@ async def test_kept_bytes_have_the_same_limits() -> None:
             with pytest.raises(BadMedia) as refused:
                 await loader.decode("image", data)
             assert refused.value.code in ("image_too_large", "invalid_image_format")
+
+
+async def test_one_request_does_not_take_all_turns_of_fetching() -> None:
+    with a_web() as web:
+        web.answers["/slow"], web.answers["/a.png"] = silent, body(a_picture())
+        async with a_loader(**web.doubles, max_fetches=5, fetch_seconds=1) as loader:
+            slow = asyncio.create_task(loader.load(images(*["http://slow.example/slow"] * 20)))
+            await asyncio.sleep(0)
+            assert len(await loader.load(images("http://other.example/a.png"))) == 1
+            with pytest.raises(BadMedia):
+                await slow
+
+
+async def test_settings_reach_the_loader(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(a_picture())
+    here = str(tmp_path / "a.png")
+    for setting, value, said in (
+        ({"max_media_items": 0}, SMALL, "may hold 0"),
+        ({"max_image_pixels": 10}, SMALL, "10 pixels"),
+        ({"max_media_mb": 0.0001}, SMALL, "MiB"),
+        ({"max_request_media_mb": 0.0001}, SMALL, "a request may hold"),
+        ({"max_decoded_mb": 0.0001}, SMALL, "when decoded"),
+        ({"allow_remote_media": False}, "http://example.com/a.png", "fetches no URLs"),
+        ({"media_allowed_hosts": "cdn.example"}, "http://example.com/a.png", "could not be fetched"),
+        ({"media_local_roots": str(tmp_path / "inner")}, here, "may be read"),
+    ):
+        media = create_app(settings_with(**setting)).state.media
+        with pytest.raises(BadMedia, match=said):
+            await media.load(images(value))
+        await media.close()
+    media = create_app(settings_with(media_local_roots=str(tmp_path))).state.media
+    assert len(await media.load(images(here))) == 1
+    await media.close()
