@@ -32,7 +32,14 @@ def test_usual_pictures_need_no_process() -> None:
 
 
 def test_unusual_ones_do() -> None:
-    unusual = [a_picture("TIFF"), tiff_of_strips(1), jpeg_with_scans(100), b"MM\0+", b"\0\0\0\x18ftypheic"]
+    unusual = [
+        a_picture("TIFF"),
+        tiff_of_strips(1),
+        jpeg_with_scans(100),
+        b"MM\0+",
+        b"\0\0\0\x18ftypheic",
+        bytes(3_000_000),
+    ]
     assert all(is_risky(data) for data in unusual)
 
 
@@ -45,6 +52,21 @@ async def test_a_jpeg_with_many_scans_is_decoded_or_killed() -> None:
 async def test_a_tiff_with_millions_of_strips_is_killed() -> None:
     error = await undecoded(tiff_of_strips(2_000_000), decode_seconds=1)
     assert error.code in ("image_too_large", "invalid_image")
+
+
+async def test_millions_of_empty_blocks_are_killed() -> None:
+    jpeg, gif = a_picture("JPEG"), a_picture("GIF")
+    first = gif.index(b"\x2c", 13 + 768)
+    for bomb in (
+        jpeg[:2] + b"\xff\xfe\0\2" * 4_000_000 + jpeg[2:],
+        gif[:first] + b"\x21\xfe\x01a\0" * 4_000_000 + gif[first:],
+    ):
+        assert (await undecoded(bomb, decode_seconds=0.6)).code == "image_too_large"
+
+
+async def test_a_large_photo_is_decoded_in_the_process() -> None:
+    data = a_picture("PNG", (1200, 900))
+    assert is_risky(data) and (await decode(data)).pixels.shape == (900, 1200, 3)
 
 
 async def test_a_picture_from_the_process_is_what_it_was() -> None:
