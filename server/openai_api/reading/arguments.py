@@ -9,7 +9,7 @@ from server.openai_api.reading.marks import visible
 from server.openai_api.reading.object_scanner import Member, ObjectScanner
 from server.openai_api.reading.schema_types import cast, types_of
 
-_LONG_STRING = 64  # characters: shorter ones are told when they are complete, and can still be cast or taken back
+LONG_STRING = 64  # characters: shorter ones are told when they are complete, and can still be cast or taken back
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -54,7 +54,7 @@ class Arguments:
     @property
     def _long_string(self) -> str | None:
         string = self.scanner.string_under_way
-        if string is None or (len(string) < _LONG_STRING and not self._told_of_string):
+        if string is None or (len(string) < LONG_STRING and not self._told_of_string):
             return None
         types = types_of(self._parameters, self.scanner.key)
         return string if not types or "string" in types else None

@@ -11,13 +11,35 @@ _ARGUMENTS = ("arguments", "parameters")
 _KEYS = frozenset({*_NAMES, *_ARGUMENTS, "type", "id", "index"})
 
 
+class CallText(Protocol):
+    """The arguments of a call as far as they are there."""
+
+    @property
+    def has_begun(self) -> bool: ...
+
+    def told(self) -> str:
+        """What can be told now and was not."""
+        ...
+
+    def untold(self) -> str:
+        """What was written of them and cannot be told as JSON."""
+        ...
+
+
 class Call(Protocol):
     """A call can be taken back until it has a name of a tool, and arguments that have begun."""
 
-    name: str | None
-    arguments: Arguments | None
-    is_done: bool
-    is_broken: bool
+    @property
+    def name(self) -> str | None: ...
+
+    @property
+    def arguments(self) -> CallText | None: ...
+
+    @property
+    def is_done(self) -> bool: ...
+
+    @property
+    def is_broken(self) -> bool: ...
 
     def feed(self, text: str) -> str:
         """Gives back what lies behind the call, or cannot be part of it."""
@@ -99,19 +121,3 @@ class JsonCall:
 
 def _are_arguments(member: Member) -> bool:
     return member.key in _ARGUMENTS
-
-
-class NamedCall:
-    """A name that stood before, and its arguments."""
-
-    def __init__(self, name: str, tools: Tools) -> None:
-        self.name: str | None = name
-        self.arguments: Arguments | None = Arguments(tools[name])
-        self.is_done = self.is_broken = False
-
-    def feed(self, text: str) -> str:
-        assert self.arguments
-        scanner = self.arguments.scanner
-        rest = scanner.feed(text)
-        self.is_done, self.is_broken = scanner.is_done, scanner.is_broken
-        return rest

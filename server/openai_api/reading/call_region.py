@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from server.openai_api.reading.call import Call, JsonCall
 from server.openai_api.reading.marks import find_first, first_of, longest_beginning, may_become, visible
+from server.openai_api.reading.named_call import Heads, NamedCall
 from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said
 from server.openai_api.reading.reading import Reading
+from server.openai_api.reading.xml_call import HEAD, XmlCall
 
 _BETWEEN = " \t\r\n,;[]}"  # separators of calls, and a brace too many
 
@@ -19,6 +21,7 @@ class CallRegion:
         self._reading = reading
         self._begin_call = begin_call
         self._begins, self._ends = reading.call_begins, reading.call_ends
+        self._heads = Heads(reading) if reading.tool_format == "mistral" and marker else None
         self._back_to_text = marker  # what shows if the next call turns out to be none
         self._waiting = ""
         self._call: Call | None = None
@@ -64,10 +67,27 @@ class CallRegion:
             return True
         if not text or may_become(text, (*self._ends, *self._begins)):
             return False
+        self._call = self._new_call(text)
+        if self._call is None and not self._may_become_call(text):
+            return self._give_back(parts)
+        return self._call is not None
+
+    def _new_call(self, text: str) -> Call | None:
+        tools = self._reading.tools
         if text[0] == "{":
-            self._call = JsonCall(self._reading.tools)
-            return True
-        return self._give_back(parts)
+            return JsonCall(tools)
+        if self._reading.tool_format == "hermes" and text.startswith(HEAD):
+            return XmlCall(tools)
+        if self._heads and (head := self._heads.name_in(text)):
+            name, begin = head
+            self._take(begin)
+            return NamedCall(name, tools)
+        return None
+
+    def _may_become_call(self, text: str) -> bool:
+        if self._reading.tool_format == "hermes":
+            return HEAD.startswith(text)
+        return self._heads is not None and self._heads.may_become_one(text)
 
     def _follow(self, call: Call, parts: list[Part]) -> bool:
         written = self._back_to_text + self._waiting

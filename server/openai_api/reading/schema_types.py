@@ -54,9 +54,10 @@ def _read(text: str) -> Any:
     if text in _PYTHON_CONSTANTS:
         return _PYTHON_CONSTANTS[text]
     try:
-        return json.loads(text)
+        value = json.loads(text, parse_constant=lambda name: None)
     except (ValueError, RecursionError):
         return None
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _types(schema: Mapping[str, Any]) -> frozenset[str]:
