@@ -12,6 +12,7 @@ from server.openai_api.chat_chunks import ChunkWriter
 from server.openai_api.chat_media import media_again
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_source import KIND, ContinuedChat, failure_block
+from server.openai_api.reading.reading import Reading
 from server.streaming.event import Block
 from server.streaming.source import CarryOn, ReadAttachments, Source
 from server.streaming.stores.store import Status
@@ -45,6 +46,7 @@ def _continued_chat(
         chunks,
         ChatProgress.from_marks(kept.params.n, marks),
         lambda: media_again(kept.media, read_attachments, media),
+        Reading.from_json(given["reading"]) if "reading" in given else None,
     )
 
 
