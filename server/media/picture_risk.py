@@ -1,7 +1,7 @@
 """Which pictures could keep a thread busy for long: they are decoded in a process, where they can be killed.
 
-Thousands of scans over a JPEG, millions of strips in a TIFF or of empty blocks in any format are allowed, and do not show
-in width and height. What is wrongly suspected only takes a quarter of a second longer.
+Thousands of scans over a JPEG, millions of strips in a TIFF or of empty blocks in any format are allowed, and do not
+show in width and height. What is wrongly suspected only takes a quarter of a second longer.
 """
 
 from server.media.rules import MIB
