@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -141,6 +142,8 @@ class _Process:
         finally:
             popen.kill()
             popen.wait()
+        if -code in (signal.SIGXCPU, signal.SIGALRM):  # it saw the time earlier than we did
+            raise FilmRefused("time")
         if code != 0:
             if not self._stopped:
                 _log.warning("a film ended its decoder with code %d", code)

@@ -34,7 +34,8 @@ def main() -> None:
 def _shut_in(limits: FilmLimits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     cpu_seconds = math.ceil(limits.wall_seconds * 2)  # it decodes with two threads
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    # Below the hard limit, so that it dies of SIGXCPU, which tells why.
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     written = limits.max_decoded_bytes + 2**20
     resource.setrlimit(resource.RLIMIT_FSIZE, (written, written))
