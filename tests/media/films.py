@@ -23,9 +23,10 @@ def a_film(
     size: tuple[int, int] = SIZE,
     pixels: str = "yuv420p",
     keys_every: int = 12,
+    options: dict[str, str] | None = None,
 ) -> bytes:
     file = io.BytesIO()
-    with av.open(file, "w", format=form) as container:
+    with av.open(file, "w", format=form, options=options) as container:
         stream = container.add_stream(codec, rate=Fraction(fps))
         assert isinstance(stream, av.VideoStream)
         stream.width, stream.height = size

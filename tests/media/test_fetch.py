@@ -30,6 +30,12 @@ PNG = a_picture()
 CERTIFICATE = Path(__file__).with_name("pictures.example.pem")
 
 
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """uvicorn takes uvloop where it is installed; its connections and certificates are its own."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
 @pytest.fixture
 def web() -> Iterator[Web]:
     with a_web() as web:
@@ -217,6 +223,7 @@ async def test_a_length_that_is_too_much_is_believed(web: Web) -> None:
         said("HTTP/1.1 200 OK\nContent-Length: 5\nContent-Length: 6", PNG),
         said("HTTP/1.1 200 OK\nContent-Length: -1", PNG),
         said("HTTP/1.1 200 OK\nContent-Length: five", PNG),
+        said("HTTP/1.1 200 OK\nContent-Length: " + "9" * 5000, PNG),
         said("HTTP/1.1 200 OK\nTransfer-Encoding: chunked", b"5\r\nabc"),
         said("HTTP/1.1 200 OK\nContent-Length: 3\nContent-Encoding: gzip", b"abc"),
         said("HTTP/1.1 302 Found\nContent-Length: 0"),

@@ -9,9 +9,10 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]  # comes with accelerate
 import pytest
 
-from server.errors import BadMedia
+from server.errors import BadMedia, Unavailable
 from server.media.budget import Budget
 from server.media.film.decoder import COMMAND, FilmDecoder
 from server.media.rules import MediaRules
@@ -37,25 +38,17 @@ _shut_in(FilmLimits(**json.loads(sys.argv[1])))
 """
 
 
-def has_children() -> bool:
-    """Zombies are children too."""
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return False
-    return True
-
-
 @pytest.fixture(autouse=True)
 async def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """No process, no zombie, no file, no open descriptor."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    before = len(os.listdir("/proc/self/fd"))
+    process = psutil.Process()
+    before, files_before = set(process.children()), process.num_fds()
     yield
-    assert not has_children()
+    assert set(process.children()) <= before
     assert os.listdir(tmp_path / "temporary") == []
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert process.num_fds() <= files_before
 
 
 @pytest.mark.parametrize(("command", "reader"), [(COMMAND, "pyav"), (WITHOUT_PYAV, "opencv")])
@@ -149,6 +142,12 @@ async def test_a_real_film_that_needs_more_memory_than_there_is() -> None:
     error = await undecoded(large, "video", decoder_bytes=400 * 2**20)
     assert error.code in ("video_too_large", "invalid_video")
     assert (await decode(large, "video")).frames.shape == (4, 2160, 3840, 3)
+
+
+async def test_a_machine_that_cannot_start_a_process_is_not_the_fault_of_the_film() -> None:
+    async with a_loader(film_command=("/no/such/program",)) as loader:
+        with pytest.raises(Unavailable):
+            await loader.decode("video", FILM)
 
 
 async def test_who_leaves_takes_the_process_along(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Films: which frames are kept, when they are shown, and what is refused."""
 
 import base64
+import io
 import struct
 from fractions import Fraction
 
+import av
 import numpy as np
 import pytest
 
@@ -25,6 +27,30 @@ async def test_frames_are_kept_evenly_and_know_their_times(form: str, codec: str
     assert len(kept) == 6 and [number_of(frame) for frame in clip.frames] == kept
     assert clip.fps == 25 and clip.times == pytest.approx([index / 25 for index in kept], abs=1e-9)
     assert clip.frames.dtype == np.uint8 and clip.frames.shape[1:] == (48, 64, 3) and clip.frames.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("form", "codec", "options"),
+    [
+        ("mp4", "libx264", {"movflags": "frag_keyframe+empty_moov+default_base_moof"}),
+        ("webm", "libvpx", {"live": "1"}),
+        ("matroska", "libx264", {"live": "1"}),
+    ],
+)
+async def test_films_that_were_written_as_a_stream_have_no_count_and_no_index(
+    form: str, codec: str, options: dict[str, str]
+) -> None:
+    film = a_film(form, codec, frames=75, fps=25, options=options)
+    with av.open(io.BytesIO(film)) as container:
+        assert container.streams.video[0].frames == 0
+    clip = await decode(film, "video")
+    assert [number_of(frame) for frame in clip.frames] == evenly(75, 25)
+    assert clip.times == pytest.approx([index / 25 for index in evenly(75, 25)], abs=1e-9)
+
+
+async def test_a_film_with_one_key_frame_is_decoded_from_there() -> None:
+    clip = await decode(a_film("mp4", "libx264", frames=200, keys_every=1000), "video")
+    assert [number_of(frame) for frame in clip.frames] == evenly(200, 30)
 
 
 async def test_an_animated_gif_is_a_film_too() -> None:
@@ -99,10 +125,6 @@ async def test_a_film_without_its_index_is_refused() -> None:
 
 
 async def test_sound_alone_is_no_film() -> None:
-    import io
-
-    import av
-
     file = io.BytesIO()
     with av.open(file, "w", format="mp4") as container:
         stream = container.add_stream("aac", rate=8000)

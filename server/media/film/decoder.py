@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from server.errors import BadMedia
+from server.errors import BadMedia, Unavailable
 from server.media.budget import Budget, in_mib
 from server.media.film.allowed import FFMPEG_OPTIONS
 from server.media.film.protocol import FilmLimits, FilmRefused, KeptFrames, Reason, read_answer
@@ -54,6 +54,9 @@ class FilmDecoder:
             frames, kept = await done
         except FilmRefused as refused:
             raise self._said(refused.reason) from None
+        except OSError as error:  # no memory or no process left: not the film's fault
+            _log.error("a film could not be handed to a process: %s", error.strerror)
+            raise Unavailable("Videos cannot be decoded right now.", retry_after=5) from None
         finally:
             process.stop()
             self._running.discard(process)
@@ -157,7 +160,5 @@ def _read(frames: BinaryIO, limits: FilmLimits) -> tuple["Pixels", KeptFrames]:
         raise FilmRefused("damaged") from None
     if kept.count > limits.max_frames or kept.nbytes > limits.max_decoded_bytes:
         raise FilmRefused("damaged")
-    pixels = np.empty((kept.count, kept.height, kept.width, 3), np.uint8)
-    if frames.readinto(pixels.data.cast("B")) != kept.nbytes:  # type: ignore[attr-defined]
-        raise FilmRefused("damaged")
-    return pixels, kept
+    pixels = np.fromfile(frames, np.uint8, kept.nbytes)
+    return pixels.reshape(kept.count, kept.height, kept.width, 3), kept
