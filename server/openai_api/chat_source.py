@@ -120,7 +120,7 @@ class ContinuedChat(ChatSource):
         kept: KeptRequest,
         chunks: ChunkWriter,
         progress: ChatProgress,
-        shown_again: Callable[[], Awaitable[Sequence[Medium]]],
+        shown_again: Callable[[], Awaitable[tuple[Sequence[Medium], Mapping[str, bytes]]]],
         reading: Reading | None = None,
     ) -> None:
         super().__init__(None, kept, chunks, progress, reading=reading)
@@ -152,7 +152,8 @@ class ContinuedChat(ChatSource):
         return "failed" if self._progress.has_failed else super().outcome
 
     async def _resume(self) -> Answer:
-        return await self._engine.resume(self._kept, self._progress.choices, await self._shown_again())
+        media, self.attachments = await self._shown_again()
+        return await self._engine.resume(self._kept, self._progress.choices, media)
 
     async def _resumed(self) -> bool:
         """False if it was cancelled before it could go on."""
