@@ -27,7 +27,8 @@ from server.security.guard import KeyGuard
 from server.security.keys import KeyRing
 from server.settings import LOCAL_ORIGINS, Settings
 from server.shutdown import ending_gently
-from server.streaming.sessions import SessionRules, Sessions
+from server.streaming.rules import SessionRules
+from server.streaming.sessions import Sessions
 from server.streaming.stores.memory import MemoryStore
 from server.streaming.stores.sqlite import SqliteStore
 from server.streaming.stores.store import Store

@@ -1,6 +1,7 @@
 """Tells one model from another, in any process, on any machine, and whenever its files were written."""
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,19 @@ def revision_of(folder: Path) -> str:
     for path in sorted(small):
         _begin_file(digest, path)
         digest.update(path.read_bytes())
+    digest.update(_ending_ids(folder))
     for path in sorted(folder.glob(_WEIGHTS)):
         _begin_file(digest, path)
         _digest_stretches(digest, path)
     return digest.hexdigest()
+
+
+def _ending_ids(folder: Path) -> bytes:
+    """The one thing among the recommended settings that is no recommendation."""
+    path = folder / "generation_config.json"
+    said = json.loads(path.read_bytes()).get("eos_token_id") if path.exists() else None
+    ids = said if isinstance(said, list) else [said]
+    return repr(sorted(set(ids))).encode() if said is not None else b""
 
 
 def _begin_file(digest: Any, path: Path) -> None:

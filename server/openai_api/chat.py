@@ -19,8 +19,9 @@ from server.openai_api.event_stream import ClientGone, whole_turn
 from server.openai_api.examples import CHAT_RESPONSES
 from server.openai_api.following import LastEventId, LastEventIdQuery, OnGap, follow, require, turn_behind
 from server.openai_api.models import served_model
-from server.streaming.session import Session, Turn
+from server.streaming.session import Session
 from server.streaming.sessions import Asked, Sessions
+from server.streaming.turn import Turn
 
 router = APIRouter()
 

@@ -9,7 +9,8 @@ from fastapi.responses import StreamingResponse
 from server.errors import Draining, ReplayGap, ServiceError
 from server.openai_api.chat_chunks import error_event
 from server.streaming.event import Event
-from server.streaming.session import Session, Turn
+from server.streaming.session import Session
+from server.streaming.turn import Turn
 
 HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the OpenAI SDK parse an empty event and fail
 _RECONNECT_AFTER = b"retry: 1500\n"
@@ -37,6 +38,8 @@ async def _blocks(session: Session, turn: Turn, after: int, snapshot_on_gap: boo
                     yield b"data: " + error_event(error) + b"\n\n"
                     return
                 reader.cursor = session.recording.window_start - 1
+                if turn.last_index is not None:
+                    reader.cursor = min(reader.cursor, turn.last_index)
                 yield _block(id_prefix, Event(reader.cursor, turn.digest.snapshot()))
 
 

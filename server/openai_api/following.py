@@ -10,7 +10,8 @@ from server.openai_api.chat_schema import SESSION_ID
 from server.openai_api.cursor import parse_cursor
 from server.openai_api.event_stream import event_stream
 from server.openai_api.examples import STREAM_RESPONSES
-from server.streaming.session import Session, Turn
+from server.streaming.session import Session
+from server.streaming.turn import Turn
 
 router = APIRouter()
 

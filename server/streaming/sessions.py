@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,25 +11,16 @@ from server.errors import QueueFull, ReplayGap, ServiceError, SessionConflict, S
 from server.observability.logs import log_fault
 from server.streaming.event import Event
 from server.streaming.recording import FEWEST_EVENTS_KEPT, Recording, WindowSize
-from server.streaming.session import Session, Turn
+from server.streaming.rules import SessionRules
+from server.streaming.session import Session
 from server.streaming.source import CarryOn, Source
 from server.streaming.stores.memory import MemoryStore
 from server.streaming.stores.store import Durability, KeptSession, SessionKey, Store
+from server.streaming.turn import Turn
 
 HEARTBEAT_SECONDS = 15.0
 _SWEEP_SECONDS = 1.0
-_LONGEST_GOODBYE_SECONDS = 2.0
 _TOMBSTONES = 4096  # of sessions that are gone: who comes back to one is told that it was there
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRules:
-    ttl_seconds: float = 600
-    max_sessions: int = 1024
-    max_bytes: int = 512 * 2**20  # of all recordings together, in memory
-    max_attached_bytes: int = 64 * 2**20  # of what the requests of one session were made of, in the store
-    named_grace_seconds: float | None = 3600  # None: an answer that nobody hears runs to its end
-    anonymous_grace_seconds: float = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +51,9 @@ class Sessions:
         self._recorders: dict[asyncio.Task[None], Turn] = {}
         self._sweeper: asyncio.Task[None] | None = None
 
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._sessions.values()))
+
     @property
     def durability(self) -> Durability:
         return self._store.durability
@@ -68,7 +62,7 @@ class Sessions:
         kept = await self._store.open(self._snapshot, self._when_degraded)
         for one in kept:
             self._adopt(one)
-        for session in list(self._sessions.values()):
+        for session in self:
             if session.is_running:
                 await self._go_on(session)
         self._sweeper = asyncio.create_task(self._sweep_for_ever())
@@ -93,8 +87,10 @@ class Sessions:
                 turn.suspend()
             recorder.cancel()
         await self.quiet(timeout=5)
-        await self._store.flush()
-        for session in self._sessions.values():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._rules.goodbye_seconds):
+                await self._store.flush()
+        for session in self:
             session.recording.close()
 
     def find(self, owner: str, session_id: str) -> Session:
@@ -147,19 +143,17 @@ class Sessions:
     async def _end_of(self, turn: Turn) -> None:
         """Kept, so that a kill right behind the answer cannot undo it; but nobody waits long for a disk or a model."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LONGEST_GOODBYE_SECONDS):
+            async with asyncio.timeout(self._rules.goodbye_seconds):
                 if recorders := [task for task, recorded in self._recorders.items() if recorded is turn]:
                     await asyncio.wait(recorders)
                 await self._store.flush()
 
     def sweep(self) -> None:
-        self._store.look_after()
-        for session in list(self._sessions.values()):
-            try:
-                self._look_after(session)
-            except Exception as fault:  # one session must not end the care for all others
-                log_fault("a session could not be swept", fault, session.id)
-        self._bound_memory()
+        """What goes wrong with one thing must not end the care for all others."""
+        _attempt(self._store.look_after, "the store could not be looked after")
+        for session in self:
+            _attempt(partial(self._look_after, session), "a session could not be swept", session.id)
+        _attempt(self._bound_memory, "memory could not be freed")
 
     def _look_after(self, session: Session) -> None:
         session.cancel_if_unheard()
@@ -195,15 +189,10 @@ class Sessions:
     def _adopt(self, kept: KeptSession) -> Session:
         store = self._store if kept.is_resumable else self._unkept
         recording = Recording(kept.key, store, WindowSize(), kept.next_index)
-        session = Session(kept, recording, store, self._grace_seconds(kept), self._rules.max_attached_bytes)
+        session = Session(kept, recording, store, self._rules)
         self._sessions[kept.key] = session
         self._gone.pop(kept.key, None)
         return session
-
-    def _grace_seconds(self, kept: KeptSession) -> float | None:
-        if kept.is_named:
-            return self._rules.named_grace_seconds
-        return self._rules.anonymous_grace_seconds if kept.is_resumable else 0
 
     async def _go_on(self, session: Session) -> None:
         """With a turn that another process began and did not end."""
@@ -269,3 +258,10 @@ class Sessions:
             while True:
                 await asyncio.sleep(_SWEEP_SECONDS)
                 self.sweep()
+
+
+def _attempt(care: Callable[[], None], otherwise: str, session_id: str = "-") -> None:
+    try:
+        care()
+    except Exception as fault:
+        log_fault(otherwise, fault, session_id)

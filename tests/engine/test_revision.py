@@ -67,10 +67,23 @@ def test_a_weights_file_of_another_name_counts(folder: Path) -> None:
     assert revision_of(folder) != revision_of(Path(DEMO))
 
 
+def recommend(folder: Path, **settings: object) -> None:
+    path = folder / "generation_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
+
+
 def test_recommended_settings_template_and_readme_do_not_count(folder: Path) -> None:
-    for name in ("generation_config.json", "chat_template.jinja", "README.md"):
+    recommend(folder, temperature=1.9, top_k=3)
+    for name in ("chat_template.jinja", "README.md"):
         (folder / name).unlink()
     assert revision_of(folder) == revision_of(Path(DEMO))
+
+
+def test_other_tokens_that_end_an_answer_make_another_model(folder: Path) -> None:
+    recommend(folder, eos_token_id=[2028, 2030])
+    assert revision_of(folder) == revision_of(Path(DEMO))  # in another order they are the same
+    recommend(folder, eos_token_id=2030)
+    assert revision_of(folder) != revision_of(Path(DEMO))
 
 
 def test_a_file_of_any_size_is_read_in_a_few_stretches(tmp_path: Path) -> None:

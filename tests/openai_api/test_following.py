@@ -119,6 +119,24 @@ class TestGap:
         assert snapshot.index + 1 == rest[0].index and rest[-1] == first[-1]
         assert snapshot.chunk["choices"][0]["delta"]["content"] + text_of(rest) == text[:1000]
 
+    def test_of_a_turn_that_is_gone_whole_the_text_is_all_there_is(self, http: httpx2.Client, session_id: str) -> None:
+        first = stream(http, said("x" * 20, max_tokens=20, session_id=session_id))
+        for letter in "yz":
+            http.post(CHAT, json=said(letter * 2000, max_tokens=2000, session_id=session_id))
+        [snapshot] = blocks_of(http.get(f"/v1/stream/{session_id}?last_event_id={first[5].id}&on_gap=snapshot").text)
+        assert snapshot.id == first[-1].id
+        assert snapshot.chunk["choices"][0]["delta"]["content"] == "x" * 20
+
+    def test_once_the_turn_itself_is_forgotten_there_is_no_text_either(
+        self, http: httpx2.Client, session_id: str
+    ) -> None:
+        first = stream(http, said("x" * 20, max_tokens=20, session_id=session_id))
+        for letter in "yz":
+            http.post(CHAT, json=said(letter * 2000, max_tokens=2000, session_id=session_id))
+        stream(http, said("and now", session_id=session_id))
+        answer = http.get(f"/v1/stream/{session_id}?last_event_id={first[5].id}&on_gap=snapshot")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (410, "replay_gap")
+
     def test_every_choice_has_its_text(self, http: httpx2.Client, session_id: str) -> None:
         text = "x" * 900 + "y" * 300
         body = said(text, n=2, max_tokens=1200, session_id=session_id)

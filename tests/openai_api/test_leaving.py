@@ -13,7 +13,7 @@ from tests.test_status import until
 
 
 def sessions_of(server: Served) -> list[Session]:
-    return list(server.app.state.sessions._sessions.values())
+    return list(server.app.state.sessions)
 
 
 def status_of(server: Served) -> str:

@@ -51,6 +51,9 @@ class HeldStore:
     def forget(self, key: SessionKey) -> None:
         self.forgotten.append(key)
 
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        self.events[key] = [event for event in self.events[key] if event.index >= first.first_index]
+
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         kept = [event for event in self.events.get(key, []) if event.index > after]
         if kept and kept[0].index != after + 1:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from server.streaming.rules import SessionRules
 from server.streaming.session import Session
-from server.streaming.sessions import SessionRules, Sessions
+from server.streaming.sessions import Sessions
 from server.streaming.stores.memory import MemoryStore
 from tests.streaming import test_sessions
 from tests.streaming.held_store import HeldStore

@@ -15,10 +15,12 @@ from server.errors import (
     Unavailable,
 )
 from server.streaming.event import Block, Event
-from server.streaming.session import Session, Turn
-from server.streaming.sessions import Asked, SessionRules, Sessions
-from server.streaming.source import ReadAttachments
+from server.streaming.rules import SessionRules
+from server.streaming.session import Session
+from server.streaming.sessions import Asked, Sessions
+from server.streaming.source import Digest, ReadAttachments
 from server.streaming.stores.store import KeptSession, KeptTurn, SessionKey, Status
+from server.streaming.turn import Turn
 from tests.streaming.held_store import HeldStore
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +33,7 @@ class Script:
     summary = b"{}"
     request = b"what was asked"
     attachments: Mapping[str, bytes] = {}
-    digest = None
+    digest: Digest | None = None
     waits_to_go_on = False
 
     def __init__(self, *lines: bytes, fails: Exception | None = None) -> None:
@@ -294,6 +296,17 @@ async def test_a_request_that_met_a_503_may_be_made_again(monkeypatch: pytest.Mo
     assert same is session and second is not first and second.first_index == 1
 
 
+async def test_also_after_a_restart() -> None:
+    store = HeldStore()
+    failed = KeptTurn(0, "f", b"", 0, 0, "failed", b"{}", store.now(), is_worth_repeating=True)
+    store.kept = [KeptSession(SessionKey("me", "s"), True, store.now(), None, [failed], next_index=1)]
+    sessions = Sessions(SessionRules(), store)
+    await sessions.open()
+    _, session, turn = begun(sessions)
+    assert turn is not session.turns[0] and turn.first_index == 1
+    await sessions.close()
+
+
 async def test_nobody_goes_for_a_request_that_is_refused() -> None:
     sessions = Sessions(SessionRules(max_sessions=1))
     script, *_ = begun(sessions)
@@ -416,6 +429,33 @@ class TestAtTheEnd:
             await settle()
             await sessions.end_all()
             assert await data_of(session, turn) == [b"a", Draining.__name__.encode()]
+
+
+class Broken(HeldStore):
+    def look_after(self) -> None:
+        raise ValueError("no store can do this")
+
+    async def flush(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_trouble_with_the_store_does_not_end_the_care_for_sessions(caplog: pytest.LogCaptureFixture) -> None:
+    store = Broken()
+    sessions = Sessions(SessionRules(ttl_seconds=10), store)
+    script, *_ = begun(sessions)
+    script.go.set()
+    await settle()
+    store.skew = 11
+    sessions.sweep()
+    assert store.forgotten == [SessionKey("me", "s")] and "looked after" in caplog.text
+
+
+async def test_a_disk_that_hangs_does_not_hold_up_the_end() -> None:
+    sessions = Sessions(SessionRules(goodbye_seconds=0.01), Broken())
+    script, session, turn = begun(sessions, ASKED, b"a")
+    async with asyncio.timeout(20):
+        await sessions.end_all()
+    assert session.recording.is_closed and script.was_cancelled
 
 
 async def test_a_durable_store_lets_memory_go_without_forgetting() -> None:

@@ -43,6 +43,15 @@ def make_room(number: int, most_attached: int) -> list[Statement]:
     ]
 
 
+def forget_before(number: int, first: KeptTurn) -> list[Statement]:
+    old = "(SELECT name FROM attachments WHERE session = ? AND turn < ?)"
+    values = (number, number, first.number)
+    return [
+        (f"DELETE FROM {table} WHERE session = ? AND name IN {old}", values)
+        for table in ("attachment_parts", "attachments")
+    ]
+
+
 def forget_some(connection: sqlite3.Connection, session: int) -> bool:
     some = "(SELECT rowid FROM attachment_parts WHERE session = ? LIMIT ?)"
     values = (session, _PARTS_FORGOTTEN_AT_ONCE)

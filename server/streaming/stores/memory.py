@@ -36,6 +36,9 @@ class MemoryStore:
     def forget(self, key: SessionKey) -> None:
         pass
 
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        pass
+
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
 

@@ -31,6 +31,8 @@ MIGRATIONS: list[list[str]] = [
         """CREATE TABLE attachment_parts (
             session INTEGER NOT NULL, name TEXT NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL,
             UNIQUE (session, name, part))""",
+        # Up to which event, in a session that goes on; null: all.
+        "ALTER TABLE forgotten ADD COLUMN below INTEGER",
         "ALTER TABLE turns ADD COLUMN is_worth_repeating INTEGER NOT NULL DEFAULT 0",
     ],
 ]

@@ -25,7 +25,8 @@ class Operation:
     events: Sequence[Event] = ()
     committed: Committed | None = None
     attached_bytes: int = 0
-    forgets: bool = False
+    forgets: bool = False  # the whole session
+    leaves_remains: bool = False  # that go little by little
     queued_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -73,9 +74,17 @@ def set_clock(reading: Reading) -> Statement:
 
 
 def forget(number: int) -> Operation:
-    tables = ["INSERT INTO forgotten VALUES (?)", "DELETE FROM turns WHERE session = ?"]
+    tables = ["INSERT OR REPLACE INTO forgotten (session) VALUES (?)", "DELETE FROM turns WHERE session = ?"]
     tables += ["DELETE FROM attachments WHERE session = ?", "DELETE FROM sessions WHERE number = ?"]
-    return Operation([(statement, (number,)) for statement in tables], number, forgets=True)
+    return Operation([(statement, (number,)) for statement in tables], number, forgets=True, leaves_remains=True)
+
+
+def forget_before(number: int, first: KeptTurn) -> Operation:
+    statements: list[Statement] = [
+        ("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", (number, first.first_index)),
+        ("DELETE FROM turns WHERE session = ? AND number < ?", (number, first.number)),
+    ]
+    return Operation([*statements, *attachments.forget_before(number, first)], number, leaves_remains=True)
 
 
 def forget_all() -> Operation:
@@ -105,17 +114,26 @@ def try_to_write(connection: sqlite3.Connection) -> None:
 
 def forget_some(connection: sqlite3.Connection) -> bool:
     """Whether there is more to forget. A little at a time: others wait to be kept."""
-    row = connection.execute("SELECT session FROM forgotten LIMIT 1").fetchone()
+    row = connection.execute("SELECT session, below FROM forgotten LIMIT 1").fetchone()
     if row is None:
         return False
-    [first] = connection.execute("SELECT min(idx) FROM events WHERE session = ?", row).fetchone()
+    session, below = row
     connection.execute("BEGIN IMMEDIATE")
-    if first is not None:
-        some = (*row, first + _EVENTS_FORGOTTEN_AT_ONCE)
-        connection.execute("DELETE FROM events WHERE session = ? AND idx < ?", some)
-    elif not attachments.forget_some(connection, *row):
-        connection.execute("DELETE FROM forgotten WHERE session = ?", row)
+    is_clean = not _forget_some_events(connection, session, below)
+    if is_clean and not (below is None and attachments.forget_some(connection, session)):
+        connection.execute("DELETE FROM forgotten WHERE session = ?", (session,))
     connection.execute("COMMIT")
+    return True
+
+
+def _forget_some_events(connection: sqlite3.Connection, session: int, below: int | None) -> bool:
+    """Whether there were any."""
+    [first] = connection.execute("SELECT min(idx) FROM events WHERE session = ?", (session,)).fetchone()
+    if first is None or (below is not None and first >= below):
+        return False
+    end = first + _EVENTS_FORGOTTEN_AT_ONCE
+    some = (session, end if below is None else min(below, end))
+    connection.execute("DELETE FROM events WHERE session = ? AND idx < ?", some)
     return True
 
 

@@ -79,7 +79,9 @@ class SqliteStore:
         Writer(self._file, self._lease, self._waiting, self._patience, self._standing).start()
         self._is_open = True
         self._keep_clock()
-        await self.flush()
+        with suppress(TimeoutError):  # a disk that hangs is degraded soon, and no reason not to start
+            async with asyncio.timeout(self._patience.slow_seconds):
+                await self.flush()
         return list(found.sessions.values())
 
     async def close(self) -> None:
@@ -122,6 +124,10 @@ class SqliteStore:
     def forget(self, key: SessionKey) -> None:
         if (number := self._numbers.pop(key, None)) is not None:
             self._put(operations.forget(number))
+
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        if (number := self._numbers.get(key)) is not None:
+            self._put(operations.forget_before(number, first))
 
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         number = self._numbers.get(key)

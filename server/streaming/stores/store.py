@@ -97,6 +97,10 @@ class Store(Protocol):
 
     def forget(self, key: SessionKey) -> None: ...
 
+    def forget_before(self, key: SessionKey, first: KeptTurn) -> None:
+        """Of what was before this turn nothing needs to be kept, in a session that goes on."""
+        ...
+
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         """Up to `limit` kept events behind the index `after`, without holes, oldest first.
 

@@ -92,7 +92,7 @@ class Writer(threading.Thread):
                 return  # the room that this makes may be what the rest waits for
         if group:
             keep(connection, group.operations)
-            self._is_forgetting |= any(operation.forgets for operation in group.operations)
+            self._is_forgetting |= any(operation.leaves_remains for operation in group.operations)
         if group or self._failed_at is not None:
             self._tell(self._listener.kept, self._waiting.done(), self._has_caught_up())
 

@@ -168,6 +168,65 @@ async def test_what_was_forgotten_does_not_come_back(make: Make) -> None:
     await second.store.close()
 
 
+async def test_of_a_session_that_goes_on_the_old_turns_can_be_forgotten(make: Make) -> None:
+    first = Desk(make())
+    await first.open()
+    for size in (2000, 10, 1):
+        turn = first.begin(attachments={"old": b"old"} if size > 1 else {"old": b"old", "new": b"new"})
+        first.append(*[b"x"] * size)
+        first.end(turn)
+    first.begin(attachments={"old": b"old"})
+    first.store.forget_before(KEY, turn)
+    first.append(b"y")
+    await first.store.flush()
+    await until_gap(first)
+    assert [event.index for event in await first.read_all(after=2009)] == [2010, 2011]
+    assert await first.store.read_attachments(KEY, ["old", "new"]) == {"old": b"old", "new": b"new"}
+    await first.store.close()
+
+    second = Desk(make())
+    [session] = (await second.open()).values()
+    assert [turn.number for turn in session.turns] == [2, 3]
+    assert (session.first_kept, session.next_index) == (2010, 2012)
+    await second.store.close()
+
+
+async def test_and_then_the_session_whole(make: Make) -> None:
+    desk = Desk(make())
+    await desk.open()
+    desk.end(desk.begin(attachments={"old": b"old"}))
+    turn = desk.begin(attachments={"new": b"new"})
+    desk.append(*[b"x"] * 2000)
+    desk.store.forget_before(KEY, turn)
+    assert await desk.store.read_attachments(KEY, ["old"]) == {}
+    desk.forget()
+    await desk.store.close()
+    again = Desk(make())
+    assert await again.open() == {}
+    await again.store.close()
+
+
+async def test_whether_a_turn_is_worth_repeating_is_kept(make: Make) -> None:
+    first = Desk(make())
+    await first.open()
+    turn = first.begin()
+    turn.is_worth_repeating = True
+    first.end(turn)
+    first.end(first.begin())
+    await first.store.close()
+    second = Desk(make())
+    [session] = (await second.open()).values()
+    assert [turn.is_worth_repeating for turn in session.turns] == [True, False]
+    await second.store.close()
+
+
+async def until_gap(desk: Desk) -> None:
+    """What was forgotten goes little by little, the oldest first."""
+    with pytest.raises(ReplayGap):
+        while True:
+            await desk.store.read(KEY, 2008, limit=1)
+
+
 async def test_time_goes_on_over_a_restart(make: Make) -> None:
     first = Desk(make())
     await first.open()

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from server.errors import StoreUnavailable
+from server.streaming.stores.house_clock import HouseClock
 from server.streaming.stores.sqlite import SqliteStore
 from tests.streaming.stores.desk import HASTE, KEY, OTHER, Desk, counted, until
+from tests.streaming.stores.files import shell
 
 pytestmark = pytest.mark.anyio
 
@@ -68,6 +70,27 @@ async def test_a_slow_disk_is_noticed_without_waiting_for_it(path: Path) -> None
         other.execute("ROLLBACK")
     await desk.caught_up()
     assert (desk.times_degraded, counted("slow")) == (1, before + 1)
+    await desk.store.close()
+
+
+async def test_a_disk_that_hangs_at_the_start_is_no_reason_not_to_start(path: Path) -> None:
+    shell("mkdir", path.parent)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+        def this_boot() -> str:
+            """Asked when the time is kept, which is the first thing that is."""
+            if not desk.memory:
+                other.execute("BEGIN EXCLUSIVE")
+                desk.begin()
+            return "this boot"
+
+        patience = replace(HASTE, busy_seconds=20.0, slow_seconds=0.02)
+        desk = Desk(SqliteStore(path, patience=patience, clock=HouseClock(boot_id=this_boot)))
+        await desk.open()
+        desk.append(b"a")
+        assert desk.told[KEY] == []
+        other.execute("ROLLBACK")
+    await desk.caught_up()
     await desk.store.close()
 
 

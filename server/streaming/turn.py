@@ -1,0 +1,123 @@
+"""One answer of a session, from its first event to its last."""
+
+import asyncio
+from collections.abc import Mapping
+
+from server.errors import Draining, Unavailable
+from server.streaming.recording import Recording
+from server.streaming.source import Digest, Source
+from server.streaming.stores.store import KeptTurn, Status, Store
+
+
+class Turn:
+    def __init__(self, recording: Recording, store: Store, kept: KeptTurn, source: Source | None) -> None:
+        self._recording = recording
+        self._store = store
+        self.kept = kept
+        self._source = source
+        self.digest: Digest | None = source.digest if source else None
+        self._is_suspended = False
+        self._cancel_asked = asyncio.Event()
+
+    @property
+    def fingerprint(self) -> str:
+        return self.kept.fingerprint
+
+    @property
+    def first_index(self) -> int:
+        return self.kept.first_index
+
+    @property
+    def last_index(self) -> int | None:
+        return self.kept.last_index
+
+    @property
+    def status(self) -> Status:
+        return self.kept.status
+
+    @property
+    def summary(self) -> bytes:
+        return self.kept.summary
+
+    @property
+    def is_running(self) -> bool:
+        return self.kept.last_index is None
+
+    @property
+    def is_worth_repeating(self) -> bool:
+        return self.kept.is_worth_repeating
+
+    @property
+    def is_durable(self) -> bool:
+        return self._store.durability == "durable"
+
+    @property
+    def attachments(self) -> Mapping[str, bytes]:
+        return self._source.attachments if self._source else {}
+
+    def go_on_with(self, source: Source) -> None:
+        """After an interruption."""
+        self._source = source
+        if self._recording.next_index == self.first_index:
+            self.digest = source.digest  # one that missed the beginning would tell half the text as all of it
+
+    def cancel(self) -> None:
+        if self._source:
+            self._source.cancel()
+            self._cancel_asked.set()
+
+    def suspend(self) -> None:
+        """Said before its recorder is cancelled: it is not over, another process will go on with it."""
+        self._is_suspended = True
+
+    async def record(self) -> None:
+        """To the end, listener or not. Cancelled as a task, it ends with a reason that is no success."""
+        source = self._source
+        assert source
+        try:
+            await self._record_all(source)
+        except asyncio.CancelledError:
+            if self._is_suspended:
+                source.cancel()
+            else:
+                self._fail(Draining(), source)
+        except Exception as error:  # whatever went wrong, the readers must hear that it is over
+            self._fail(error, source)
+        else:
+            self._end(source.outcome, source)
+
+    async def _record_all(self, source: Source) -> None:
+        while True:
+            try:
+                async for blocks in source.events():
+                    self._recording.append(blocks)
+                return
+            except Unavailable as not_yet:
+                if not source.waits_to_go_on:
+                    raise
+                self._recording.tell(not_yet)
+                await self._pause(not_yet.retry_after or 1)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._cancel_asked.wait()
+        except TimeoutError:
+            pass
+
+    def _fail(self, error: Exception, source: Source) -> None:
+        source.cancel()
+        self.kept.is_worth_repeating = isinstance(error, Unavailable)
+        self._recording.append([source.failure(error)])
+        self._end("failed", source)
+
+    def _end(self, status: Status, source: Source) -> None:
+        kept = self.kept
+        kept.status, kept.summary = status, source.summary
+        kept.last_index = self._recording.next_index - 1
+        kept.ended_at = self._store.now()
+        kept.request, kept.attachments = b"", {}  # with the prompt and all that hangs on it
+        self._source = None
+        self._store.end(self._recording.key, kept)
+        for reader in self._recording.readers:
+            reader.stop_at(kept.last_index)

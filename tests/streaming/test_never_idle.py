@@ -1,0 +1,90 @@
+"""A session that is used for ever does not grow for ever."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from server.errors import ReplayGap
+from server.streaming.event import Event
+from server.streaming.rules import SessionRules
+from server.streaming.session import Session
+from server.streaming.sessions import Sessions
+from tests.streaming.held_store import HeldStore
+from tests.streaming.test_sessions import ASKED, Script, data_of, settle
+
+pytestmark = pytest.mark.anyio
+
+
+class Joined:
+    """A digest that can be looked into."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def forgotten(self, events: Sequence[Event]) -> None:
+        self.data += b"".join(event.data for event in events)
+
+    def snapshot(self) -> bytes:
+        return self.data
+
+
+class Digested(Script):
+    def __init__(self, *lines: bytes) -> None:
+        super().__init__(*lines)
+        self.digest = Joined()
+
+
+async def spoken(sessions: Sessions, store: HeldStore, *lines: bytes) -> Session:
+    """A turn from its first event to its last."""
+    script = Digested(*lines)
+    session, turn = sessions.start(replace(ASKED, fingerprint=repr(lines)), lambda: script)
+    script.go.set()
+    await settle()
+    store.commit()
+    return session
+
+
+async def test_the_oldest_turns_go_and_indexes_go_on() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(max_turns=2, ttl_seconds=-1), store)
+    for number in range(10):
+        session = await spoken(sessions, store, b"%d" % number)
+    assert [turn.first_index for turn in session.turns] == [14, 16, 18]
+    assert [event.index for event in store.events[session.recording.key]] == list(range(14, 20))
+    assert session.recording.window_start == 14 and session.recording.num_bytes == 3 * len(b"7end")
+    assert await data_of(session, session.turns[0]) == [b"7", b"end"]
+
+
+async def test_a_cursor_into_them_is_a_gap_and_never_the_next_turn_instead() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(max_turns=2, ttl_seconds=-1), store)
+    for number in range(5):
+        session = await spoken(sessions, store, b"%d" % number)
+    first, second, _ = session.turns
+    for index in (0, first.first_index - 2):
+        with pytest.raises(ReplayGap):
+            session.turn_after(index)
+    assert session.turn_after(first.first_index - 1) is first
+    assert session.turn_after(second.first_index - 1) is second
+
+
+async def test_what_may_still_be_replayed_stays_however_many_they_are() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(max_turns=2, ttl_seconds=600), store)
+    for number in range(10):
+        session = await spoken(sessions, store, b"%d" % number)
+    assert len(session.turns) == 10
+    store.skew = 601
+    session = await spoken(sessions, store, b"after a while")
+    assert len(session.turns) == 3
+
+
+async def test_a_digest_is_of_its_own_turn_also_when_memory_is_freed() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(), store)
+    for line in (b"a", b"b", b"c"):
+        session = await spoken(sessions, store, line)
+    session.recording.forget_before(1)
+    session.recording.drop_window()
+    assert [turn.digest and turn.digest.snapshot() for turn in session.turns] == [b"aend", b"bend", b"cend"]
