@@ -28,6 +28,7 @@ class Session:
         self._rules = rules
         self.turns = [Turn(recording, store, turn, None) for turn in kept.turns]
         self._document_kept_at = 0.0
+        self.document_version = 0  # in this process
         recording.when_forgotten = self._digest
 
     @property
@@ -122,6 +123,7 @@ class Session:
         together = {name: data for name, data in kept.attachments.items() if name in named} | dict(attachments)
         kept.document, kept.attachments, kept.named = document, self._bounded(together), named
         self._document_kept_at = self._store.now()
+        self.document_version += 1
         self._store.keep_document(self._kept.key, kept)
 
     async def document(self) -> bytes | None:
