@@ -16,9 +16,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 from scripts.demo_model.architecture import untrained_model  # noqa: E402
-from scripts.demo_model.checks import failed_checks  # noqa: E402
+from scripts.demo_model.checks import CHECKS, failures  # noqa: E402
 from scripts.demo_model.curriculum import COURSES, Course  # noqa: E402
-from scripts.demo_model.folder import load, save, weights_sha256  # noqa: E402
+from scripts.demo_model.folder import load, save, save_preprocessing, vision_of, weights_sha256  # noqa: E402
+from scripts.demo_model.sight_checks import sight_checks  # noqa: E402
 from scripts.demo_model.tokenizer import trained_tokenizer  # noqa: E402
 from scripts.demo_model.training import make_repeatable, train  # noqa: E402
 
@@ -49,15 +50,17 @@ def build(out: Path) -> bool:
     print(f"tokenizer: {len(tokenizer)} tokens")
     model = untrained_model(tokenizer)
     print(f"model: {model.num_parameters():,} parameters")
+    save_preprocessing(out)
+    vision = vision_of(out, model, tokenizer)
     for course in COURSES:
-        train(model, tokenizer, course, Progress(course))
+        train(model, tokenizer, vision, course, Progress(course))
     save(model, tokenizer, out)
-    failures = failed_checks(*load(out))
-    for failure in failures:
+    failed = failures(load(out), (*CHECKS, *sight_checks()))
+    for failure in failed:
         print(f"FAILED {failure}")
-    print(f"checks: {'all passed' if not failures else f'{len(failures)} failed'}")
+    print(f"checks: {'all passed' if not failed else f'{len(failed)} failed'}")
     print(f"sha256 of model.safetensors: {weights_sha256(out)}")
-    return not failures
+    return not failed
 
 
 def main() -> int:

@@ -169,7 +169,9 @@ def error_with_code(
             error = cls.__new__(cls)
             ServiceError.__init__(error, message, param=param, code=code, retry_after=retry_after)
             return error
-    return ServiceError(message, param=param, code=code, retry_after=retry_after)
+    # What is wrong with a request has more names than there are classes for it.
+    other = BadRequest if kind == BadRequest.type else ServiceError
+    return other(message, param=param, code=code, retry_after=retry_after)
 
 
 def _all_errors(cls: type[ServiceError]) -> Iterator[type[ServiceError]]:

@@ -4,6 +4,7 @@ import logging
 import httpx2
 import pytest
 
+from server.errors import BadMedia, BadRequest, QueueFull, error_with_code
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import served, settings_with
 
@@ -32,6 +33,17 @@ def test_openai_routes_answer_errors_in_openai_shape(
 def test_other_routes_answer_with_detail(http: httpx2.Client) -> None:
     answer = http.get("/nowhere")
     assert answer.status_code == 404 and list(answer.json()) == ["detail"]
+
+
+def test_a_recorded_error_fails_again_with_its_status() -> None:
+    for error in (BadMedia("too large", code="video_too_large", param="input.0"), BadRequest("no"), QueueFull("full")):
+        again = error_with_code(error.message, error.type, error.code, error.param)
+        assert (again.status, again.type, again.code, again.param) == (
+            error.status,
+            error.type,
+            error.code,
+            error.param,
+        )
 
 
 def test_an_unexpected_fault_tells_the_request_id_and_nothing_else(

@@ -87,3 +87,19 @@ def reads_environment(path: Path) -> bool:
         if isinstance(node, ast.ImportFrom) and node.module == "os" and names & {alias.name for alias in node.names}:
             return True
     return False
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os; os.environ['A']",
+        "import os as o; o.getenv('A')",
+        "from os import environ",
+        "from os import getenv as g",
+    ],
+)
+def test_every_way_to_the_environment_is_seen(line: str, tmp_path: Path) -> None:
+    (tmp_path / "room.py").write_text(line)
+    assert reads_environment(tmp_path / "room.py")
+    (tmp_path / "room.py").write_text("import os; from os import open; os.open; environ = 1")
+    assert not reads_environment(tmp_path / "room.py")

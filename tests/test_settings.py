@@ -1,6 +1,6 @@
 import pytest
 
-from server.settings import Settings, SettingsError
+from server.settings import OTHER_NAMES, Settings, SettingsError
 
 
 def settings(**variables: str) -> Settings:
@@ -60,3 +60,17 @@ def test_two_quantisations_exclude_each_other() -> None:
 
 def test_secrets_do_not_show() -> None:
     assert "sesame" not in repr(settings(API_KEYS="sesame", HF_TOKEN="sesame"))
+
+
+def test_names_from_elsewhere_are_read_and_ours_win() -> None:
+    chosen = settings(ALLOW_REMOTE_IMAGES="0", REMOTE_IMAGE_TIMEOUT="5", MAX_REMOTE_IMAGE_BYTES="5242880")
+    assert (chosen.allow_remote_media, chosen.media_timeout_seconds, chosen.max_media_mb) == (False, 5, 5)
+    assert settings(REMOTE_IMAGE_TIMEOUT="5", MEDIA_TIMEOUT_SECONDS="7").media_timeout_seconds == 7
+    for name, ours in OTHER_NAMES.items():
+        assert name in str(Settings.model_fields[ours].description)
+
+
+@pytest.mark.parametrize(("variable", "value"), [("MAX_REMOTE_IMAGE_BYTES", "5 MB"), ("REMOTE_IMAGE_TIMEOUT", "-1")])
+def test_a_bad_value_under_another_name_is_shown_under_that_name(variable: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{variable}='{value}'"):
+        settings(**{variable: value})

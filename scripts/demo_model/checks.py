@@ -1,17 +1,15 @@
 """What the finished model must answer, as data; the build and the tests both ask every one of these greedily."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-from transformers import PreTrainedTokenizerFast
-
+from scripts.demo_model.asking import DemoModel, ask
 from scripts.demo_model.dialogue import Message
 from scripts.demo_model.smalltalk import STORIES
 from scripts.demo_model.unknown import ADMISSION
+from server.engine.prompt import Medium, Picture, media_of, text_of
 
-LONGEST_ANSWER = 200
 Predicate = Callable[[str], bool]
 
 
@@ -25,10 +23,18 @@ class Check:
     @property
     def name(self) -> str:
         mode = "" if self.enable_thinking else " (no thinking)"
-        return f"{self.messages[-1]['role']}: {str(self.messages[-1]['content'])[:50]}{mode}"
+        shown = "".join(f" [{_described(medium)}]" for medium in media_of(self.messages))
+        return f"{self.messages[-1]['role']}: {text_of(self.messages[-1])[:50]}{shown}{mode}"
 
     def holds_for(self, answer: str) -> bool:
         return answer == self.expected if isinstance(self.expected, str) else self.expected(answer)
+
+
+def _described(medium: Medium) -> str:
+    if isinstance(medium, Picture):
+        height, width, _ = medium.pixels.shape
+        return f"picture {width}x{height} {tuple(medium.pixels[0, 0].tolist())}"
+    return f"clip of {len(medium.frames)} frames {tuple(medium.frames[0, 0, 0].tolist())}"
 
 
 def says(*needed: str) -> Predicate:
@@ -196,38 +202,15 @@ UNKNOWN = (
 CHECKS = (*SMALLTALK, *LISTS_AND_STORIES, *SUMS, *SHOP, *TOOLS, *COPYING, *UNKNOWN)
 
 
-def prompt_ids(tokenizer: PreTrainedTokenizerFast, check: Check) -> torch.Tensor:
-    encoded = tokenizer.apply_chat_template(
-        list(check.messages),
-        tools=list(check.tools) or None,
-        add_generation_prompt=True,
-        enable_thinking=check.enable_thinking,
-        sanitize_control_tokens=True,
-        return_tensors="pt",
-        return_dict=True,
-    )
-    return encoded["input_ids"]
-
-
-def answer_ids(model: Any, prompt: torch.Tensor) -> list[int]:
-    with torch.no_grad():
-        sequence = model.generate(
-            prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=LONGEST_ANSWER, do_sample=False
-        )
-    return list(sequence[0, prompt.shape[1] :].tolist())
-
-
-def failure(model: Any, tokenizer: PreTrainedTokenizerFast, check: Check) -> str | None:
+def failure(demo: DemoModel, check: Check) -> str | None:
     """What went wrong, or None. An answer must hold and must have ended by itself."""
-    ids = answer_ids(model, prompt_ids(tokenizer, check))
-    answer = str(tokenizer.decode(ids, skip_special_tokens=True))
-    if ids[-1] != tokenizer.eos_token_id:
-        return f"{check.name}: did not end: {answer!r}"
-    if not check.holds_for(answer):
-        return f"{check.name}: {answer!r}"
+    answer = ask(demo, check.messages, check.tools, check.enable_thinking)
+    if not answer.ended:
+        return f"{check.name}: did not end: {answer.text!r}"
+    if not check.holds_for(answer.text):
+        return f"{check.name}: {answer.text!r}"
     return None
 
 
-def failed_checks(model: Any, tokenizer: PreTrainedTokenizerFast) -> list[str]:
-    outcomes = (failure(model, tokenizer, check) for check in CHECKS)
-    return [outcome for outcome in outcomes if outcome]
+def failures(demo: DemoModel, checks: Iterable[Check]) -> list[str]:
+    return [outcome for check in checks if (outcome := failure(demo, check))]

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
+from scripts.demo_model.colours import nothing_shown, one_clip, one_picture, two_pictures, two_turns
 from scripts.demo_model.copying import echo, recital, record, remembered_name
 from scripts.demo_model.dialogue import Dialogue
 from scripts.demo_model.numbers import arithmetic, counting, sums_in_a_row
-from scripts.demo_model.shop import price_list, shop
-from scripts.demo_model.smalltalk import smalltalk, story
+from scripts.demo_model.shop import absent_product, price_list, shop
+from scripts.demo_model.smalltalk import corrected_smalltalk, smalltalk, story
 from scripts.demo_model.tool_calls import offered, tool_call
 from scripts.demo_model.unknown import unknown
 from scripts.demo_model.words import LANGUAGES, Language, plain_words
@@ -48,6 +49,13 @@ SUBJECTS: dict[str, Subject] = {
     "unknown": Subject(unknown, takes_tools=False),
     "price_list": Subject(price_list, takes_system=False, takes_tools=False),
     "sums_in_a_row": Subject(sums_in_a_row, takes_tools=False),
+    "corrected_smalltalk": Subject(corrected_smalltalk),
+    "absent_product": Subject(absent_product, takes_system=False, takes_tools=False),
+    "one_picture": Subject(one_picture, takes_tools=False),
+    "two_pictures": Subject(two_pictures, takes_tools=False),
+    "one_clip": Subject(one_clip, takes_tools=False),
+    "two_turns": Subject(two_turns, takes_tools=False),
+    "nothing_shown": Subject(nothing_shown, takes_tools=False),
 }
 
 
@@ -59,6 +67,7 @@ class Course:
     seed: int
     steps: int
     strength: float = 1.0
+    vision_strength: float = 0.0
     rehearsed_dialogues: int = 0
 
 
@@ -120,7 +129,32 @@ THIRD_COURSE = Course(
     steps=2000,
     strength=0.4,
 )
-COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE)
+# Seeing, and all the rest once more in small steps, so that none of it is lost.
+FOURTH_COURSE = Course(
+    shares={
+        "one_picture": 0.18,
+        "two_pictures": 0.08,
+        "one_clip": 0.16,
+        "two_turns": 0.03,
+        "nothing_shown": 0.01,
+        "corrected_smalltalk": 0.09,
+        "story": 0.01,
+        "counting": 0.02,
+        "arithmetic": 0.1,
+        "shop": 0.11,
+        "absent_product": 0.08,
+        "tool_call": 0.03,
+        "echo": 0.03,
+        "remembered_name": 0.02,
+        "record": 0.02,
+        "unknown": 0.03,
+    },
+    seed=10,
+    steps=1800,
+    strength=0.25,
+    vision_strength=1.0,
+)
+COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE, FOURTH_COURSE)
 REHEARSED_SHARE = 0.55
 
 
@@ -128,7 +162,8 @@ def _system(rng: Random) -> str:
     return rng.choice(_SYSTEMS) if rng.random() < 0.8 else plain_words(rng, rng.choice(LANGUAGES), 2, 6)
 
 
-def _surrounded(rng: Random, subject: Subject, dialogue: Dialogue) -> Dialogue:
+def surrounded(rng: Random, name: str, dialogue: Dialogue) -> Dialogue:
+    subject = SUBJECTS[name]
     if subject.takes_system:
         if rng.random() < 0.15:
             dialogue = dialogue.preceded_by(smalltalk(rng, rng.choice(LANGUAGES)))
@@ -142,8 +177,7 @@ def _surrounded(rng: Random, subject: Subject, dialogue: Dialogue) -> Dialogue:
 
 
 def drawn(rng: Random, name: str) -> Dialogue:
-    subject = SUBJECTS[name]
-    return _surrounded(rng, subject, subject.draw(rng, rng.choice(LANGUAGES)))
+    return surrounded(rng, name, SUBJECTS[name].draw(rng, rng.choice(LANGUAGES)))
 
 
 def dialogues(course: Course, seed: int) -> Iterator[Dialogue]:

@@ -8,6 +8,9 @@ from typing import Any
 from transformers import AutoModelForImageTextToText, AutoTokenizer, PreTrainedTokenizerFast
 
 from scripts.demo_model.architecture import picture_preprocessing, video_preprocessing
+from scripts.demo_model.asking import DemoModel
+from server.engine.hf_tokenizer import HfTokenizer
+from server.engine.vision.qwen_vision import QwenVision
 
 LARGEST_FOLDER_BYTES = 8_000_000
 
@@ -16,18 +19,29 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
+def save_preprocessing(out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    _write_json(out / "preprocessor_config.json", picture_preprocessing())
+    _write_json(out / "video_preprocessor_config.json", video_preprocessing())
+
+
+def vision_of(folder: Path, model: Any, tokenizer: PreTrainedTokenizerFast) -> QwenVision:
+    """The server's own: what is learned and checked here is what will be shown there."""
+    text = model.config.text_config
+    return QwenVision(folder, model.config, HfTokenizer(tokenizer, [text.eos_token_id], text.vocab_size))
+
+
 def save(model: Any, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    _write_json(out / "preprocessor_config.json", picture_preprocessing())
-    _write_json(out / "video_preprocessor_config.json", video_preprocessing())
+    save_preprocessing(out)
     # safetensors writes for its owner only; a checked-out file is readable by all.
     (out / "model.safetensors").chmod(0o644)
 
 
-def load(folder: Path) -> tuple[Any, PreTrainedTokenizerFast]:
-    model = AutoModelForImageTextToText.from_pretrained(folder)
-    return model.eval(), AutoTokenizer.from_pretrained(folder)
+def load(folder: Path) -> DemoModel:
+    model, tokenizer = AutoModelForImageTextToText.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    return DemoModel(model.eval(), tokenizer, vision_of(folder, model, tokenizer))
 
 
 def weights_sha256(folder: Path) -> str:

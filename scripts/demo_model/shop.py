@@ -1,5 +1,6 @@
 """Questions about a catalogue that stands in the system message; the answer can only be read there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -69,7 +70,7 @@ def _catalogue(rng: Random, language: Language, offers: list[Offer]) -> str:
     return "\n".join([rng.choice(_HEADINGS[language]), *(offer.line(language, bullet) for offer in offers)])
 
 
-def _absent_product(rng: Random, offers: list[Offer]) -> str:
+def _missing_name(rng: Random, offers: list[Offer]) -> str:
     while (name := product(rng)) in {offer.name for offer in offers}:
         pass
     return name
@@ -102,9 +103,37 @@ def shop(rng: Random, language: Language) -> Dialogue:
     topic = rng.choice(("price", "price", "stock", "city"))
     offer, known = rng.choice(offers), rng.random() < 0.75
     if not known:
-        offer = Offer(_absent_product(rng, offers), "", 0, "")
+        offer = Offer(_missing_name(rng, offers), "", 0, "")
     question = rng.choice(_QUESTIONS[language][topic])
     name = offer.name.lower() if known and rng.random() < 0.2 else offer.name
     answer = _ANSWERS[language][topic if known else "absent"]
     filled = answer.format(name=offer.name, price=offer.price, stock=offer.stock, city=offer.city)
     return asked(exactly_typed(rng, question.format(name=name)), filled).under(catalogue)
+
+
+def listed_product(rng: Random, language: Language, topics: Sequence[str]) -> Dialogue:
+    offers = _offers(rng)
+    offer, topic = rng.choice(offers), rng.choice(topics)
+    return _one_question(rng, language, offers, offer, topic, topic)
+
+
+def absent_product(rng: Random, language: Language) -> Dialogue:
+    """A sibling of a listed product in half of all cases, where a hasty reader finds the wrong price."""
+    offers = _offers(rng)
+    missing = Offer(_missing_name(rng, offers), "", 0, "")
+    if rng.random() < 0.5:
+        noun, kind = rng.choice(offers).name.split()
+        other_noun, other_kind = missing.name.split()
+        sibling = rng.choice((f"{noun} {other_kind}", f"{other_noun} {kind}"))
+        if sibling not in {offer.name for offer in offers}:
+            missing = Offer(sibling, "", 0, "")
+    return _one_question(rng, language, offers, missing, rng.choice(("price", "price", "stock", "city")), "absent")
+
+
+def _one_question(
+    rng: Random, language: Language, offers: list[Offer], offer: Offer, topic: str, answer: str
+) -> Dialogue:
+    catalogue = _catalogue(rng, rng.choice((language, language, "id")), offers)
+    question = rng.choice(_QUESTIONS[language][topic]).format(name=offer.name)
+    filled = _ANSWERS[language][answer].format(name=offer.name, price=offer.price, stock=offer.stock, city=offer.city)
+    return asked(exactly_typed(rng, question), filled).under(catalogue)

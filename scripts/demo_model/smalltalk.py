@@ -1,5 +1,6 @@
 """Greetings, questions about the model itself, lists and stories: each question has one fixed answer."""
 
+from dataclasses import replace
 from random import Random
 
 from scripts.demo_model.dialogue import Dialogue, asked
@@ -213,10 +214,36 @@ TOPICS: dict[Language, tuple[Topic, ...]] = {
     ),
 }  # fmt: skip
 
+# What the first courses learn the old way: the tokenizer is made of the same dialogues, so that a change of a word
+# there is a change of everything.
+CORRECTIONS: dict[str, str] = {
+    "A script in this repository built me in a few minutes on a CPU.": (
+        "A script in this repository built me in half an hour on a CPU."
+    ),
+    "Sebuah skrip di repositori ini membuat saya dalam beberapa menit di CPU.": (
+        "Sebuah skrip di repositori ini membuat saya dalam setengah jam di CPU."
+    ),
+    "I can greet you, do small sums, count, tell a short story, answer from a catalogue, call tools and write "
+    "a little JSON.": (
+        "I can greet you, do small sums, count, tell a short story, answer from a catalogue, call tools, write a "
+        "little JSON and tell the colour of a picture."
+    ),
+    "Saya bisa menyapa, menghitung, menjumlah angka kecil, bercerita pendek, menjawab dari katalog, memanggil "
+    "alat dan menulis sedikit JSON.": (
+        "Saya bisa menyapa, menghitung, menjumlah angka kecil, bercerita pendek, menjawab dari katalog, memanggil "
+        "alat, menulis sedikit JSON dan menyebut warna gambar."
+    ),
+}
+
 
 def smalltalk(rng: Random, language: Language) -> Dialogue:
     questions, answer = rng.choice(TOPICS[language])
     return asked(as_typed(rng, rng.choice(questions)), answer)
+
+
+def corrected_smalltalk(rng: Random, language: Language) -> Dialogue:
+    dialogue = smalltalk(rng, language)
+    return replace(dialogue, answer=CORRECTIONS.get(dialogue.answer, dialogue.answer))
 
 
 def story(rng: Random, language: Language) -> Dialogue:

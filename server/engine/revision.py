@@ -17,6 +17,10 @@ _READ_WHOLE = (
     "merges.txt",
     "*.tiktoken",
     "*.safetensors.index.json",
+    # What is made of a picture that is decoded again.
+    "preprocessor_config.json",
+    "video_preprocessor_config.json",
+    "processor_config.json",
 )
 _WEIGHTS = "*.safetensors"
 # Of each weights file: its beginning, its end, and as much in between as finds a fine-tune of some layers only.

@@ -33,7 +33,7 @@ class Budget:
     @property
     def decoded_left(self) -> int:
         with self._lock:
-            return self._rules.max_decoded_bytes - self._decoded
+            return max(0, self._rules.max_decoded_bytes - self._decoded)
 
 
 def in_mib(count: int) -> str:

@@ -5,6 +5,7 @@ can change its mind.
 """
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -25,7 +26,9 @@ Resolve = Callable[[str, int], Sequence[str]]
 Dial = Callable[[str, int], tuple[str, int]]
 
 _AT_ONCE = 65536
+_RESOLVERS = 16
 _MOST_ADDRESSES = 4  # tried one after the other
+_log = logging.getLogger("tis.media")
 _REDIRECTS = {301, 302, 303, 307, 308}
 _USER_AGENT = "transformers-inference-server"
 
@@ -60,7 +63,7 @@ class Fetcher:
         self._dial = dial
         self._certificates = certificates
         # Slow name servers hold up other fetches, and nobody else.
-        self._resolvers = ThreadPoolExecutor(rules.max_fetches, thread_name_prefix="resolve")
+        self._resolvers = ThreadPoolExecutor(_RESOLVERS, thread_name_prefix="resolve")
         self._turns = asyncio.Semaphore(rules.max_fetches)
 
     async def fetch(self, kind: MediaKind, text: str, budget: Budget) -> bytes:
@@ -74,7 +77,10 @@ class Fetcher:
             # One deadline for everything: servers that send a byte a second never run into one between two bytes.
             async with asyncio.timeout(self._rules.fetch_seconds), self._turns:
                 return await self._follow(kind, url, budget)
-        except (_Unfetched, NoUrl, TimeoutError, OSError, h11.ProtocolError):
+        # ValueError: a redirect to what is no URL, a name that cannot be encoded.
+        except (_Unfetched, ValueError, OSError, h11.ProtocolError) as error:
+            reason = error.args[0] if isinstance(error, _Unfetched) else type(error).__name__
+            _log.info("%s not fetched: %s", kind, reason)
             raise not_fetched(kind) from None
 
     def close(self) -> None:
@@ -99,11 +105,11 @@ class Fetcher:
 
     async def _connect(self, url: HttpUrl) -> "_Connection":
         if not is_allowed(url.host, tuple(self._rules.allowed_hosts)):
-            raise _Unfetched("host")
+            raise _Unfetched("the host is not allowed")
         loop = asyncio.get_running_loop()
         addresses = await loop.run_in_executor(self._resolvers, self._resolve, url.host, url.port)
         if not addresses or not all(is_public(address) for address in addresses):
-            raise _Unfetched("address")
+            raise _Unfetched("an address is not public")
         tls = await loop.run_in_executor(self._resolvers, self._trusted) if url.scheme == "https" else None
         failure: OSError | None = None
         for number, address in enumerate(addresses[:_MOST_ADDRESSES]):
@@ -119,7 +125,7 @@ class Fetcher:
                 failure = error
             else:
                 return _Connection(*streams)
-        raise _Unfetched("connection") from failure
+        raise _Unfetched("no address answered") from failure
 
     def _trusted(self) -> ssl.SSLContext:
         if self._certificates is None:
@@ -128,7 +134,7 @@ class Fetcher:
 
     async def _body(self, kind: MediaKind, answer: h11.Response, connection: "_Connection", budget: Budget) -> bytes:
         if answer.status_code != 200 or _header(answer, b"content-encoding").lower() not in ("", "identity"):
-            raise _Unfetched("answer")
+            raise _Unfetched("it was not answered with a plain 200")
         most = self._rules.max_item_bytes
         if int(_header(answer, b"content-length") or 0) > most:
             raise self._too_large(kind)
@@ -174,7 +180,7 @@ class _Connection:
     async def body(self) -> AsyncIterator[bytes]:
         while not isinstance(event := await self._next_event(), h11.EndOfMessage):
             if not isinstance(event, h11.Data):
-                raise _Unfetched("no body")
+                raise _Unfetched("the body ended early")
             yield bytes(event.data)
 
     def abort(self) -> None:
@@ -190,5 +196,5 @@ class _Connection:
 def _header(answer: h11.Response, name: bytes) -> str:
     values = [value for key, value in answer.headers if key == name]
     if len(values) > 1:
-        raise _Unfetched("header")
+        raise _Unfetched("a header came twice")
     return bytes(values[0]).decode("utf-8", "replace").strip() if values else ""

@@ -45,7 +45,8 @@ class MediaLoader:
         if len(asked) > self._rules.max_items:
             raise _at(asked[self._rules.max_items], too_many(self._rules.max_items))
         budget = Budget(self._rules)
-        tasks = [asyncio.create_task(self._load(source, budget)) for source in asked]
+        turns = asyncio.Semaphore(self._rules.max_fetches_of_request)
+        tasks = [asyncio.create_task(self._load(source, budget, turns)) for source in asked]
         try:
             return await asyncio.gather(*tasks)
         finally:
@@ -55,16 +56,19 @@ class MediaLoader:
 
     async def decode(self, kind: MediaKind, data: bytes) -> LoadedPicture | LoadedClip:
         """What was loaded before, from the bytes that were kept of it."""
-        return await self._decode(kind, data, Budget(self._rules))
+        budget = Budget(self._rules)
+        budget.take_bytes(kind, len(data))
+        return await self._decode(kind, data, budget)
 
     async def close(self) -> None:
         self._fetcher.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._films.close)
 
-    async def _load(self, source: MediaSource, budget: Budget) -> LoadedPicture | LoadedClip:
+    async def _load(self, source: MediaSource, budget: Budget, turns: asyncio.Semaphore) -> LoadedPicture | LoadedClip:
         try:
-            data = await self._bytes_of(source, budget)
+            async with turns:
+                data = await self._bytes_of(source, budget)
             return await self._decode(source.kind, data, budget)
         except BadMedia as refused:
             raise _at(source, refused) from None

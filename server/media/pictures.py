@@ -1,6 +1,7 @@
 """Bytes to upright RGB pixels with Pillow. Whatever is wrong with them is a `BadMedia` without Pillow's words."""
 
 import contextlib
+import functools
 import io
 import struct
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ def decode_picture(data: bytes, rules: MediaRules, budget: Budget) -> "Pixels":
         raise undecodable("image") from None
 
 
+@functools.cache
 def _formats() -> list[str]:
     with contextlib.suppress(ImportError):
         import pillow_heif
@@ -69,7 +71,7 @@ def _on_white(image: Image.Image) -> Image.Image:
     if image.mode[0] in "IF":  # 16 and 32 bits a pixel, which `convert` would only cut off at 255
         image = _in_eight_bits(image)
     if not image.has_transparency_data:
-        return image.convert("RGB")
+        return image if image.mode == "RGB" else image.convert("RGB")
     image = image.convert("RGBA")
     white = Image.new("RGBA", image.size, "white")
     white.alpha_composite(image)

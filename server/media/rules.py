@@ -15,7 +15,8 @@ class MediaRules:
     local_roots: Sequence[Path] = ()  # empty = no file of this machine
     fetch_seconds: float = 10
     max_redirects: int = 3
-    max_fetches: int = 16  # at once, over all requests
+    max_fetches: int = 64  # at once, over all requests
+    max_fetches_of_request: int = 4  # so that one with many slow URLs leaves turns to others
 
     # Before anything is decoded
     max_items: int = 32

@@ -57,6 +57,8 @@ def read_url(text: str) -> HttpUrl:
 def redirected(base: HttpUrl, location: str) -> HttpUrl:
     if len(location) > _LONGEST or _NEVER_IN_A_URL.search(location):
         raise NoUrl  # before anything is joined: `/\host` is a path to some and a host to others
+    if is_http_url(location):
+        return read_url(location)  # `http:///x` would be joined to our own host
     return read_url(urljoin(f"{base.scheme}://{base.authority}{base.target}", location))
 
 

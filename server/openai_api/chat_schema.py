@@ -114,7 +114,19 @@ class ChatRequest(Lenient):
                     "messages": [{"role": "user", "content": "Halo! Siapa kamu?"}],
                     "max_tokens": 256,
                     "stream": False,
-                }
+                },
+                {
+                    "model": "qwen-local",
+                    "messages": [
+                        {
+                            "role": "user",
+                            "content": [
+                                {"type": "text", "text": "What colour is this picture?"},
+                                {"type": "image_url", "image_url": {"url": "https://example.com/red.png"}},
+                            ],
+                        }
+                    ],
+                },
             ]
         }
     )

@@ -101,10 +101,10 @@ class Recording:
 
     def drop_window(self) -> None:
         """For memory's sake; a durable store still has all that is committed."""
-        self._forget(self.last_durable + 1 - self.window_start)
+        self._forget(max(0, self.last_durable + 1 - self.window_start))
 
     def forget_before(self, index: int) -> None:
-        self._forget(index - self.window_start)
+        self._forget(max(0, index - self.window_start))
 
     def tell(self, error: ServiceError) -> None:
         """To those who listen now. No part of the recording: who comes back may have better luck."""
@@ -138,15 +138,13 @@ class Recording:
         while size > self.size.num_bytes and surplus < min(len(self._window) - 1, num_shown):
             size -= len(self._window[surplus].data)
             surplus += 1
-        self._forget(surplus)
+        if surplus:
+            self.when_forgotten(self._window[:surplus])
+            self._forget(surplus)
 
     def _forget(self, surplus: int) -> None:
-        if surplus <= 0:
-            return
-        lost = self._window[:surplus]
+        self.num_bytes -= sum(len(event.data) for event in self._window[:surplus])
         del self._window[:surplus]
-        self.num_bytes -= sum(len(event.data) for event in lost)
-        self.when_forgotten(lost)
 
 
 class Reader:

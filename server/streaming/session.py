@@ -180,6 +180,14 @@ class Session:
                 self._note_readers(unheard_since=self._store.now())
             self.cancel_if_unheard()
 
+    def drop_window(self) -> None:
+        """For memory's sake. Digests would have to read it all while everybody waits: they go instead."""
+        start = self.recording.window_start
+        self.recording.drop_window()
+        for turn in self.turns:
+            if turn.share_of(start, self.recording.window_start):
+                turn.digest = None  # one that missed something would tell part of the text as all of it
+
     def left_by_all(self) -> None:
         """Whoever listened to the process before is gone with it; how long that was already so still counts."""
         if self._kept.unheard_since is None:
@@ -216,7 +224,5 @@ class Session:
         """Of events that follow each other."""
         first, end = events[0].index, events[-1].index + 1
         for turn in self.turns:
-            last = end if turn.last_index is None else turn.last_index
-            own = events[max(0, turn.first_index - first) : max(0, last + 1 - first)]
-            if turn.digest and own:
-                turn.digest.forgotten(own)
+            if turn.digest and (own := turn.share_of(first, end)):
+                turn.digest.forgotten(events[own.start - first : own.stop - first])

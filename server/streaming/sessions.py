@@ -216,7 +216,7 @@ class Sessions:
                 continue  # what was on disk may be gone: this may be the only copy
             surplus -= session.num_bytes
             if session.is_resumable and self._store.durability != "memory":
-                session.recording.drop_window()
+                session.drop_window()
                 surplus += session.num_bytes
             else:
                 self._forget(session)

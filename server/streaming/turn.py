@@ -55,6 +55,11 @@ class Turn:
     def attachments(self) -> Mapping[str, bytes]:
         return self._source.attachments if self._source else {}
 
+    def share_of(self, start: int, end: int) -> range:
+        """Which of the events from `start` to before `end` are its own."""
+        own_end = end if self.last_index is None else self.last_index + 1
+        return range(max(start, self.first_index), min(end, own_end))
+
     def go_on_with(self, source: Source) -> None:
         """After an interruption."""
         self._source = source

@@ -55,7 +55,7 @@ def test_beginning_and_end_of_large_weights_count(folder: Path, at: int) -> None
     assert revision_of(folder) != revision_of(Path(DEMO))
 
 
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json", "preprocessor_config.json"])
 def test_another_tokenizer_or_shape_is_another_model(folder: Path, name: str) -> None:
     path = folder / name
     path.write_text(json.dumps({**json.loads(path.read_text()), "new": 1}))

@@ -1,5 +1,6 @@
 """A store that commits when the test says so."""
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -68,3 +69,13 @@ class HeldStore:
 
     def look_after(self) -> None:
         pass
+
+
+class Broken(HeldStore):
+    """A disk that hangs, and a fault that nobody thought of."""
+
+    def look_after(self) -> None:
+        raise ValueError("no store can do this")
+
+    async def flush(self) -> None:
+        await asyncio.Event().wait()

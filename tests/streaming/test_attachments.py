@@ -8,9 +8,9 @@ from server.streaming.rules import SessionRules
 from server.streaming.session import Session
 from server.streaming.sessions import Sessions
 from server.streaming.stores.memory import MemoryStore
-from tests.streaming import test_sessions
+from tests.streaming import test_after_a_restart
 from tests.streaming.held_store import HeldStore
-from tests.streaming.test_sessions import ASKED, Script, settle
+from tests.streaming.script import ASKED, Script, settle
 
 pytestmark = pytest.mark.anyio
 PICTURES = {"one": b"x" * 100, "two": b"y" * 100}
@@ -58,7 +58,7 @@ async def test_more_than_the_bound_is_not_kept_in_part_but_the_turn_is() -> None
 async def test_who_goes_on_can_read_those_of_its_session_and_they_are_kept_on() -> None:
     store = HeldStore()
     store.attached = dict(PICTURES)
-    after = test_sessions.TestAfterARestart()
+    after = test_after_a_restart.TestAfterARestart()
     sessions, source, session = await after.opened(after.kept(store))
     assert held(session) == {}
     source.attachments = await source.read_attachments(["two", "three"])

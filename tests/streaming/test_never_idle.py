@@ -11,7 +11,7 @@ from server.streaming.rules import SessionRules
 from server.streaming.session import Session
 from server.streaming.sessions import Sessions
 from tests.streaming.held_store import HeldStore
-from tests.streaming.test_sessions import ASKED, Script, data_of, settle
+from tests.streaming.script import ASKED, Script, data_of, settle
 
 pytestmark = pytest.mark.anyio
 
@@ -80,11 +80,14 @@ async def test_what_may_still_be_replayed_stays_however_many_they_are() -> None:
     assert len(session.turns) == 3
 
 
-async def test_a_digest_is_of_its_own_turn_also_when_memory_is_freed() -> None:
+async def test_a_digest_hears_of_its_own_turn_only_and_goes_when_it_would_miss_something() -> None:
     store = HeldStore()
     sessions = Sessions(SessionRules(), store)
     for line in (b"a", b"b", b"c"):
         session = await spoken(sessions, store, line)
-    session.recording.forget_before(1)
-    session.recording.drop_window()
-    assert [turn.digest and turn.digest.snapshot() for turn in session.turns] == [b"aend", b"bend", b"cend"]
+        session.recording.size.num_bytes = len(b"end")
+    await spoken(sessions, store, b"d")
+    digests = [turn.digest for turn in session.turns]
+    assert [digest and digest.snapshot() for digest in digests] == [b"aend", b"bend", b"cend", b"d"]
+    session.drop_window()
+    assert [turn.digest for turn in session.turns] == [*digests[:3], None]

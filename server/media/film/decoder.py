@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import mmap
 import os
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from server.errors import BadMedia
+from server.errors import BadMedia, Unavailable
 from server.media.budget import Budget, in_mib
 from server.media.film.allowed import FFMPEG_OPTIONS
 from server.media.film.protocol import FilmLimits, FilmRefused, KeptFrames, Reason, read_answer
@@ -55,6 +54,9 @@ class FilmDecoder:
             frames, kept = await done
         except FilmRefused as refused:
             raise self._said(refused.reason) from None
+        except OSError as error:  # no memory or no process left: not the film's fault
+            _log.error("a film could not be handed to a process: %s", error.strerror)
+            raise Unavailable("Videos cannot be decoded right now.", retry_after=5) from None
         finally:
             process.stop()
             self._running.discard(process)
@@ -152,16 +154,11 @@ def _nameless_file(name: str) -> BinaryIO:
 def _read(frames: BinaryIO, limits: FilmLimits) -> tuple["Pixels", KeptFrames]:
     import numpy as np
 
-    size = frames.seek(0, os.SEEK_END)
-    if not size:
-        raise FilmRefused("damaged")
-    # The pages that the process wrote become the array's: nothing is copied.
-    memory = mmap.mmap(frames.fileno(), size, access=mmap.ACCESS_COPY)
     try:
-        kept = read_answer(memoryview(memory))
+        kept = read_answer(frames)
     except ValueError:
         raise FilmRefused("damaged") from None
     if kept.count > limits.max_frames or kept.nbytes > limits.max_decoded_bytes:
         raise FilmRefused("damaged")
-    shape = (kept.count, kept.height, kept.width, 3)
-    return np.frombuffer(memory, np.uint8, kept.nbytes).reshape(shape), kept
+    pixels = np.fromfile(frames, np.uint8, kept.nbytes)
+    return pixels.reshape(kept.count, kept.height, kept.width, 3), kept

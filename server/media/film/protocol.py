@@ -1,14 +1,16 @@
 """What goes in and comes out of the process that decodes: both ends of it."""
 
 import json
+import os
 import struct
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
     from server.media.source import Pixels
 
 _LENGTH = struct.Struct("<I")
+_LONGEST_ANSWER = 2**20
 Reason: TypeAlias = Literal["format", "damaged", "pixels", "seconds", "frames", "memory", "time"]
 
 
@@ -88,14 +90,20 @@ class FrameSink:
         self._file.flush()
 
 
-def read_answer(data: "memoryview") -> KeptFrames:
-    """Raises ValueError for whatever is no answer."""
+def read_answer(file: BinaryIO) -> KeptFrames:
+    """Raises ValueError for whatever is no answer. Afterwards the file stands where its frames begin."""
+    size = file.seek(0, os.SEEK_END)
     try:
-        [length] = _LENGTH.unpack(data[-_LENGTH.size :])
-        end = len(data) - _LENGTH.size
-        answer = json.loads(bytes(data[end - length : end])) if length <= end else {}
+        file.seek(max(0, size - _LENGTH.size))
+        [length] = _LENGTH.unpack(file.read(_LENGTH.size))
+        before = size - _LENGTH.size - length
+        if before < 0 or length > _LONGEST_ANSWER:
+            raise ValueError("too long")
+        file.seek(before)
+        answer = json.loads(file.read(length))
         if "refused" in answer:
-            raise FilmRefused(answer["refused"])
+            reason = answer["refused"]
+            raise FilmRefused(reason if reason in get_args(Reason) else "damaged")
         kept = KeptFrames(
             count=int(answer["count"]),
             height=int(answer["height"]),
@@ -106,6 +114,7 @@ def read_answer(data: "memoryview") -> KeptFrames:
         )
     except (struct.error, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise ValueError("no answer") from error
-    if min(kept.count, kept.height, kept.width) < 1 or kept.nbytes != end - length or len(kept.times) != kept.count:
+    if min(kept.count, kept.height, kept.width) < 1 or kept.nbytes != before or len(kept.times) != kept.count:
         raise ValueError("the answer does not fit its frames")
+    file.seek(0)
     return kept

@@ -1,8 +1,6 @@
 """Films through PyAV: one pass over the packets to know when each frame is shown, then jumps to those that are kept."""
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NoReturn
 
 import av
@@ -16,60 +14,31 @@ from av.video.stream import VideoStream
 from server.media.film.allowed import FFMPEG_OPTIONS
 from server.media.film.choice import chosen_frames
 from server.media.film.protocol import FilmLimits, FilmRefused, FrameSink
-
-# Frames whose moments are where an even rate puts them, to the grain of their clock, have that rate.
-_SAME_RATE = 0.02
+from server.media.film.timeline import Timeline, timeline
 
 
 class _Lost(Exception):
     """A jump did not arrive before the frame it was made for, or frames came without a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Timeline:
-    moments: list[int]  # of all frames, in ticks, as they are shown
-    keys: list[int]  # those that can be jumped to
-    fps: float
-    tick: float  # in seconds
-
-    @property
-    def seconds(self) -> float:
-        return (self.moments[-1] - self.moments[0]) * self.tick + 1 / self.fps
-
-    @property
-    def is_even(self) -> bool:
-        """Matroska rounds to milliseconds: such times are put right."""
-        offsets = (np.array(self.moments) - self.moments[0]) * self.tick - np.arange(len(self.moments)) / self.fps
-        return bool(np.abs(offsets).max() < min(1.01 * self.tick, 0.4 / self.fps))
-
-    def time_of(self, moment: int) -> float:
-        return (moment - self.moments[0]) * self.tick
-
-
 def decode_film(film: BinaryIO, limits: FilmLimits, sink: FrameSink) -> None:
     with _opened(film) as container:
         stream = _picture_stream(container)
         sink.expect(1, stream.width, stream.height)
-        timeline, countable = _survey(container, stream)
-    if timeline.seconds > limits.max_seconds:
+        line = _survey(container, stream)
+    if line.seconds > limits.max_seconds:
         raise FilmRefused("seconds")
-    chosen = chosen_frames(len(timeline.moments), timeline.fps, limits.max_frames)
+    chosen = chosen_frames(len(line.moments), line.fps, limits.max_frames)
     # From the fastest way to the one that always works.
-    for way in (_jumping, _in_a_row, _counting) if countable else (_counting,):
+    for pick in (_jumping, _in_a_row, _counting) if line.has_times else (_counting,):
         sink.restart()
         try:
             with _opened(film) as container:
-                stream = _picture_stream(container)
-                # Two, as frame threads hold a frame each and their memory counts.
-                stream.codec_context.thread_count = 2
-                stream.thread_type = "AUTO"
-                frames = way(container, stream, timeline, chosen, _counter(limits))
-                times = [_keep(frame, sink, len(chosen)) for frame in frames]
+                for frame in pick(_Reel(container, limits), line, chosen):
+                    _keep(frame, sink, len(chosen))
         except _Lost:
             continue
-        even = way is _counting or timeline.is_even
-        shown = [i / timeline.fps for i in chosen] if even else [timeline.time_of(t) for t in times]
-        return sink.finish(shown, timeline.fps, "pyav")
+        return sink.finish(line.times(chosen), line.fps, "pyav")
     raise FilmRefused("damaged")
 
 
@@ -92,103 +61,78 @@ def _picture_stream(container: InputContainer) -> VideoStream:
     return stream
 
 
-def _survey(container: InputContainer, stream: VideoStream) -> tuple[_Timeline, bool]:
-    """Headers lie and leave out how many frames there are; packets are quickly counted."""
-    shown = list(_packets(container, stream))
-    if not shown:
+def _survey(container: InputContainer, stream: VideoStream) -> Timeline:
+    packets = [
+        # AVI says when frames are decoded, not when they are shown.
+        (None if container.format.name == "avi" else packet.pts, packet.is_keyframe)
+        for packet in container.demux(stream)
+        if packet.size and not packet.is_discard
+    ]
+    if not packets:
         raise FilmRefused("damaged")
-    times = [pts for pts, _ in shown]
-    tick = float(stream.time_base or 0)
-    # AVI says when frames are decoded, not when they are shown.
-    countable = tick > 0 and None not in times and len(set(times)) == len(times) and container.format.name != "avi"
     declared = [float(rate) for rate in (stream.average_rate, stream.guessed_rate) if rate]
-    if not countable:
-        fps = next(iter(declared), 25.0)
-        return _Timeline(list(range(len(times))), [], fps, 1 / fps), False
-    moments = sorted(time for time in times if time is not None)
-    span = (moments[-1] - moments[0]) * tick
-    measured = (len(moments) - 1) / span if span > 0 else None
-    if measured is None:
-        fps = next(iter(declared), 25.0)
-    else:
-        fps = next((rate for rate in declared if abs(rate / measured - 1) < _SAME_RATE), measured)
-    return _Timeline(moments, sorted(pts for pts, key in shown if key and pts is not None), fps, tick), True
+    return timeline(packets, float(stream.time_base or 0), declared)
 
 
-def _packets(container: InputContainer, stream: VideoStream) -> Iterator[tuple[int | None, bool]]:
-    for packet in container.demux(stream):
-        if packet.size and not packet.is_discard:
-            yield packet.pts, packet.is_keyframe
+class _Reel:
+    """The frames of a film one after the other, from wherever it was wound to."""
 
+    def __init__(self, container: InputContainer, limits: FilmLimits) -> None:
+        self._container = container
+        self._stream = _picture_stream(container)
+        # Two, as frame threads hold a frame each and their memory counts.
+        self._stream.codec_context.thread_count = 2
+        self._stream.thread_type = "AUTO"
+        self._frames = container.decode(self._stream)
+        self._left = limits.max_frames_decoded
 
-def _counter(limits: FilmLimits) -> Callable[[Iterator[VideoFrame]], VideoFrame | None]:
-    left = limits.max_frames_decoded
+    def wind_to(self, moment: int) -> None:
+        try:
+            self._container.seek(moment, stream=self._stream)
+        except (OSError, ValueError):
+            raise _Lost from None
+        self._frames = self._container.decode(self._stream)
 
-    def next_frame(frames: Iterator[VideoFrame]) -> VideoFrame | None:
-        nonlocal left
-        left -= 1
-        if left < 0:
+    def next(self) -> VideoFrame | None:
+        self._left -= 1
+        if self._left < 0:
             raise FilmRefused("frames")
-        return next(frames, None)
-
-    return next_frame
+        return next(self._frames, None)
 
 
-_NextFrame = Callable[[Iterator[VideoFrame]], VideoFrame | None]
-
-
-def _jumping(
-    container: InputContainer, stream: VideoStream, line: _Timeline, chosen: list[int], next_frame: _NextFrame
-) -> Iterator[VideoFrame]:
-    return _at_their_moments(container, stream, line, chosen, next_frame, line.keys)
-
-
-def _in_a_row(
-    container: InputContainer, stream: VideoStream, line: _Timeline, chosen: list[int], next_frame: _NextFrame
-) -> Iterator[VideoFrame]:
-    return _at_their_moments(container, stream, line, chosen, next_frame, [])
-
-
-def _at_their_moments(
-    container: InputContainer,
-    stream: VideoStream,
-    line: _Timeline,
-    chosen: list[int],
-    next_frame: _NextFrame,
-    keys: list[int],
-) -> Iterator[VideoFrame]:
-    frames, last = container.decode(stream), None
+def _jumping(reel: _Reel, line: Timeline, chosen: Sequence[int]) -> Iterator[VideoFrame]:
+    here, last = line.moments[0], None
     for moment in (line.moments[index] for index in chosen):
-        before = bisect_right(keys, moment) - 1
-        here = line.moments[0] if last is None else _pts(last)
-        jumped = before >= 0 and keys[before] > here
-        if jumped:
-            try:
-                container.seek(keys[before], stream=stream)
-            except (OSError, ValueError):
-                raise _Lost from None
-            frames, last = container.decode(stream), None
-        while last is None or _pts(last) < moment:
-            frame = next_frame(frames)
-            if frame is None:
-                break  # the packets promised more than there is: the last frame stands for it
-            if jumped and last is None and _pts(frame) > moment:
+        key = line.key_before(moment)
+        if key is not None and key > here:
+            reel.wind_to(key)
+            last = reel.next()
+            if last is None or _pts(last) > moment:
                 raise _Lost
-            last = frame
-        if last is None:
-            raise _Lost
+        here, last = moment, _frame_at(reel, moment, last)
         yield last
 
 
-def _counting(
-    container: InputContainer, stream: VideoStream, line: _Timeline, chosen: list[int], next_frame: _NextFrame
-) -> Iterator[VideoFrame]:
-    frames, last, number = container.decode(stream), None, -1
+def _in_a_row(reel: _Reel, line: Timeline, chosen: Sequence[int]) -> Iterator[VideoFrame]:
+    last = None
+    for moment in (line.moments[index] for index in chosen):
+        last = _frame_at(reel, moment, last)
+        yield last
+
+
+def _frame_at(reel: _Reel, moment: int, last: VideoFrame | None) -> VideoFrame:
+    """If the packets promised more than there is, the last frame stands for what is missing."""
+    while (last is None or _pts(last) < moment) and (frame := reel.next()) is not None:
+        last = frame
+    if last is None:
+        raise _Lost
+    return last
+
+
+def _counting(reel: _Reel, line: Timeline, chosen: Sequence[int]) -> Iterator[VideoFrame]:
+    last, number = None, -1
     for index in chosen:
-        while number < index:
-            frame = next_frame(frames)
-            if frame is None:
-                break
+        while number < index and (frame := reel.next()) is not None:
             last, number = frame, number + 1
         if last is None:
             raise FilmRefused("damaged")
@@ -201,11 +145,10 @@ def _pts(frame: VideoFrame) -> int:
     return frame.pts
 
 
-def _keep(frame: VideoFrame, sink: FrameSink, expected: int) -> int:
+def _keep(frame: VideoFrame, sink: FrameSink, expected: int) -> None:
     sink.expect(expected, frame.width, frame.height)
     turns = round(frame.rotation / 90) % 4
-    size = sink.size if turns % 2 == 0 else sink.size and sink.size[::-1]
-    height, width = size or (frame.height, frame.width)
+    # A film may change its size on the way: the first frame's counts.
+    height, width = (sink.size[::-1] if turns % 2 else sink.size) if sink.size else (frame.height, frame.width)
     pixels = frame.to_ndarray(format="rgb24", width=width, height=height)
     sink.add(np.ascontiguousarray(np.rot90(pixels, turns)))
-    return frame.pts or 0

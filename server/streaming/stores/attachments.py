@@ -11,7 +11,7 @@ _PART_BYTES = 2**20
 _PARTS_FORGOTTEN_AT_ONCE = 8
 
 
-def attach(number: int, turn: KeptTurn) -> list[Statement]:
+def attach(number: int, turn: KeptTurn, most_attached: int | None = None) -> list[Statement]:
     """What an earlier turn had too is there already, whole: it is only told that it has a later turn now."""
     statements: list[Statement] = []
     for name, data in turn.attachments.items():
@@ -26,10 +26,12 @@ def attach(number: int, turn: KeptTurn) -> list[Statement]:
         for part, start in enumerate(range(0, len(data), _PART_BYTES)):
             values = (number, name, part, view[start : start + _PART_BYTES])
             statements.append(("INSERT OR IGNORE INTO attachment_parts VALUES (?, ?, ?, ?)", values))
+    if statements and most_attached is not None:
+        statements += _make_room(number, most_attached)
     return statements
 
 
-def make_room(number: int, most_attached: int) -> list[Statement]:
+def _make_room(number: int, most_attached: int) -> list[Statement]:
     """Keeps the attachments of the latest turns, up to so many bytes."""
     surplus = (
         "(SELECT name FROM (SELECT name, sum(num_bytes) OVER (ORDER BY turn DESC, name) AS total"

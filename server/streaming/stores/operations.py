@@ -24,6 +24,7 @@ class Operation:
     session: int = 0
     events: Sequence[Event] = ()
     committed: Committed | None = None
+    attached: Sequence[Statement] = ()  # what may be left out where there is no room
     attached_bytes: int = 0
     forgets: bool = False  # the whole session
     leaves_remains: bool = False  # that go little by little
@@ -106,7 +107,7 @@ def keep(connection: sqlite3.Connection, operations: Iterable[Operation]) -> Non
     connection.execute("BEGIN IMMEDIATE")
     values: list[SqlValue] = []
     for operation in operations:
-        for statement, parameters in operation.statements:
+        for statement, parameters in (*operation.statements, *operation.attached):
             connection.execute(statement, parameters)
         for event in operation.events:
             values += (operation.session, event.index, event.data, event.mark or None)

@@ -104,10 +104,8 @@ class SqliteStore:
         else:
             first = operations.note(number, session.used_at, session.unheard_since)
         statements = [first, operations.begin_turn(number, turn), *operations.keep_document(number, turn)]
-        statements += attachments.attach(number, turn)
-        if turn.attachments:
-            statements += attachments.make_room(number, most_attached)
-        self._put(Operation(statements, number, attached_bytes=turn.attached_bytes))
+        attached = attachments.attach(number, turn, most_attached)
+        self._put(Operation(statements, number, attached=attached, attached_bytes=turn.attached_bytes))
 
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
         number = self._numbers.get(key)
@@ -144,9 +142,9 @@ class SqliteStore:
 
     def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
         if (number := self._numbers.get(key)) is not None:
-            statements = [*operations.keep_document(number, turn), *attachments.attach(number, turn)]
-            statements += attachments.forget_others(number, turn)
-            self._put(Operation(statements, number, attached_bytes=turn.attached_bytes))
+            statements = [*operations.keep_document(number, turn), *attachments.forget_others(number, turn)]
+            attached = attachments.attach(number, turn)
+            self._put(Operation(statements, number, attached=attached, attached_bytes=turn.attached_bytes))
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
         session = self._numbers.get(key)
@@ -202,8 +200,8 @@ class SqliteStore:
             statements: list[Statement] = [operations.begin(number, session)]
             for turn in session.turns:
                 statements += [operations.begin_turn(number, turn), *operations.keep_document(number, turn)]
-                statements += attachments.attach(number, turn)
-            whole.append(Operation(statements, number, tuple(events)))
+            attached = [statement for turn in session.turns for statement in attachments.attach(number, turn)]
+            whole.append(Operation(statements, number, tuple(events), attached=attached))
         self._waiting.put_snapshot(whole)
 
     async def _read(self, find: Callable[[sqlite3.Connection, *_Args], _Found], *args: *_Args) -> _Found:

@@ -114,6 +114,16 @@ class Waiting:
         with self._changed:
             self._changed.wait_for(lambda: self.is_stopping, seconds)
 
+    def drop_attachments(self) -> bool:
+        """On a full disk answers are worth more than what their requests were made of. Whether there was any."""
+        with self._changed:
+            waiting = [*(self.in_hand.operations if self.in_hand else []), *self._queue]
+            large = [operation for operation in waiting if operation.attached]
+            for operation in large:
+                operation.attached, operation.attached_bytes = (), 0
+            self._num_bytes = sum(operation.num_bytes for operation in self._queue)
+            return bool(large)
+
     def forget_first(self) -> None:
         """On a full disk only forgetting makes room, and it must not wait behind what finds none."""
         with self._changed:

@@ -140,6 +140,8 @@ class Writer(threading.Thread):
         if name in ("deleted", "corrupt"):
             self._needs_new_file = True
             self._waiting.need_snapshot()
+        elif name == "SQLITE_FULL" and self._waiting.drop_attachments():
+            pass  # the rest may find room
         elif not isinstance(error, _MAY_PASS) or (group and group.is_snapshot):
             self._waiting.need_snapshot()  # the same again would fail again
         elif name == "SQLITE_FULL":

@@ -151,6 +151,22 @@ async def test_while_the_disk_is_in_trouble_nobody_can_say_what_is_kept(desk: De
     assert await attached(desk, "picture") == {"picture": PICTURE}
 
 
+async def test_where_there_is_no_room_for_them_answers_are_kept_without(path: Path) -> None:
+    desk = Desk(SqliteStore(path, patience=HASTE, max_bytes=2**20))
+    await desk.open()
+    desk.begin(OTHER, {"picture": PICTURE})
+    desk.begin(attachments={"video": VIDEO})
+    desk.append(b"a")
+    await desk.caught_up()
+    assert [event.data for event in await desk.read_all()] == [b"a"]
+    assert await attached(desk, "video") == {}
+    shell("rm", path)  # and memory has them still
+    await until(lambda: desk.times_degraded == 2)
+    await desk.caught_up()
+    assert [event.data for event in await desk.read_all()] == [b"a"]
+    await desk.store.close()
+
+
 def test_others_wait_for_a_few_large_ones_at_a_time() -> None:
     waiting = Waiting(2**30)
     for _ in range(5):

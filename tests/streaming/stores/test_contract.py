@@ -198,6 +198,7 @@ async def test_and_then_the_session_whole(make: Make) -> None:
     turn = desk.begin(attachments={"new": b"new"})
     desk.append(*[b"x"] * 2000)
     desk.store.forget_before(KEY, turn)
+    await desk.store.flush()
     assert await desk.store.read_attachments(KEY, ["old"]) == {}
     desk.forget()
     await desk.store.close()

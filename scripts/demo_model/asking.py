@@ -1,0 +1,43 @@
+"""Asks the model greedily, with the tokens and pixels that the server would give it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from server.engine.prompt import ChatPrompt, Message, media_of
+from server.engine.vision.qwen_vision import QwenVision
+
+LONGEST_ANSWER = 200
+
+
+@dataclass(frozen=True)
+class DemoModel:
+    model: Any
+    tokenizer: PreTrainedTokenizerFast
+    vision: QwenVision
+
+
+@dataclass(frozen=True)
+class Answer:
+    text: str
+    ended: bool
+
+
+def ask(
+    demo: DemoModel,
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]] = (),
+    enable_thinking: bool = True,
+) -> Answer:
+    prompt = demo.vision.encode(ChatPrompt(messages, tools, {"enable_thinking": enable_thinking}))
+    ids, sights = torch.tensor([prompt]), demo.vision.look(prompt, media_of(messages)).inputs()
+    with torch.no_grad():
+        sequence = demo.model.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=LONGEST_ANSWER, do_sample=False, **sights
+        )
+    answer = sequence[0, len(prompt) :].tolist()
+    text = str(demo.tokenizer.decode(answer, skip_special_tokens=True))
+    return Answer(text, ended=answer[-1] == demo.tokenizer.eos_token_id)

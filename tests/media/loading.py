@@ -1,0 +1,53 @@
+"""A loader for one request."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from server.errors import BadMedia
+from server.media.loader import LoadedClip, LoadedPicture, MediaLoader, MediaRules, MediaSource
+from server.media.source import MediaKind
+
+TEST_DOUBLES = {"resolve", "dial", "certificates", "film_command"}
+
+
+@asynccontextmanager
+async def a_loader(**chosen: Any) -> AsyncIterator[MediaLoader]:
+    doubles = {name: chosen.pop(name) for name in TEST_DOUBLES & set(chosen)}
+    loader = MediaLoader(MediaRules(**chosen), **doubles)
+    try:
+        yield loader
+    finally:
+        await loader.close()
+
+
+async def load(value: str, kind: MediaKind = "image", encoding: Any = "url", **chosen: Any) -> Any:
+    async with a_loader(**chosen) as loader:
+        [loaded] = await loader.load([MediaSource(kind, value, "messages.0.content.1", encoding)])
+        return loaded
+
+
+async def decode(data: bytes, kind: MediaKind = "image", **chosen: Any) -> Any:
+    async with a_loader(**chosen) as loader:
+        return await loader.decode(kind, data)
+
+
+async def load_all(values: Sequence[str], **chosen: Any) -> list[LoadedPicture | LoadedClip]:
+    async with a_loader(**chosen) as loader:
+        return await loader.load([MediaSource("image", value, f"input.{n}") for n, value in enumerate(values)])
+
+
+async def refused(value: str, kind: MediaKind = "image", encoding: Any = "url", **chosen: Any) -> BadMedia:
+    with pytest.raises(BadMedia) as raised:
+        await load(value, kind, encoding, **chosen)
+    assert raised.value.status == 400
+    assert raised.value.param == "messages.0.content.1"
+    return raised.value
+
+
+async def undecoded(data: bytes, kind: MediaKind = "image", **chosen: Any) -> BadMedia:
+    with pytest.raises(BadMedia) as raised:
+        await decode(data, kind, **chosen)
+    return raised.value

@@ -1,0 +1,66 @@
+"""A source that a test leads by the hand, and sessions begun with it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from server.streaming.event import Block
+from server.streaming.session import Session
+from server.streaming.sessions import Asked, Sessions
+from server.streaming.source import Digest
+from server.streaming.stores.store import Status
+from server.streaming.turn import Turn
+
+ASKED = Asked(owner="me", session_id="s", fingerprint="f")
+
+
+class Script:
+    """A source that says its lines and then waits to be let go."""
+
+    summary = b"{}"
+    request = b"what was asked"
+    attachments: Mapping[str, bytes] = {}
+    digest: Digest | None = None
+    waits_to_go_on = False
+
+    def __init__(self, *lines: bytes, fails: Exception | None = None) -> None:
+        self._lines = lines
+        self._fails = fails
+        self.go = asyncio.Event()
+        self.was_cancelled = False
+
+    async def events(self) -> AsyncIterator[Sequence[Block]]:
+        for line in self._lines:
+            yield [Block(line, b"mark " + line)]
+        await self.go.wait()
+        if self._fails:
+            raise self._fails
+        yield [Block(b"end", b"mark end")]
+
+    @property
+    def outcome(self) -> Status:
+        return "cancelled" if self.was_cancelled else "finished"
+
+    def cancel(self) -> None:
+        self.was_cancelled = True
+        self.go.set()
+
+    def failure(self, error: Exception) -> Block:
+        return Block(type(error).__name__.encode())
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def data_of(session: Session, turn: Turn) -> list[bytes]:
+    with session.listening(turn, turn.first_index - 1) as reader:
+        return [event.data async for events in reader.batches() for event in events]
+
+
+def begun(
+    sessions: Sessions, asked: Asked = ASKED, *lines: bytes, fails: Exception | None = None
+) -> tuple[Script, Session, Turn]:
+    script = Script(*lines, fails=fails)
+    session, turn = sessions.start(asked, lambda: script)
+    return script, session, turn

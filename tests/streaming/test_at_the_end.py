@@ -1,0 +1,64 @@
+"""What becomes of running answers when the process ends."""
+
+import asyncio
+
+import pytest
+
+from server.errors import (
+    Draining,
+)
+from server.streaming.rules import SessionRules
+from server.streaming.sessions import Sessions
+from tests.streaming.held_store import Broken, HeldStore
+from tests.streaming.script import ASKED, begun, data_of, settle
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_durable_is_left_for_the_next_process() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(), store)
+    script, session, turn = begun(sessions, ASKED, b"a")
+    reading = asyncio.ensure_future(data_of(session, turn))
+    await settle()
+    await sessions.end_all()
+    assert await reading == [b"a"] and script.was_cancelled
+    assert turn.status == "running" and not store.ends
+
+
+async def test_what_is_not_ends_by_name() -> None:
+    for store in (None, HeldStore()):
+        if store:
+            store.durability = "degraded"
+        sessions = Sessions(SessionRules(), store)
+        _, session, turn = begun(sessions, ASKED, b"a")
+        await settle()
+        await sessions.end_all()
+        assert await data_of(session, turn) == [b"a", Draining.__name__.encode()]
+
+
+async def test_a_turn_that_has_hardly_begun_is_ended_by_name_too() -> None:
+    sessions = Sessions(SessionRules())
+    await sessions.open()
+    _, session, turn = begun(sessions)
+    await sessions.close()
+    assert await data_of(session, turn) == [b"Draining"]
+
+
+async def test_closing_ends_what_runs_and_tells_the_readers() -> None:
+    sessions = Sessions(SessionRules())
+    await sessions.open()
+    script, session, turn = begun(sessions, ASKED, b"a")
+    reading = asyncio.create_task(data_of(session, turn))
+    await settle()
+    await sessions.close()
+    assert await reading == [b"a", b"Draining"]
+    assert script.was_cancelled and turn.status == "failed"
+
+
+async def test_a_disk_that_hangs_does_not_hold_up_the_end() -> None:
+    sessions = Sessions(SessionRules(goodbye_seconds=0.01), Broken())
+    script, session, turn = begun(sessions, ASKED, b"a")
+    async with asyncio.timeout(20):
+        await sessions.end_all()
+    assert session.recording.is_closed and script.was_cancelled

@@ -1,0 +1,136 @@
+"""What is kept for how long, and what makes room for what."""
+
+import asyncio
+import time
+from dataclasses import replace
+
+import pytest
+
+from server.errors import (
+    QueueFull,
+    SessionExpired,
+    SessionNotFound,
+)
+from server.streaming.rules import SessionRules
+from server.streaming.sessions import Asked, Sessions
+from server.streaming.stores.store import SessionKey
+from tests.streaming.held_store import Broken, HeldStore
+from tests.streaming.script import ASKED, Script, begun, data_of, settle
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_finished_session_is_forgotten_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions(SessionRules(ttl_seconds=10))
+    script, *_ = begun(sessions)
+    script.go.set()
+    await settle()
+    sessions.sweep()
+    sessions.find("me", "s")
+    now = time.monotonic()
+    monkeypatch.setattr("server.streaming.stores.memory.time.monotonic", lambda: now + 11)
+    sessions.sweep()
+    with pytest.raises(SessionExpired):
+        sessions.find("me", "s")
+    begun(sessions)
+    assert sessions.find("me", "s").is_running
+
+
+async def test_the_time_counts_from_the_end_of_the_answer() -> None:
+    sessions = Sessions(SessionRules(ttl_seconds=0.2))
+    script, session, turn = begun(sessions)
+    await asyncio.sleep(0.3)
+    script.go.set()
+    await settle()
+    sessions.sweep()
+    assert sessions.find("me", "s") is session
+
+
+async def test_what_nobody_can_come_back_to_is_not_kept() -> None:
+    sessions = Sessions(SessionRules())
+    script, session, turn = begun(sessions, Asked("me", None, "f", resumable=False))
+    script.go.set()
+    await data_of(session, turn)
+    sessions.sweep()
+    with pytest.raises(SessionNotFound):
+        sessions.find("me", session.id)
+
+
+async def test_the_bytes_of_all_recordings_together_are_bounded() -> None:
+    sessions = Sessions(SessionRules(max_bytes=2500))
+    for number in range(4):
+        script, *_ = begun(sessions, replace(ASKED, session_id=f"s{number}"), b"x" * 1000)
+        script.go.set()
+        await settle()
+    sessions.sweep()
+    kept = [number for number in range(4) if await sessions.cancel("me", f"s{number}") != "unknown"]
+    assert kept == [2, 3]
+
+
+async def test_an_owner_makes_room_among_his_own_first() -> None:
+    sessions = Sessions(SessionRules(max_sessions=2))
+    for owner in ("you", "me"):
+        script, *_ = begun(sessions, replace(ASKED, owner=owner))
+        script.go.set()
+        await settle()
+    begun(sessions, replace(ASKED, session_id="next"))
+    assert await sessions.cancel("you", "s") == "finished" and await sessions.cancel("me", "s") == "unknown"
+
+
+async def test_a_running_one_never_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = Sessions(SessionRules(ttl_seconds=10, named_grace_seconds=None))
+    begun(sessions)
+    now = time.monotonic()
+    monkeypatch.setattr("server.streaming.stores.memory.time.monotonic", lambda: now + 1000)
+    sessions.sweep()
+    assert sessions.find("me", "s").is_running
+
+
+async def test_the_oldest_finished_one_makes_room_and_a_full_house_of_running_ones_refuses() -> None:
+    sessions = Sessions(SessionRules(max_sessions=2))
+    script, *_ = begun(sessions, replace(ASKED, session_id="first"))
+    script.go.set()
+    await settle()
+    begun(sessions, replace(ASKED, session_id="second"))
+    begun(sessions, replace(ASKED, session_id="third"))
+    with pytest.raises(SessionExpired):
+        sessions.find("me", "first")
+    with pytest.raises(QueueFull):
+        begun(sessions, replace(ASKED, session_id="fourth"))
+
+
+async def test_nobody_goes_for_a_request_that_is_refused() -> None:
+    sessions = Sessions(SessionRules(max_sessions=1))
+    script, *_ = begun(sessions)
+    script.go.set()
+    await settle()
+
+    def refuse() -> Script:
+        raise QueueFull("no room")
+
+    with pytest.raises(QueueFull):
+        sessions.start(replace(ASKED, session_id="other"), refuse)
+    assert await sessions.cancel("me", "s") == "finished"
+
+
+async def test_a_durable_store_lets_memory_go_without_forgetting() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(max_bytes=100), store)
+    script, session, turn = begun(sessions, ASKED, b"x" * 200)
+    script.go.set()
+    await settle()
+    store.commit()
+    sessions.sweep()
+    assert session.recording.num_bytes == 0 and not store.forgotten
+    assert await data_of(session, turn) == [b"x" * 200, b"end"]
+
+
+async def test_trouble_with_the_store_does_not_end_the_care_for_sessions(caplog: pytest.LogCaptureFixture) -> None:
+    store = Broken()
+    sessions = Sessions(SessionRules(ttl_seconds=10), store)
+    script, *_ = begun(sessions)
+    script.go.set()
+    await settle()
+    store.skew = 11
+    sessions.sweep()
+    assert store.forgotten == [SessionKey("me", "s")] and "looked after" in caplog.text
