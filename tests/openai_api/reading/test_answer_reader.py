@@ -15,7 +15,16 @@ SPLINTERS = [
     *("<think>", "</think>", "<tool_call>", "</tool_call>", "<", "</", "tool_call>", "\n", " ", "Halo", "{", "}", '"'),
     *('{"name": "get_weather", "arguments": {"city": "Ban', '"days": "3"', ", ", ": ", "[", "]", ";", "\\", "é😀"),
     *(WEATHER, '{"name": "now"}', '{"name": "nobody", ', '"arguments": ', '"parameters": {}', "[TOOL_CALLS]", "now"),
-    *("<|python_tag|>", "[ARGS]", "x" * 70, "<tool_call><function=get_weather>", "<parameter=city>", "</parameter>", "</function>", "null"),
+    *(
+        "<|python_tag|>",
+        "[ARGS]",
+        "x" * 70,
+        "<tool_call><function=get_weather>",
+        "<parameter=city>",
+        "</parameter>",
+        "</function>",
+        "null",
+    ),
 ]
 TEXTS = st.lists(st.sampled_from(SPLINTERS), max_size=12).map("".join)
 WAYS = [
