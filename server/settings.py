@@ -119,7 +119,7 @@ class Settings(BaseModel):
     max_video_seconds: float = Field(600, gt=0, description="longest video")
     max_video_frames: int = Field(16, ge=2, le=768, description="frames kept of a video, evenly over its length")
     max_decoded_mb: float = Field(512, gt=0, description="memory for the decoded media of a request, in MiB")
-    media_decode_seconds: float = Field(30, gt=0, le=3600, description="for decoding a video; then it is killed")
+    media_decode_seconds: float = Field(30, gt=0, le=3600, description="for decoding a video or a large picture")
 
     # Streams
     cancel_after_disconnect_seconds: float = Field(

@@ -93,12 +93,15 @@ _CLOSINGS: dict[Language, tuple[str, ...]] = {
 
 
 def _worded(rng: Random, language: Language, fitting: Sequence[str], others: Sequence[str]) -> str:
-    """Now and then what is asked fits something else: the answer is still about what is there."""
-    question = rng.choice(others if rng.random() < 0.1 else fitting)
+    """Now and then what is asked fits something else, or is hardly a sentence: the answer is about what is there."""
+    question = rng.choice(others if rng.random() < 0.2 else fitting)
     draw = rng.random()
-    if draw < 0.2:
-        question = rng.choice(_OPENINGS[language]) + question
+    if draw < 0.15:
+        words = question.split()
+        question = " ".join(rng.sample(words, max(1, len(words) - rng.randint(0, 2))))
     elif draw < 0.3:
+        question = rng.choice(_OPENINGS[language]) + question
+    elif draw < 0.4:
         question += rng.choice(_CLOSINGS[language])
     return question
 

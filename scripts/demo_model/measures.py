@@ -9,7 +9,7 @@ import numpy as np
 from scripts.demo_model.asking import DemoModel, ask
 from scripts.demo_model.colours import in_order, of_picture
 from scripts.demo_model.compression import film_file, picture_file, read_film, read_picture
-from scripts.demo_model.curriculum import surrounded
+from scripts.demo_model.curriculum import drawn, surrounded
 from scripts.demo_model.dialogue import Dialogue
 from scripts.demo_model.drawing import COLOURS, Pixels, shade, surface
 from scripts.demo_model.shop import absent_product, listed_product
@@ -71,6 +71,7 @@ MEASURES: dict[str, Callable[[Random], Dialogue]] = {
     "colour of a picture": _picture,
     "order of the colours of a clip": _clip,
     "colours of two pictures": _pair,
+    "a small sum": lambda rng: drawn(rng, "arithmetic"),
     "price of a listed product": lambda rng: listed_product(rng, rng.choice(LANGUAGES), ("price",)),
     "stock or city of a listed product": lambda rng: listed_product(rng, rng.choice(LANGUAGES), ("stock", "city")),
     "a product that is not listed": lambda rng: absent_product(rng, rng.choice(LANGUAGES)),
