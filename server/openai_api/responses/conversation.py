@@ -11,14 +11,13 @@ from typing import Any
 from server.openai_api.responses import ids
 from server.openai_api.responses.items import media_parts
 from server.openai_api.responses.records import (
-    LONGEST_HISTORY,
     Found,
     Records,
     conversation_locked,
     history_too_long,
     written,
 )
-from server.openai_api.responses.schema import Item
+from server.openai_api.responses.schema import LONGEST_HISTORY, Item
 from server.streaming.session import Session
 
 
