@@ -43,6 +43,8 @@ class ResponseWriter:
         return [self._lifecycle("in_progress")]
 
     def of_piece(self, piece: Piece) -> list[bytes]:
+        if self._reader is None and not piece.logprobs:
+            return self._output.said(piece.text) if piece.text else []
         self._logprobs += [_logprob(one) for one in piece.logprobs]
         events: list[bytes] = []
         for part in self._parts(piece):
