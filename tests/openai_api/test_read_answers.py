@@ -14,7 +14,9 @@ from server.engine.answer import FinishReason, Piece, TokenLogprob
 from server.engine.catalogue import CatalogueEntry
 from server.engine.echo import load_echo
 from server.engine.front_desk import DeskRules, FrontDesk
+from server.engine.kept import KeptRequest
 from server.engine.prompt import ChatPrompt
+from server.engine.sampling_params import SamplingParams
 from server.media.loader import MediaLoader, MediaRules
 from server.openai_api.carrying_on import carry_on_with
 from server.openai_api.chat_chunks import DONE, ChunkWriter, fold
@@ -106,6 +108,7 @@ def pieces_of(texts: Sequence[str], finish: FinishReason, logprobs: bool) -> lis
     return [*made[:-1], replace(made[-1], finish=finish)]
 
 
+KEPT = KeptRequest("m", "r", [1], SamplingParams(), seed=1)
 TEXTS = st.sampled_from(ANSWERS) | st.lists(
     st.sampled_from(["<think>", "</think>", CALL, "<tool_call>", "\n", "Halo", '{"name": "now"', "}"]), max_size=8
 ).map("".join)
@@ -117,7 +120,7 @@ def test_the_stream_folded_is_the_answer_read_whole(
 ) -> None:
     def folded(texts: Sequence[str]) -> tuple[Any, list[bytes], int]:
         chunks = ChunkWriter("m", with_usage=False, id="chatcmpl-1", created=1)
-        told = ChatReading(reading(), chunks, 1)
+        told = ChatReading(reading(), chunks, KEPT)
         read = [one for piece in pieces_of(texts, finish, logprobs) if (one := told.of_piece(piece))]
         events = [chunks.role(0), *(chunk for one in read for chunk in one.chunks)]
         return fold(events, b"{}")["choices"][0], events, sum(len(one.piece.token_ids) for one in read)
