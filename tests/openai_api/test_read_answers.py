@@ -40,6 +40,7 @@ CASES = [
     *(("hermes", text, {}) for text in ANSWERS),
     *(("hermes", ANSWERS[3], asked) for asked in ({"n": 2}, {"top_logprobs": 0}, {"stop": ["\n}", "Bandung"]})),
     *(("hermes", ANSWERS[0], {"max_tokens": length}) for length in (8, 70)),
+    ("hermes", ANSWERS[0], {"hidden": True, "n": 2}),
     ("json", '{"name": "now", "parameters": {"a": 1}}', {}),
     ("mistral", '[TOOL_CALLS]now[ARGS]{"a": 1}[TOOL_CALLS]now[ARGS]{"a": ', {}),
 ]
@@ -56,11 +57,16 @@ async def echo_desk(tool_format: str = "hermes") -> AsyncIterator[FrontDesk]:
         await opened.close()
 
 
-async def source_of(desk: FrontDesk, text: str, **asked: Any) -> ChatSource:
+async def source_of(desk: FrontDesk, text: str, *, hidden: bool = False, **asked: Any) -> ChatSource:
     prompt = ChatPrompt([{"role": "user", "content": text}], tools=[{}], reads_marks=True)
     prepared = await desk.prepare("m", prompt, asked)
     chunks = ChunkWriter("m", with_usage=True, may_call=True)
-    return ChatSource(desk.submit(prepared), prepared.kept, chunks, reading=reading_of(prepared, chunks.id, TOOLS))
+    return ChatSource(
+        desk.submit(prepared),
+        prepared.kept,
+        chunks,
+        reading=reading_of(prepared, chunks.id, TOOLS, hide_thoughts=hidden),
+    )
 
 
 async def blocks_of(source: Source) -> list[Block]:

@@ -42,7 +42,7 @@ WAYS = [
     reading(tool_format, marked=marked, **more)
     for tool_format in (None, "hermes", "llama", "mistral", "json")
     for marked in (False, True)
-    for more in ({}, {"in_thought": True}, {"forced": True}, {"one_call": True}, {"thought": None})
+    for more in ({}, {"in_thought": True}, {"one_call": True}, {"thought": None})
 ]
 
 
