@@ -9,7 +9,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from server.engine.detokenizer import ByteDetokenizer, Detokenizer, WindowDetokenizer
+from server.engine.grammar.grammar import CallFormat, call_format_of
 from server.engine.prompt import ChatPrompt
+from server.engine.thinking import ThoughtTokens, thought_tokens
 from server.errors import BadRequest
 
 
@@ -23,6 +25,36 @@ class HfTokenizer:
         self._control_token = re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)) or "(?!)")
         # Sanitising flips a switch inside the tokenizer: two threads at once could encode typed text as control tokens.
         self._lock = threading.Lock()
+
+    @property
+    def template(self) -> str:
+        template = self._tokenizer.chat_template or ""
+        # A tokenizer may have several, by name.
+        return template if isinstance(template, str) else "\n".join(map(str, template.values()))
+
+    @property
+    def marker_ids(self) -> Mapping[str, int]:
+        """What stands beside the words: each is one token, however it is written."""
+        return dict(self._tokenizer.added_tokens_encoder)
+
+    @property
+    def call_format(self) -> CallFormat:
+        return call_format_of(self.template)
+
+    @property
+    def thought(self) -> ThoughtTokens | None:
+        return thought_tokens(self.marker_ids.get, self.encode_text, self.template)
+
+    def for_grammars(self) -> Any:
+        """The vocabulary as llguidance wants it."""
+        from llguidance.hf import from_tokenizer
+
+        try:
+            return from_tokenizer(self._tokenizer, n_vocab=self.vocabulary_size, eos_token=sorted(self.eos_ids) or None)
+        except ValueError as error:
+            raise BadRequest(
+                f"Answers of this model cannot be held to a grammar: {error}", param="model", code="unsupported_value"
+            ) from error
 
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:

@@ -72,8 +72,16 @@ ARCHITECTURES: dict[str, Callable[[], Any]] = {
 
 
 def new_model(architecture: str) -> Any:
+    return _seeded(ARCHITECTURES[architecture])
+
+
+def new_model_of(kind: str, **more: Any) -> Any:
+    return _seeded(_of(kind, **more))
+
+
+def _seeded(make: Callable[[], Any]) -> Any:
     torch.manual_seed(7)
-    model = ARCHITECTURES[architecture]().eval().float()
+    model = make().eval().float()
     model.generation_config = transformers.GenerationConfig(pad_token_id=0)
     return model
 
