@@ -81,6 +81,13 @@ class SamplingParams:
         return replace(self, max_tokens=max_tokens, min_tokens=min(self.min_tokens, max_tokens))
 
     @property
+    def thinking_tokens(self) -> int | None:
+        """What is said in tokens counts more than what is said as a share. None: nothing limits a thought."""
+        if self.thinking_budget is not None or self.thinking_share is None:
+            return self.thinking_budget
+        return int(self.max_tokens * self.thinking_share)
+
+    @property
     def is_greedy(self) -> bool:
         # So small a temperature overflows, and means the same.
         return self.temperature < 1e-5

@@ -53,14 +53,11 @@ def thinking_of(
     then_grammar: bool,
 ) -> Thinking | None:
     """None where nothing limits a thought."""
-    share = params.thinking_share
-    if share is None and then_grammar:
-        share = _DEFAULT_SHARE
-    if tokens is None or (share is None and params.thinking_budget is None):
+    budget = params.thinking_tokens
+    if budget is None and then_grammar:
+        budget = int(params.max_tokens * _DEFAULT_SHARE)
+    if tokens is None or budget is None:
         return None
-    budget = params.thinking_budget
-    if budget is None:
-        budget = int(params.max_tokens * (share or 0))
     telling = {tokens.open_id, tokens.close_id, *ending_ids}
     marks = [at for at, token_id in enumerate(prompt_ids) if token_id in telling]
     last = marks[-1] if marks else None

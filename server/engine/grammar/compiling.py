@@ -60,9 +60,6 @@ class Grammars:
         self._keep(key, made, time.monotonic() - began)
         return made
 
-    def close(self) -> None:
-        self._trial.close()
-
     def _try(self, grammar: Grammar, source: str) -> None:
         try:
             fault = self._trial.fault_of(source)

@@ -7,6 +7,7 @@ import json
 import select
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class Trial:
     def __init__(self, seconds: float = COMPILE_SECONDS) -> None:
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
+        self._ends_with_us = weakref.finalize(self, _end, None)
 
     def fault_of(self, source: str) -> str:
         """What the compiler says against it, or nothing."""
@@ -40,10 +42,8 @@ class Trial:
             raise TooExpensive from None
 
     def close(self) -> None:
-        if self._process:
-            process, self._process = self._process, None
-            process.kill()
-            process.communicate()
+        self._process = None
+        self._ends_with_us()
 
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process and self._process.poll() is None:
@@ -58,6 +58,7 @@ class Trial:
             env=_ENVIRONMENT,
             start_new_session=True,  # Ctrl-C is for the server, which lets running work end
         )
+        self._ends_with_us = weakref.finalize(self, _end, self._process)
         self._answer(self._process, _START_SECONDS)
         return self._process
 
@@ -68,3 +69,9 @@ class Trial:
         if not line:
             raise TooExpensive
         return json.loads(line)
+
+
+def _end(process: "subprocess.Popen[bytes] | None") -> None:
+    if process:
+        process.kill()
+        process.communicate()

@@ -2,9 +2,13 @@
 
 import json
 import resource
+import signal
 import sys
 
 from server.engine.grammar.limits import COMPILE_MEMORY_BYTES, parser_limits
+
+# The server kills it earlier; this is for a server that was killed itself.
+_LONGEST_SECONDS = 30
 
 
 def main() -> None:
@@ -16,10 +20,12 @@ def main() -> None:
     tokenizer = LLTokenizer("byte")
     _say("")
     for line in sys.stdin:
+        signal.alarm(_LONGEST_SECONDS)
         matcher = LLMatcher(tokenizer, json.loads(line), log_level=0, limits=parser_limits())
         if not matcher.is_error():
             matcher.compute_bitmask()
             matcher.compute_ff_tokens()
+        signal.alarm(0)
         _say(matcher.get_error() if matcher.is_error() else "")
 
 
