@@ -3,6 +3,7 @@
 Text that users type is never read as a control token, so nobody can forge a turn.
 """
 
+import json
 import re
 import threading
 from collections.abc import Collection, Mapping
@@ -47,14 +48,24 @@ class HfTokenizer:
 
     def for_grammars(self) -> Any:
         """The vocabulary as llguidance wants it."""
-        from llguidance.hf import from_tokenizer
+        from llguidance import LLTokenizer
 
-        try:
-            return from_tokenizer(self._tokenizer, n_vocab=self.vocabulary_size, eos_token=sorted(self.eos_ids) or None)
-        except ValueError as error:
+        backend = getattr(self._tokenizer, "backend_tokenizer", None)
+        if backend is None:
             raise BadRequest(
-                f"Answers of this model cannot be held to a grammar: {error}", param="model", code="unsupported_value"
-            ) from error
+                "Answers of this model cannot be held to a grammar: its tokenizer is a slow one.",
+                param="model",
+                code="unsupported_value",
+            )
+        plain = json.loads(backend.to_str())
+        # It takes <think> for a control token, and yet would spell a text with it. Without them, grammars name markers
+        # by their ids, and a text that looks like one is spelled out.
+        plain["added_tokens"] = [
+            one for one in plain["added_tokens"] if one["special"] or not _is_marker(one["content"])
+        ]
+        plain["padding"] = plain["truncation"] = None
+        eos_ids = sorted(self.eos_ids) or self._tokenizer.eos_token_id
+        return LLTokenizer(json.dumps(plain), n_vocab=self.vocabulary_size, eos_token=eos_ids)
 
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:
@@ -109,6 +120,10 @@ class HfTokenizer:
         if self._token_bytes is not None:
             return ByteDetokenizer(self._token_bytes)
         return WindowDetokenizer(lambda ids: str(self._tokenizer.decode(ids, skip_special_tokens=True)))
+
+
+def _is_marker(text: str) -> bool:
+    return text.startswith("<") and text.endswith(">")
 
 
 def _byte_vocabulary(tokenizer: Any) -> Mapping[int, bytes] | None:

@@ -55,14 +55,15 @@ class Grammars:
             return self._kept[key][0]
         source = source_of(grammar, self._token_ids)
         began = time.monotonic()
-        self._try(grammar, source)
+        self._try(grammar)
         made = CompiledGrammar(grammar, judge_of(grammar), self._new_matcher(grammar, source))
         self._keep(key, made, time.monotonic() - began)
         return made
 
-    def _try(self, grammar: Grammar, source: str) -> None:
+    def _try(self, grammar: Grammar) -> None:
         try:
-            fault = self._trial.fault_of(source)
+            # With markers as text: the other process knows no token of this model.
+            fault = self._trial.fault_of(source_of(grammar, {}))
         except TooExpensive:
             raise BadRequest(
                 f"{grammar.param}: this takes more time or memory to compile than a grammar may.",
@@ -77,6 +78,10 @@ class Grammars:
 
         self._tokenizer = self._tokenizer or self._new_tokenizer()
         inner = LLMatcher(self._tokenizer, source, log_level=0, limits=parser_limits())
+        if inner.is_error():
+            raise why_refused(grammar, inner.get_error())
+        # The first mask is the dearest, and copies have it too. Some grammars fail only with the model's own tokens.
+        inner.compute_bitmask()
         if inner.is_error():
             raise why_refused(grammar, inner.get_error())
         return Matcher(inner, self._vocabulary_size)

@@ -7,8 +7,8 @@ _FUEL_PER_STEP = 50_000
 COMPILE_SECONDS = 2.0
 COMPILE_MEMORY_BYTES = 1 << 30  # of address space, most of it the interpreter's
 # Over what a choice's masks took together: a grammar that is slow at every token would hold up everybody else's.
-MASK_SECONDS = 2.0
-MASK_SECONDS_PER_TOKEN = 0.005
+MASK_SECONDS = 5.0
+MASK_SECONDS_PER_TOKEN = 0.01
 
 
 def parser_limits() -> Any:

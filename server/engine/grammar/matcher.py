@@ -42,7 +42,8 @@ class Matcher:
             return []
         ids: list[int] = self._inner.compute_ff_tokens()
         self._check()
-        return ids
+        # A text that looks like a control token is tokenised as one, which no text may hold.
+        return ids[: self._inner.validate_tokens(ids)] if ids else ids
 
     def feed(self, token_id: int) -> None:
         self._inner.consume_token(token_id)

@@ -1,6 +1,7 @@
 """From a `Grammar` to the text that llguidance compiles. Refuses what can be refused by looking at it."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ _SPELLING = {
 }
 _MOST_CHOICES = 1000
 _MOST_TOOLS = 128
+_MOST_CALLS = 16  # in one answer
 _HEADER = "%llguidance {}\n"
 
 TokenIds = Mapping[str, int]
@@ -51,7 +53,7 @@ def source_of(grammar: Grammar, token_ids: TokenIds) -> str:
 
 def why_refused(grammar: Grammar, message: str) -> BadRequest:
     """What the compiler said, about the place in the request where it can be changed."""
-    message = " ".join(message.split())
+    message = _in_words(message)
     if grammar.kind == "json_schema":
         return refused_by_compiler(grammar.value, grammar.param, message)
     for tool in grammar.tools:
@@ -59,6 +61,14 @@ def why_refused(grammar: Grammar, message: str) -> BadRequest:
         if refused.code == "unsupported_schema_keyword":
             return refused
     return BadRequest(f"{grammar.param}: {message}"[:400], param=grammar.param, code="invalid_grammar")
+
+
+def _in_words(message: str) -> str:
+    """Without the place in our own text, and the text itself."""
+    if message.startswith("NoExtension"):
+        return "no text can ever follow it."
+    message = " ".join(message.partition("\n   1 |")[0].split())
+    return re.sub(r"^at \d+\(\d+\): (failed to compile JSON schema: )?", "", message)
 
 
 def _of_schema(schema: Any, param: str) -> str:
@@ -97,7 +107,7 @@ def _of_tools(grammar: Grammar, token_ids: TokenIds) -> str:
         raise BadRequest(f"tools: at most {_MOST_TOOLS}.", param="tools", code="schema_too_large")
     rules = []
     before, between, after = _frame(grammar.call_format, token_ids)
-    more = "" if grammar.one_call else f" ({between} call)*"
+    more = "" if grammar.one_call else f" ({between} call){{0,{_MOST_CALLS - 1}}}"
     rules.append(f"start: {before} call{more} {after}")
     name_of_arguments = "parameters" if grammar.call_format == "llama" else "arguments"
     head, tail = _around_call(grammar.call_format, token_ids)
