@@ -43,9 +43,9 @@ class Choice:
         """Whether tokens that end an answer are out of the question. With a grammar, its mask knows."""
         return not self.may_end and not (self.guide and self.guide.is_answering)
 
-    def allowed(self) -> Any | None:
+    def allowed(self, likeliest: Callable[[], int]) -> Any | None:
         """Whether each token may come next, as numpy says it; None if all may."""
-        return self.guide and self.guide.allowed(may_end=self.may_end and not self.params.ignore_eos)
+        return self.guide and self.guide.allowed(likeliest, may_end=self.may_end and not self.params.ignore_eos)
 
     @property
     def is_finished(self) -> bool:

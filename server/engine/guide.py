@@ -49,26 +49,25 @@ class Guide:
         """The tokens that must come now, as far as that is known."""
         if self._forced:
             return tuple(self._forced)
-        if self._matcher and not (self._knows_run or self._in_thought or self._may_open):
-            self._run.extend(self._matcher.forced())
-            self._knows_run = True
-        return tuple(self._run)
+        return () if self._may_open or self._in_thought else self._known_run()
 
-    def allowed(self, *, may_end: bool) -> Any | None:
-        """Whether each token may come next; None if all may."""
-        if forced := self.forced():
-            return self._only(forced[0])
+    def allowed(self, likeliest: Callable[[], int], *, may_end: bool) -> Any | None:
+        """Whether each token may come next; None if all may. `likeliest` is what the model itself would say."""
+        if self._forced:
+            return self._only(self._forced[0])
         if self._matcher is None:
             return None
         if self._in_thought:
             return self._without(self._all(allowed=True), self._eos_ids)
-        allowed = self._matcher.allowed()
-        if not may_end:
-            allowed = self._without(allowed, self._eos_ids)
-        if self._thinking:
-            markers = [self._thinking.tokens.open_id, self._thinking.tokens.close_id]
-            allowed = self._without(allowed, markers)  # as text they could stand in a string, and be taken for thoughts
-            allowed[markers[0]] |= self._may_open
+        if run := self._known_run():
+            allowed = self._only(run[0])
+        else:
+            allowed = self._matcher.allowed()
+            if not may_end:
+                allowed = self._without(allowed, self._eos_ids)
+        if self._may_open and self._thinking and likeliest() == self._thinking.tokens.open_id:
+            # Allowed always, it would be chosen by models that cannot say what they want, and never think.
+            allowed[self._thinking.tokens.open_id] = True
         return allowed
 
     def feed(self, token_id: int) -> None:
@@ -96,6 +95,12 @@ class Guide:
         if self._thinking is None or token_id != self._thinking.tokens.open_id:
             return False
         return self._may_open or self._matcher is None
+
+    def _known_run(self) -> Sequence[int]:
+        if self._matcher and not self._knows_run:
+            self._run.extend(self._matcher.forced())
+            self._knows_run = True
+        return tuple(self._run)
 
     def _answer(self, token_id: int) -> None:
         assert self._matcher

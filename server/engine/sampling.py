@@ -80,7 +80,7 @@ def _only_allowed(
         if choice.guide is None or at in faults:
             continue
         try:
-            mask = choice.allowed()
+            mask = choice.allowed(lambda row=adjusted[at]: int(row.argmax()))  # type: ignore[misc]
         except Exception as fault:  # told to whoever asked for it; the other rows go on
             faults[at] = fault
             continue

@@ -38,7 +38,7 @@ def thought_tokens(
     for opening, closing in _MARKERS:
         open_id, close_id = token_ids(opening), token_ids(closing)
         if open_id is not None and close_id is not None:
-            before, after = _breaks_around(template.replace("\\n", "\n"), closing)
+            before, after = _breaks_around(template.replace("\\n", "\n"), opening, closing)
             return ThoughtTokens(open_id, close_id, tuple(encode(before)), tuple(encode(after)))
     return None
 
@@ -67,9 +67,10 @@ def thinking_of(
     return Thinking(tokens, budget, is_open, may_open=not (is_open or is_over) and budget > 0)
 
 
-def _breaks_around(template: str, closing: str) -> tuple[str, str]:
-    """The longest runs of line breaks on both sides of the marker, wherever the template writes it."""
+def _breaks_around(template: str, opening: str, closing: str) -> tuple[str, str]:
+    """The longest runs of line breaks on both sides of the marker, but for those within an empty thought."""
     parts = template.split(closing)
-    before = max((len(part) - len(part.rstrip("\n")) for part in parts[:-1]), default=0)
+    thoughts = [part for part in parts[:-1] if not part.rstrip("\n").endswith(opening)]
+    before = max((len(part) - len(part.rstrip("\n")) for part in thoughts), default=0)
     after = max((len(part) - len(part.lstrip("\n")) for part in parts[1:]), default=0)
     return "\n" * before, "\n" * after
