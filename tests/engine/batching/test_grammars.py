@@ -54,11 +54,12 @@ def test_random_schemas_have_valid_answers_only(how_many: int) -> None:
         for at, one in enumerate(schemas)
     ]
     readers = of(requests)
-    ended = {readers.finish(request) for request in requests}
     for one, request in zip(schemas, requests, strict=True):
         if readers.finish(request) == "stop":
             jsonschema.Draft202012Validator(one).validate(json.loads(readers.text(request)))
-    assert ended == {"stop"}
+        else:
+            # Always taking the likeliest digit, it may never come to the end of a number.
+            assert readers.finish(request) == "length" and request.prepared.params.is_greedy
 
 
 def test_free_company_gets_the_tokens_it_would_get_alone() -> None:
