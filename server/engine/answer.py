@@ -35,6 +35,7 @@ class Answer:
 
     def __init__(self, choices: int, cancel: Callable[[], None]) -> None:
         self.cached_tokens = 0  # of the prompt, that need not be computed; known before the first piece
+        self.replayed_texts: Sequence[str] = ()  # of an answer that goes on: what its readers had got of each choice
         self._unfinished = choices
         self._cancel = cancel
         self._waiting: list[Piece] = []

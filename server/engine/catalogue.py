@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from server.engine.markup import TOOL_FORMATS, ToolFormat
 from server.engine.sampling_params import checked_defaults
 from server.errors import BadRequest
 
@@ -21,6 +22,7 @@ class CatalogueEntry:
     repo: str
     task: str = "chat"
     defaults: Mapping[str, Any] = field(default_factory=dict)  # of SamplingParams
+    tool_format: ToolFormat | None = None  # None: as its chat template tells
 
 
 def read_catalogue(path: Path) -> list[CatalogueEntry]:
@@ -48,10 +50,13 @@ def served(catalogue: Iterable[CatalogueEntry], main: str, others: Iterable[str]
 
 
 def _entry(path: Path, name: str, given: Any) -> CatalogueEntry:
-    if not isinstance(given, dict) or not set(given) <= {"repo", "task", "defaults"}:
-        raise CatalogueError(f"{path}: {name} may have repo, task and defaults, and nothing else.")
+    if not isinstance(given, dict) or not set(given) <= {"repo", "task", "defaults", "tool_format"}:
+        raise CatalogueError(f"{path}: {name} may have repo, task, defaults and tool_format, and nothing else.")
+    tool_format = given.get("tool_format")
+    if tool_format not in (None, *TOOL_FORMATS):
+        raise CatalogueError(f"{path}: tool_format of {name} is one of {', '.join(TOOL_FORMATS)}.")
     try:
         defaults = checked_defaults(given.get("defaults", {}))
     except (TypeError, ValueError, BadRequest) as error:
         raise CatalogueError(f"{path}: defaults of {name}: {' '.join(str(error).split())}") from None
-    return CatalogueEntry(name, str(given.get("repo", name)), str(given.get("task", "chat")), defaults)
+    return CatalogueEntry(name, str(given.get("repo", name)), str(given.get("task", "chat")), defaults, tool_format)

@@ -19,11 +19,12 @@ class Choice:
         self.params = prepared.params
         self.token_ids: list[int] = []
         self.finish: FinishReason | None = None
+        self.replayed_text = ""  # what readers had got when another process went on
         eos_ids = () if self.params.ignore_eos else prepared.tokenizer.eos_ids
         self.ending_ids = frozenset(eos_ids).union(self.params.stop_token_ids)
         self._seed = prepared.seed
-        self._detokenizer = prepared.tokenizer.new_detokenizer()
-        self._stops = StopStrings(self.params.stop)
+        self._detokenizer = prepared.new_detokenizer()
+        self._stops = StopStrings(prepared.stops)
         self._unshown_ids: list[int] = []
         self._unshown_logprobs: list[TokenLogprob] = []
 
@@ -60,12 +61,15 @@ class Choice:
         if shown.finish:
             self.token_ids, self.finish = list(shown.token_ids), shown.finish
             return
+        texts = []
         for token_id in shown.token_ids:
-            self.accept(token_id)
+            if piece := self.accept(token_id):
+                texts.append(piece.text)
             if self.is_finished:
                 raise GenerationInterrupted("The answer cannot go on: what was shown of it had ended already.")
         if self._unshown_ids:
             raise GenerationInterrupted("The answer cannot go on: what was shown of it ends where no piece ends.")
+        self.replayed_text = "".join(texts)
 
     def end(self) -> Piece:
         return self._end("stop", self._detokenizer.flush())

@@ -62,3 +62,18 @@ class WindowDetokenizer:
     def _new_text(self) -> str:
         shown = self._decode(self._window[: self._shown])
         return self._decode(self._window)[len(shown) :]
+
+
+class MarkingDetokenizer:
+    """Shows some tokens as marks, whatever the tokenizer itself makes of them."""
+
+    def __init__(self, inner: Detokenizer, marks: Mapping[int, str]) -> None:
+        self._inner = inner
+        self._marks = marks
+
+    def feed(self, token_id: int) -> str:
+        mark = self._marks.get(token_id)
+        return self._inner.feed(token_id) if mark is None else self._inner.flush() + mark
+
+    def flush(self) -> str:
+        return self._inner.flush()

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from server.engine.answer import TokenLogprob
 from server.engine.loaded_model import LoadedModel
+from server.engine.markup import THOUGHTS, TOOL_FORMATS, Markup, ToolFormat
 from server.engine.prompt import ChatPrompt, text_of
 from server.engine.request import Delivery, HandOut, Request
 from server.errors import BadRequest, GenerationFailed
@@ -27,16 +28,21 @@ class EchoOptions:
     die_after: int = 0  # tokens; takes the whole worker with it
     load_seconds: float = 0
     revision: str = ""  # of a model that is another one under the same name
+    tool_format: ToolFormat = "json"  # what it shall be taken for by who reads its calls
+    thinks: bool = False
 
     @classmethod
     def from_repo(cls, repo: str) -> "EchoOptions":
         given = dict(parse_qsl(repo.partition("?")[2]))
+        [tool_format] = (one for one in TOOL_FORMATS if one == given.get("tool_format", "json"))
         return cls(
             tokens_per_second=float(given.get("tokens_per_second", 0)),
             fail_after=int(given.get("fail_after", 0)),
             die_after=int(given.get("die_after", 0)),
             load_seconds=float(given.get("load_seconds", 0)),
             revision=given.get("revision", ""),
+            tool_format=tool_format,
+            thinks=given.get("thinks") == "1",
         )
 
 
@@ -53,6 +59,7 @@ def load_echo(repo: str) -> LoadedModel:
         context_length=CONTEXT_LENGTH,
         generation_defaults={},
         revision=f"echo{options.revision}",
+        markup=Markup(THOUGHTS[0] if options.thinks else None, options.tool_format),
     )
 
 

@@ -19,6 +19,7 @@ from server.engine.request import Request
 from server.engine.resume import prepared_again, replayed
 from server.engine.sampling_params import SamplingParams
 from server.engine.threads import Bridge
+from server.engine.tokenizer import Tokenizer
 from server.errors import BadRequest, ContextLengthExceeded, Draining, GenerationInterrupted
 
 # Few tokens of any vocabulary are longer, and those are runs of blanks.
@@ -120,6 +121,7 @@ class FrontDesk:
         prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media))
         choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
         request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
+        request.answer.replayed_texts = [choice.replayed_text for choice in choices]
         if request.unfinished:
             slot.submit(request)
         return request.answer
@@ -166,16 +168,20 @@ class FrontDesk:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
         media = media_of(shown.messages)
+        markup, tokenizer = loaded.markup.with_format(entry.tool_format), loaded.tokenizer
         return Prepared(
             entry.id,
             loaded.revision,
-            loaded.tokenizer,
+            tokenizer,
             prompt_ids,
             params,
             seed,
             context,
             vision=loaded.vision.look(prompt_ids, media) if loaded.vision and media else None,
             media=[_as_kept(medium) for medium in media],
+            marks=markup.marks(calls=bool(prompt.tools)) if prompt.reads_marks else {},
+            markup=markup,
+            opens_thought=markup.opens_thought(prompt_ids, tokenizer.eos_ids, lambda ids: _text_of(tokenizer, ids)),
         )
 
     def _refuse_the_hopeless(self, prompt: ChatPrompt, limit: int) -> None:
@@ -194,6 +200,11 @@ class FrontDesk:
         # Room for the answer is kept, but never so much that nothing is left of the conversation.
         budget = max(limit // 2, limit - params.max_tokens)
         return compress(prompt, encode, budget, limit)
+
+
+def _text_of(tokenizer: Tokenizer, token_ids: Sequence[int]) -> str:
+    detokenizer = tokenizer.new_detokenizer()
+    return "".join(map(detokenizer.feed, token_ids)) + detokenizer.flush()
 
 
 def _as_kept(medium: Medium) -> KeptMedium:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from server.engine.detokenizer import ByteDetokenizer, Detokenizer, WindowDetokenizer
+from server.engine.markup import Markup, markup_of
 from server.engine.prompt import ChatPrompt
 from server.errors import BadRequest
 
@@ -23,6 +24,13 @@ class HfTokenizer:
         self._control_token = re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)) or "(?!)")
         # Sanitising flips a switch inside the tokenizer: two threads at once could encode typed text as control tokens.
         self._lock = threading.Lock()
+
+    @property
+    def markup(self) -> Markup:
+        template = self._tokenizer.chat_template or ""
+        # A tokenizer may have several templates by name.
+        text = template if isinstance(template, str) else "\n".join(map(str, template.values()))
+        return markup_of(text, self._tokenizer.added_tokens_encoder)
 
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:

@@ -31,6 +31,7 @@ class KeptRequest:
     seed: int
     context: dict[str, Any] | None = None
     media: list[KeptMedium] = field(default_factory=list)  # in the order of the prompt
+    marks: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         # By hand: dataclasses.asdict copies a prompt number by number, and this is done for every request.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from server.engine.markup import Markup
 from server.engine.runner import Runner
 from server.engine.tokenizer import Tokenizer
 from server.engine.vision.sight import VisionProcessor
@@ -17,3 +18,4 @@ class LoadedModel:
     generation_defaults: Mapping[str, Any]
     revision: str  # the same wherever the same weights and tokenizer are loaded
     vision: VisionProcessor | None = None  # what makes pictures and clips into its input; None: it cannot see
+    markup: Markup = Markup()

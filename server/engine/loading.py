@@ -73,6 +73,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         generation_defaults=_generation_defaults(folder),
         revision=revision_of(folder),
         vision=vision,
+        markup=ours.markup,
     )
 
 

@@ -1,10 +1,12 @@
 """A request that passed every check: it can be queued, and only the machine itself can still fail it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from server.engine.detokenizer import Detokenizer, MarkingDetokenizer
 from server.engine.kept import KeptMedium, KeptRequest
+from server.engine.markup import Markup, mark_of
 from server.engine.sampling_params import SamplingParams
 from server.engine.tokenizer import Tokenizer
 from server.engine.vision.sight import Vision
@@ -21,9 +23,35 @@ class Prepared:
     context: dict[str, Any] | None = None  # what compression did, if it is on
     vision: Vision | None = None
     media: Sequence[KeptMedium] = ()
+    marks: Mapping[str, int] = field(default_factory=dict)  # markers that show as marks, and their tokens
+    markup: Markup = Markup()
+    opens_thought: bool = False  # the prompt ends within a thought
 
     @property
     def kept(self) -> KeptRequest:
         return KeptRequest(
-            self.model_id, self.revision, self.prompt_ids, self.params, self.seed, self.context, list(self.media)
+            self.model_id,
+            self.revision,
+            self.prompt_ids,
+            self.params,
+            self.seed,
+            self.context,
+            list(self.media),
+            dict(self.marks),
         )
+
+    def new_detokenizer(self) -> Detokenizer:
+        plain = self.tokenizer.new_detokenizer()
+        if not self.marks:
+            return plain
+        return MarkingDetokenizer(plain, {token_id: mark_of(marker) for marker, token_id in self.marks.items()})
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """A stop string may be, or have in it, what shows as a mark."""
+        marked = []
+        for stop in self.params.stop:
+            for marker in self.marks:
+                stop = stop.replace(marker, mark_of(marker))
+            marked.append(stop)
+        return tuple(dict.fromkeys((*self.params.stop, *marked)))

@@ -32,6 +32,7 @@ def prepared_again(kept: KeptRequest, loaded: LoadedModel, media: Sequence[Mediu
         kept.context,
         vision=_seen_again(kept, loaded, media),
         media=kept.media,
+        marks=kept.marks,
     )
 
 
@@ -63,6 +64,6 @@ def _check_token_ids(prepared: Prepared, shown: Sequence[ShownChoice]) -> None:
     """On a GPU one id that does not exist would take everybody's answers with it."""
     params, size = prepared.params, prepared.tokenizer.vocabulary_size
     made = chain.from_iterable(seen.token_ids for seen in shown)
-    everything = chain(prepared.prompt_ids, made, params.logit_bias, params.stop_token_ids)
+    everything = chain(prepared.prompt_ids, made, params.logit_bias, params.stop_token_ids, prepared.marks.values())
     if not prepared.prompt_ids or any(not 0 <= token_id < size for token_id in everything):
         raise GenerationInterrupted("The answer cannot go on: what was kept of it are no tokens of its model.")

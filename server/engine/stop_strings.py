@@ -18,7 +18,7 @@ class StopStrings:
         if begins:
             self.reached, self._held = True, ""
             return waiting[: min(begins)]
-        keep = self._longest_beginning(waiting)
+        keep = longest_beginning(waiting, self._stops)
         self._held = waiting[len(waiting) - keep :]
         return waiting[: len(waiting) - keep]
 
@@ -27,11 +27,12 @@ class StopStrings:
         held, self._held = self._held, ""
         return held
 
-    def _longest_beginning(self, text: str) -> int:
-        """Length of the longest end of `text` that begins a stop string."""
-        longest = min(len(text), max(map(len, self._stops)) - 1)
-        for length in range(longest, 0, -1):
-            tail = text[-length:]
-            if any(stop.startswith(tail) for stop in self._stops):
-                return length
-        return 0
+
+def longest_beginning(text: str, wanted: Sequence[str]) -> int:
+    """Length of the longest end of `text` that begins one of the wanted strings, and is none of them."""
+    longest = min(len(text), max(map(len, wanted), default=0) - 1)
+    for length in range(longest, 0, -1):
+        tail = text[-length:]
+        if any(one.startswith(tail) for one in wanted):
+            return length
+    return 0

@@ -14,6 +14,7 @@ from server.openai_api.chat_chunks import ChunkWriter
 from server.openai_api.chat_media import media_again
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_source import KIND, ContinuedChat, failure_block
+from server.openai_api.reading.reading import Reading
 from server.openai_api.responses import source as responses
 from server.openai_api.responses.source import ContinuedResponse
 from server.openai_api.resumption import Resumption
@@ -56,6 +57,7 @@ def _continued(
         chunks,
         ChatProgress.from_marks(kept.params.n, marks),
         lambda: media_again(kept.media, read_attachments, media),
+        Reading.from_json(given["reading"]) if "reading" in given else None,
     )
 
 
@@ -67,7 +69,8 @@ def _continued_response(
     read_attachments: ReadAttachments,
 ) -> ContinuedResponse:
     kept = KeptRequest.from_json(given["asked"])
-    response = ContinuedResponse(kept, given["response"], marks)
+    reading = Reading.from_json(given["reading"]) if given["reading"] else None
+    response = ContinuedResponse(kept, given["response"], reading, marks)
     shown_again = partial(media_again, kept.media, read_attachments, media)
     response.go_on_with(Resumption(engine, kept, [response.progress.shown], shown_again))
     return response

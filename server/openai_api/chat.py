@@ -12,8 +12,10 @@ from server.media.loader import MediaLoader
 from server.openai_api.chat_chunks import ChunkWriter, fold
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
+from server.openai_api.chat_reading import reading_of
 from server.openai_api.chat_schema import ChatRequest
 from server.openai_api.chat_source import ChatSource
+from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
 from server.openai_api.event_stream import ClientGone, whole_turn
 from server.openai_api.examples import CHAT_RESPONSES
@@ -89,10 +91,19 @@ async def _begin(
     prompt, shown = await with_media(prompt, model_id, engine, media)
     prepared = await engine.prepare(model_id, prompt, sampling)
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
-    chunks = ChunkWriter(model_id, with_usage=bool(body.stream and body.wants_usage), context=prepared.context)
+    tools = tools_offered(body)
+    with_usage = bool(body.stream and body.wants_usage)
+    chunks = ChunkWriter(model_id, with_usage=with_usage, context=prepared.context, may_call=bool(tools))
+    reading = reading_of(
+        prepared,
+        chunks.id,
+        tools,
+        one_call=body.parallel_tool_calls is False,
+        hide_thoughts=body.include_reasoning is False,
+    )
     return sessions.start(
         asked.keeping(most_events),
-        lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks, attachments=shown),
+        lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks, attachments=shown, reading=reading),
     )
 
 

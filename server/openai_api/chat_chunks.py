@@ -11,9 +11,11 @@ from typing import Any, Self
 from server.engine.answer import Piece, TokenLogprob
 from server.error_handlers import error_body
 from server.errors import ServiceError, error_with_code
+from server.openai_api.chat_message import GrowingMessage
+from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said, Thought
 
 DONE = b"[DONE]"
-_KEPT = ("model", "with_usage", "context", "id", "created")
+_KEPT = ("model", "with_usage", "context", "may_call", "id", "created")
 _TEXT = "\0text\0"  # stands for the text while a chunk is made into a template; no name of a model has it
 
 
@@ -24,19 +26,20 @@ class ChunkWriter:
     model: str
     with_usage: bool  # then every chunk has the field, null in all but the last
     context: Mapping[str, Any] | None = None  # what compression did; said where a choice ends
+    may_call: bool = False  # then an answer has no content until some is said
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
-    _around_text: dict[int, tuple[bytes, bytes]] = field(default_factory=dict, init=False)
+    _around_text: dict[tuple[int, bool], list[bytes]] = field(default_factory=dict, init=False)
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _KEPT}
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
-        return cls(**{name: given[name] for name in _KEPT})
+        return cls(**{name: given[name] for name in _KEPT if name in given})
 
     def role(self, choice: int) -> bytes:
-        return self._chunk(choice, {"role": "assistant", "content": ""})
+        return self._chunk(choice, {"role": "assistant", "content": None if self.may_call else ""})
 
     def of_piece(self, piece: Piece) -> list[bytes]:
         chunks = []
@@ -44,30 +47,48 @@ class ChunkWriter:
             chunks.append(self._chunk(piece.choice, {"content": piece.text}, logprobs=piece.logprobs))
         elif piece.text:
             chunks.append(self._text_chunk(piece.choice, piece.text))
+        return chunks + self._end(piece)
+
+    def of_parts(self, piece: Piece, parts: Sequence[Part], *, has_calls: bool) -> list[bytes]:
+        """Of a piece that was read: nothing if it has nothing to show yet."""
+        if piece.logprobs and (parts or piece.finish):
+            first, *others = parts or [Said("")]
+            chunks = [self._chunk(piece.choice, _delta(first), logprobs=piece.logprobs)]
+        else:
+            others, chunks = list(parts), []
+        for part in others:
+            if isinstance(part, Said | Thought):
+                chunks.append(self._text_chunk(piece.choice, part.text, is_thought=isinstance(part, Thought)))
+            elif not isinstance(part, CallEnded):
+                chunks.append(self._chunk(piece.choice, _delta(part)))
+        return chunks + self._end(piece, has_calls=has_calls)
+
+    def _end(self, piece: Piece, *, has_calls: bool = False) -> list[bytes]:
+        if piece.finish is None:
+            return []
         if piece.finish == "cancelled":
             # OpenAI has no word for it: clients see an ordinary stop, and whoever looks sees why.
-            chunks.append(self._chunk(piece.choice, {}, finish="stop", cancelled=True))
-        elif piece.finish:
-            chunks.append(self._chunk(piece.choice, {}, finish=piece.finish))
-        return chunks
+            return [self._chunk(piece.choice, {}, finish="stop", cancelled=True)]
+        finish = "tool_calls" if has_calls and piece.finish == "stop" else piece.finish
+        return [self._chunk(piece.choice, {}, finish=finish)]
 
     def usage(self, usage: Mapping[str, Any]) -> bytes:
         return self._dump([], {"usage": usage})
 
-    def snapshot(self, texts: Sequence[str]) -> bytes:
+    def snapshot(self, messages: Sequence[GrowingMessage]) -> bytes:
         """One chunk for all that is not kept as chunks any more; not OpenAI's, so it says what it is."""
         choices = [
-            {"index": index, "delta": {"role": "assistant", "content": text}, "logprobs": None, "finish_reason": None}
-            for index, text in enumerate(texts)
+            {"index": index, "delta": message.delta(), "logprobs": None, "finish_reason": None}
+            for index, message in enumerate(messages)
         ]
         return self._dump(choices, {"snapshot": True, **({"usage": None} if self.with_usage else {})})
 
-    def _text_chunk(self, choice: int, text: str) -> bytes:
+    def _text_chunk(self, choice: int, text: str, *, is_thought: bool = False) -> bytes:
         """What `_chunk` makes of it; but all except the text is written once, as this is the path of every token."""
-        around = self._around_text.get(choice)
+        around = self._around_text.get((choice, is_thought))
         if around is None:
-            before, _, after = self._chunk(choice, {"content": _TEXT}).partition(encode_basestring(_TEXT).encode())
-            around = self._around_text[choice] = before, after
+            chunk = self._chunk(choice, _delta(Thought(_TEXT) if is_thought else Said(_TEXT)))
+            around = self._around_text[choice, is_thought] = chunk.split(encode_basestring(_TEXT).encode())
         return encode_basestring(text).encode().join(around)
 
     def _chunk(
@@ -105,6 +126,20 @@ class ChunkWriter:
         return json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def _delta(part: Part) -> dict[str, Any]:
+    match part:
+        case Said(text):
+            return {"content": text}
+        case Thought(text):
+            return {"reasoning_content": text, "reasoning": text}  # clients look for one or the other
+        case CallBegun(index, call_id, name):
+            call = {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
+            return {"tool_calls": [call]}
+        case CallArguments(index, text):
+            return {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
+    return {}
+
+
 def error_event(error: ServiceError) -> bytes:
     body: dict[str, Any] = dict(error_body(error))
     if error.retry_after is not None:
@@ -137,12 +172,14 @@ def fold(events: Iterable[bytes], summary: bytes) -> dict[str, Any]:
 
 
 def _folded_choice(index: int, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    content = "".join(part["delta"].get("content") or "" for part in parts)
+    message = GrowingMessage()
+    for part in parts:
+        message.add(part["delta"])
     logprobs = [entry for part in parts if part["logprobs"] for entry in part["logprobs"]["content"]]
     last = parts[-1]
     return {
         "index": index,
-        "message": {"role": "assistant", "content": content, "refusal": None},
+        "message": message.whole(),
         "logprobs": {"content": logprobs, "refusal": None} if logprobs else None,
         "finish_reason": last["finish_reason"],
         **({"cancelled": True} if last.get("cancelled") else {}),

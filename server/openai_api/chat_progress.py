@@ -20,6 +20,7 @@ class ChatProgress:
     has_failed: bool = False
     num_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
     _cancelled: bool = field(default=False, init=False)
 
     @classmethod
@@ -41,14 +42,16 @@ class ChatProgress:
     def unfinished(self) -> list[int]:
         return [index for index, choice in enumerate(self.choices) if choice.finish is None]
 
-    def note(self, piece: Piece, cached_tokens: int) -> bytes:
+    def note(self, piece: Piece, cached_tokens: int, reasoning_tokens: int = 0) -> bytes:
         """The mark of a piece. All of its blocks are kept or none, so one of them carries it."""
         self.num_tokens += len(piece.token_ids)
         self.cached_tokens = cached_tokens
+        self.reasoning_tokens += reasoning_tokens
         self._cancelled |= piece.finish == "cancelled"
         finish = f'"{piece.finish}"' if piece.finish else "null"
         # Written by hand, as this is the path of every token; a list of numbers prints as JSON.
-        return f"[{piece.choice},{list(piece.token_ids)},{finish},{cached_tokens}]".encode()
+        thought = f",{reasoning_tokens}" if reasoning_tokens else ""
+        return f"[{piece.choice},{list(piece.token_ids)},{finish},{cached_tokens}{thought}]".encode()
 
     def _read(self, mark: bytes) -> None:
         if mark == ROLES:
@@ -58,7 +61,8 @@ class ChatProgress:
         elif mark == FAILED:
             self.has_failed = True
         elif mark:
-            index, token_ids, finish, self.cached_tokens = json.loads(mark)
+            index, token_ids, finish, self.cached_tokens, *thought = json.loads(mark)
+            self.reasoning_tokens += sum(thought)
             choice = self.choices[index]
             choice.token_ids += token_ids
             choice.finish = finish or choice.finish

@@ -7,6 +7,7 @@ from server.engine.prompt import ChatPrompt
 from server.errors import BadRequest
 from server.openai_api.chat_media import KINDS, asked_medium
 from server.openai_api.chat_schema import TEXT_TYPES, ChatMessage, ChatRequest, ContentPart
+from server.openai_api.chat_tools import checked_tools, past_call
 
 TEMPLATE_OPTIONS = frozenset({"enable_thinking", "thinking", "thinking_budget", "reasoning_effort", "add_vision_id"})
 _SAMPLING_FIELDS = frozenset(
@@ -19,7 +20,7 @@ _SAMPLING_FIELDS = frozenset(
 
 def chat_prompt(body: ChatRequest) -> ChatPrompt:
     _refuse_what_is_not_there_yet(body)
-    messages = body.messages or []
+    messages, tools = body.messages or [], tuple(checked_tools(body))
     continues = bool(body.continue_final_message)
     adds_prompt = not continues if body.add_generation_prompt is None else body.add_generation_prompt
     if continues and adds_prompt:
@@ -30,10 +31,11 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
         raise BadRequest("Only a final assistant message can be continued.", param="continue_final_message")
     return ChatPrompt(
         messages=[_message(position, message) for position, message in enumerate(messages)],
-        tools=() if body.tool_choice == "none" else tuple(body.tools or ()),
+        tools=() if body.tool_choice == "none" else tools,
         template_options=_template_options(body.chat_template_kwargs or {}),
         add_generation_prompt=adds_prompt,
         continue_final_message=continues,
+        reads_marks=True,
     )
 
 
@@ -57,8 +59,10 @@ def sampling_asked(body: ChatRequest) -> dict[str, Any]:
 
 
 def _message(position: int, message: ChatMessage) -> dict[str, Any]:
-    plain = message.model_dump(exclude_none=True, exclude={"content", "reasoning"})
+    plain = message.model_dump(exclude_none=True, exclude={"content", "reasoning", "tool_calls"})
     plain["content"] = _content(position, message)
+    if message.tool_calls:
+        plain["tool_calls"] = [past_call(call) for call in message.tool_calls]
     if message.reasoning and not message.reasoning_content:
         plain["reasoning_content"] = message.reasoning
     return plain

@@ -14,6 +14,7 @@ from server.errors import BadRequest
 
 TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
+TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 _LONG_TEXT = 4096
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 # JSON knows integers of any length, the machine does not.
@@ -47,11 +48,38 @@ class ContentPart(Lenient):
     detail: StrictStr | None = None
 
 
+class CalledFunction(Lenient):
+    name: StrictStr
+    arguments: StrictStr | dict[str, Any] = "{}"
+
+
+class ToolCall(Lenient):
+    id: StrictStr | None = None
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+
+class FunctionTool(Lenient):
+    # In the order in which models have seen them.
+    name: Annotated[StrictStr, StringConstraints(pattern=TOOL_NAME)]
+    description: StrictStr | None = None
+    parameters: dict[str, Any] | None = None
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)  # templates print all of it
+
+
+class Tool(Lenient):
+    type: Literal["function"]
+    function: FunctionTool
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+
+
 class ChatMessage(Lenient):
     role: Role
     content: StrictStr | list[ContentPart] | None = None
     name: StrictStr | None = None
-    tool_calls: list[dict[str, Any]] | None = None
+    tool_calls: list[ToolCall] | None = None
     tool_call_id: StrictStr | None = None
     reasoning_content: StrictStr | None = None
     reasoning: StrictStr | None = None
@@ -92,7 +120,9 @@ class ChatRequest(Lenient):
     top_logprobs: Integer | None = None
     n: Integer | None = None
 
-    tools: list[dict[str, Any]] | None = None
+    tools: list[Tool] | None = None
+    parallel_tool_calls: StrictBool | None = None
+    include_reasoning: StrictBool | None = None  # false: thoughts are made, counted and not shown
     tool_choice: StrictStr | dict[str, Any] | None = None
     response_format: ResponseFormat | None = None
     add_generation_prompt: StrictBool | None = None

@@ -17,6 +17,8 @@ from server.openai_api import chat_progress
 from server.openai_api.chat_chunks import DONE, ChunkWriter, error_event
 from server.openai_api.chat_digest import ChatDigest
 from server.openai_api.chat_progress import ChatProgress
+from server.openai_api.chat_reading import ChatReading
+from server.openai_api.reading.reading import Reading
 from server.streaming.event import Block
 from server.streaming.stores.store import Status
 
@@ -33,11 +35,13 @@ class ChatSource:
         chunks: ChunkWriter,
         progress: ChatProgress | None = None,
         attachments: Mapping[str, bytes] | None = None,
+        reading: Reading | None = None,
     ) -> None:
         self._answer = answer
         self._kept = kept
         self._chunks = chunks
         self._progress = progress or ChatProgress.of(kept.params.n)
+        self._reading = ChatReading(reading, chunks, kept.params.n) if reading else None
         self.attachments: Mapping[str, bytes] = attachments or {}
         self.digest = ChatDigest(chunks, kept.params.n)
 
@@ -69,17 +73,29 @@ class ChatSource:
 
     @property
     def request(self) -> bytes:
-        return json.dumps(
-            {"kind": KIND, "asked": self._kept.to_json(), "chunks": self._chunks.to_json()}, ensure_ascii=False
-        ).encode()
+        kept = {"kind": KIND, "asked": self._kept.to_json(), "chunks": self._chunks.to_json()}
+        if self._reading:
+            kept["reading"] = self._reading.reading.to_json()
+        return json.dumps(kept, ensure_ascii=False).encode()
 
     def _blocks_of(self, pieces: Iterable[Piece]) -> list[Block]:
         blocks: list[Block] = []
         cached_tokens = self._answer.cached_tokens if self._answer else 0
+        if self._reading:
+            return self._blocks_read(self._reading, pieces, cached_tokens)
         for piece in pieces:
             mark = self._progress.note(piece, max(cached_tokens, self._progress.cached_tokens))
             first, *others = self._chunks.of_piece(piece)
             blocks.append(Block(first, mark))
+            blocks += map(Block, others)
+        return blocks
+
+    def _blocks_read(self, reading: ChatReading, pieces: Iterable[Piece], cached_tokens: int) -> list[Block]:
+        blocks: list[Block] = []
+        for read in filter(None, map(reading.of_piece, pieces)):
+            most_cached = max(cached_tokens, self._progress.cached_tokens)
+            first, *others = read.chunks
+            blocks.append(Block(first, self._progress.note(read.piece, most_cached, read.reasoning_tokens)))
             blocks += map(Block, others)
         return blocks
 
@@ -91,7 +107,7 @@ class ChatSource:
             "completion_tokens": num_made,
             "total_tokens": num_prompt + num_made,
             "prompt_tokens_details": {"cached_tokens": self._progress.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": self._progress.reasoning_tokens},
         }
 
 
@@ -105,8 +121,9 @@ class ContinuedChat(ChatSource):
         chunks: ChunkWriter,
         progress: ChatProgress,
         shown_again: Callable[[], Awaitable[Sequence[Medium]]],
+        reading: Reading | None = None,
     ) -> None:
-        super().__init__(None, kept, chunks, progress)
+        super().__init__(None, kept, chunks, progress, reading=reading)
         self._engine = engine
         self._shown_again = shown_again
         self._cancelled = asyncio.Event()
@@ -148,6 +165,8 @@ class ContinuedChat(ChatSource):
             if not resuming.done():
                 return False
             self._answer = resuming.result()
+            if self._reading:
+                self._reading.catch_up(self._answer.replayed_texts)
             if giving_up.done():
                 self._answer.cancel()
             return True

@@ -15,10 +15,13 @@ from server.engine.prompt import media_of
 from server.errors import BadRequest, error_with_code
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
+from server.openai_api.chat_reading import reading_of
+from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
 from server.openai_api.event_stream import ClientGone, event_stream, whole_turn
 from server.openai_api.following import LastEventId, LastEventIdQuery
 from server.openai_api.models import served_model
+from server.openai_api.reading.reading import Reading
 from server.openai_api.responses import ids
 from server.openai_api.responses.as_chat import as_chat, in_our_words
 from server.openai_api.responses.attached import with_attached
@@ -74,7 +77,7 @@ async def create_response(
     response = new_response(asked.response_id, asked.model_id, body, asked.tools, prepared.params)
     session, turn = sessions.start(
         asked.session(owner, prepared, settings.responses_ttl_seconds),
-        lambda: ResponseSource(engine.submit(prepared), prepared.kept, response, attachments),
+        lambda: ResponseSource(engine.submit(prepared), prepared.kept, response, asked.reading, attachments),
     )
     if conversation and body.is_stored:
         conversation.add_response(session.id)
@@ -97,6 +100,7 @@ class _Asked:
         self.model_id = model_id
         self.tools = checked_tools(body.tools or ())
         self._items = checked_items([] if body.input is None else body.input, response_id, "input")
+        self.reading: Reading | None = None
         self._named: frozenset[str] = frozenset()
 
     async def prepare(
@@ -113,6 +117,8 @@ class _Asked:
             prepared = await engine.prepare(self.model_id, prompt, sampling)
         except BadRequest as error:
             raise in_our_words(error, origins) from None
+        one_call = self._body.parallel_tool_calls is False
+        self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         num_own = len(list(media_parts(self._items)))
         if num_own:
             shown = media_of(prompt.messages)[-num_own:]

@@ -22,10 +22,6 @@ def output_id(response_id: str, kind: str, number: int) -> str:
     return f"{PREFIXES[kind]}_{_hex(response_id)}_{number}"
 
 
-def call_id(response_id: str, number: int) -> str:
-    return f"call_{_hex(response_id)}_{number}"
-
-
 def input_id(owner_id: str, kind: str, number: int) -> str:
     return f"{PREFIXES.get(kind, 'item')}_{_hex(owner_id)}_in_{number}"
 

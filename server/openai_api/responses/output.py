@@ -66,10 +66,8 @@ class Output:
     def thought(self, text: str) -> list[bytes]:
         return self._grown("reasoning", text)
 
-    def call_begun(self, name: str) -> list[bytes]:
-        ended = self.close()
-        call = {"call_id": ids.call_id(self._response_id, len(self._done)), "name": name, "arguments": ""}
-        return ended + self._begun("function_call", call)
+    def call_begun(self, name: str, call_id: str) -> list[bytes]:
+        return self.close() + self._begun("function_call", {"call_id": call_id, "name": name, "arguments": ""})
 
     def call_arguments(self, text: str) -> list[bytes]:
         return self._grown("function_call", text)

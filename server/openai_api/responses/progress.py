@@ -29,7 +29,8 @@ class Progress:
     def mark(self) -> bytes:
         """Of all pieces since the last one: a piece may end in the middle of what becomes one event."""
         pieces, self._unmarked = self._unmarked, []
-        return json.dumps([self.cached_tokens, [_written(piece) for piece in pieces]], ensure_ascii=False).encode()
+        # In ASCII: in a text that will be read, halves of surrogate pairs stand for markers.
+        return json.dumps([self.cached_tokens, [_written(piece) for piece in pieces]]).encode()
 
     def read(self, mark: bytes) -> Sequence[Piece]:
         """The pieces of a mark, which readers have got."""

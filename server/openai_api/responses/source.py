@@ -8,6 +8,7 @@ from server.engine.kept import KeptRequest
 from server.errors import ServiceError
 from server.observability.logs import log_fault
 from server.observability.request_log import current_request_id
+from server.openai_api.reading.reading import Reading
 from server.openai_api.responses import progress
 from server.openai_api.responses.progress import Progress
 from server.openai_api.responses.response_object import Response
@@ -24,15 +25,21 @@ class ResponseSource:
     digest = None
 
     def __init__(
-        self, answer: Answer | None, kept: KeptRequest, response: Response, attachments: Mapping[str, bytes]
+        self,
+        answer: Answer | None,
+        kept: KeptRequest,
+        response: Response,
+        reading: Reading | None = None,
+        attachments: Mapping[str, bytes] | None = None,
     ) -> None:
         self._answer = answer
         self._kept = kept
         self._first = response
-        self._writer = ResponseWriter(response, len(kept.prompt_ids))
+        self._reading = reading
+        self._writer = ResponseWriter(response, len(kept.prompt_ids), reading)
         self._progress = Progress()
         self._outcome: Status = "finished"
-        self.attachments = attachments
+        self.attachments: Mapping[str, bytes] = attachments or {}
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
         if not self._writer.num_events:
@@ -62,7 +69,8 @@ class ResponseSource:
 
     @property
     def request(self) -> bytes:
-        told = {"kind": KIND, "asked": self._kept.to_json(), "response": self._first}
+        reading = self._reading.to_json() if self._reading else None
+        told = {"kind": KIND, "asked": self._kept.to_json(), "response": self._first, "reading": reading}
         return json.dumps(told, ensure_ascii=False).encode()
 
     def _blocks_of(self, pieces: Iterable[Piece]) -> list[Block]:
@@ -72,7 +80,7 @@ class ResponseSource:
         blocks = _marked(started, progress.STARTED)
         for piece in pieces:
             self._note(piece, cached_tokens)
-            if events := self._writer.of_pieces([piece]):
+            if events := self._writer.of_piece(piece):
                 blocks += _marked(events, self._progress.mark())
         return blocks
 
@@ -91,8 +99,8 @@ class ResponseSource:
 class ContinuedResponse(ResponseSource):
     """Another process began it. Goes on behind what was shown, once the model is there."""
 
-    def __init__(self, kept: KeptRequest, response: Response, marks: Sequence[bytes]) -> None:
-        super().__init__(None, kept, response, {})
+    def __init__(self, kept: KeptRequest, response: Response, reading: Reading | None, marks: Sequence[bytes]) -> None:
+        super().__init__(None, kept, response, reading)
         self._resumption: Resumption | None = None
         self._replay(marks)
         self.waits_to_go_on = not self.is_over
@@ -138,7 +146,8 @@ class ContinuedResponse(ResponseSource):
                 self._writer.is_over = True
                 self._outcome = "cancelled" if self._progress.shown.finish == "cancelled" else "finished"
             elif mark:
-                self._writer.of_pieces(self._progress.read(mark))
+                for piece in self._progress.read(mark):
+                    self._writer.of_piece(piece)
         if not self.is_over and self._writer.num_events != len(marks):
             raise ValueError(f"{len(marks)} events were kept, and {self._writer.num_events} come of their marks")
 

@@ -1,0 +1,42 @@
+"""The tools of a request, and the calls in its history."""
+
+import json
+from typing import Any
+
+from server.errors import BadRequest
+from server.openai_api.chat_schema import ChatRequest, ToolCall
+from server.openai_api.reading.reading import Tools
+
+
+def tools_offered(body: ChatRequest) -> Tools:
+    """The schema of each tool's parameters by its name; none where the model must not call any."""
+    if body.tool_choice == "none":
+        return {}
+    return {tool.function.name: tool.function.parameters or {} for tool in body.tools or ()}
+
+
+def checked_tools(body: ChatRequest) -> list[dict[str, Any]]:
+    """As templates take them."""
+    names: set[str] = set()
+    for position, tool in enumerate(body.tools or ()):
+        if tool.function.name in names:
+            param = f"tools.{position}.function.name"
+            raise BadRequest(f"{param}: two tools are named {tool.function.name!r}.", param=param)
+        names.add(tool.function.name)
+    return [tool.model_dump(exclude_unset=True) for tool in body.tools or ()]
+
+
+def past_call(call: ToolCall) -> dict[str, Any]:
+    """Templates want the arguments as an object, for most of them print it as JSON themselves."""
+    plain: dict[str, Any] = call.model_dump(exclude_none=True)
+    if isinstance(call.function.arguments, str):
+        plain["function"]["arguments"] = _as_object(call.function.arguments)
+    return plain
+
+
+def _as_object(arguments: str) -> Any:
+    try:
+        given = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments  # what the model wrote then, it may see again
+    return given if isinstance(given, dict) else arguments

@@ -1,0 +1,170 @@
+"""The parts of an answer, however its text is cut."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said, Thought
+from server.openai_api.reading.reading import Reading
+from tests.openai_api.reading.answers import as_tokens, call, cut, read, reading
+
+WEATHER = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung"}}\n</tool_call>'
+SPLINTERS = [
+    *("<think>", "</think>", "<tool_call>", "</tool_call>", "<", "</", "tool_call>", "\n", " ", "Halo", "{", "}", '"'),
+    *('{"name": "get_weather", "arguments": {"city": "Ban', '"days": "3"', ", ", ": ", "[", "]", ";", "\\", "é😀"),
+    *(WEATHER, '{"name": "now"}', '{"name": "nobody", ', '"arguments": ', '"parameters": {}', "[TOOL_CALLS]", "now"),
+    *(
+        "<|python_tag|>",
+        "[ARGS]",
+        "x" * 70,
+        "<tool_call><function=get_weather>",
+        "<parameter=city>",
+        "</parameter>",
+        "</function>",
+        "null",
+    ),
+]
+TEXTS = st.lists(st.sampled_from(SPLINTERS), max_size=12).map("".join)
+WAYS = [
+    reading(tool_format, marked=marked, **more)
+    for tool_format in (None, "hermes", "llama", "mistral", "json")
+    for marked in (False, True)
+    for more in ({}, {"in_thought": True}, {"forced": True}, {"one_call": True}, {"thought": None})
+]
+
+
+@given(TEXTS, st.lists(st.integers(min_value=0)), st.sampled_from(WAYS))
+def test_any_cut_gives_the_same_parts(text: str, at: list[int], how: Reading) -> None:
+    text = as_tokens(text, how)
+    assert read(how, *cut(text, at)) == read(how, *text) == read(how, text)
+
+
+@given(TEXTS, st.sampled_from(WAYS))
+def test_parts_are_text_that_can_be_sent_and_calls_are_whole(text: str, how: Reading) -> None:
+    parts = read(how, *as_tokens(text, how))
+    begun = [part.index for part in parts if isinstance(part, CallBegun)]
+    assert begun == [part.index for part in parts if isinstance(part, CallEnded)] == list(range(len(begun)))
+    for part in parts:
+        if isinstance(part, Said | Thought | CallArguments):
+            assert part.text.encode()
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Halo!", [Said("Halo!")]),
+        ("  Halo <b>you</b> \n", [Said("  Halo <b>you</b> \n")]),
+        ("<think>\nHm.\nYes.\n</think>\n\nHalo", [Thought("Hm.\nYes."), Said("Halo")]),
+        ("<think>\n\n</think>\n\nHalo", [Said("Halo")]),
+        ("\n<think>Hm", [Thought("Hm")]),
+        ("<think>Hm\n", [Thought("Hm\n")]),
+        ("<think>a</think>\n<think>b</think>c", [Thought("ab"), Said("c")]),
+        (f"<think>Hm</think>\n\n{WEATHER}", [Thought("Hm"), *call("get_weather", '{"city": "Bandung"}')]),
+        (WEATHER, call("get_weather", '{"city": "Bandung"}')),
+        (f"Let me see.\n\n{WEATHER}\n", [Said("Let me see."), *call("get_weather", '{"city": "Bandung"}')]),
+        (
+            f"{WEATHER}\n{WEATHER}\nDone",
+            [
+                *call("get_weather", '{"city": "Bandung"}'),
+                *call("get_weather", '{"city": "Bandung"}', 1),
+                Said("Done"),
+            ],
+        ),
+        ('<tool_call>{"name": "now"}</tool_call>', call("now", "{}")),
+        ('<tool_call>{"name": "now", "arguments": {}}', call("now", "{}")),
+        ('<tool_call>{"name": "now", "arguments": null}</tool_call>', call("now", "{}")),
+        (
+            '<tool_call>{"arguments": {"a": [1, {"b": 2}]}, "name": "now"}</tool_call>',
+            call("now", '{"a": [1, {"b": 2}]}'),
+        ),
+        ('<tool_call>{"name": "now", "arguments": "{\\"a\\": 1}"}</tool_call>', call("now", '{"a": 1}')),
+        ('<tool_call>{"name": "now", "arguments": {"a": 1}</tool_call>', call("now", '{"a": 1}')),
+        ('<tool_call>{"name": "now", "arguments": {"a": 1}}}</tool_call>', call("now", '{"a": 1}')),
+        ('<tool_call>{"name": "now", "arguments": {"a": "x\ny"}}</tool_call>', call("now", '{"a": "x\\ny"}')),
+        ('<tool_call>{"name": "now"}\n{"name": "now"}</tool_call>', [*call("now", "{}"), *call("now", "{}", 1)]),
+    ],
+)
+def test_what_a_model_means(text: str, parts: list[Part], marked: bool) -> None:
+    assert read(reading(marked=marked), as_tokens(text) if marked else text) == parts
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>",
+        "<tool_call></tool_call>",
+        "<tool_call>Halo</tool_call> and on",
+        '<tool_call>{"name": "nobody", "arguments": {}}</tool_call>',
+        '<tool_call>{"name": "get_wea',
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Ban',
+        '<tool_call>{"name": "get_weather", "arguments": {"city": }}</tool_call>',
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Ban"dung"}}</tool_call>',
+        '<tool_call>{"name": "get_weather", "arguments": ["Bandung"]}</tool_call>',
+        '<tool_call>{"name": "get_weather", "arguments": {"days": NaN}}</tool_call>',
+        '<tool_call>{"name": 5}</tool_call>',
+        '<tool_call>{"city": "Bandung"}</tool_call>',
+    ],
+)
+def test_what_is_no_call_shows_as_it_was_written(text: str, marked: bool) -> None:
+    assert read(reading(marked=marked), as_tokens(text) if marked else text) == [Said(text)]
+
+
+def test_a_call_without_tools_is_text() -> None:
+    assert read(reading(None), WEATHER) == [Said(WEATHER)]
+
+
+def test_a_marker_spelled_out_is_text_where_markers_are_tokens() -> None:
+    text = f"<think> is a tag, </think> too, and {WEATHER}"
+    assert read(reading(marked=True), text) == [Said(text)]
+    thought = as_tokens("<think>") + "The tag </think> and <tool_call>." + as_tokens("</think>")
+    assert read(reading(marked=True), thought) == [Thought("The tag </think> and <tool_call>.")]
+
+
+def test_a_thought_that_was_never_opened_only_loses_its_marker() -> None:
+    assert read(reading(marked=True), as_tokens("Hm.</think>Halo")) == [Said("Hm.Halo")]
+
+
+def test_a_prompt_that_opens_the_thought() -> None:
+    how = reading(in_thought=True)
+    assert read(how, "\nHm.\n</think>\n\nHalo") == [Thought("Hm."), Said("Halo")]
+    assert read(how, "Hm, to be") == [Thought("Hm, to be")]
+
+
+def test_a_call_ends_a_thought_that_was_not_closed() -> None:
+    text = as_tokens(f"<think>Hm.\n{WEATHER}")
+    assert read(reading(marked=True), text) == [Thought("Hm."), *call("get_weather", '{"city": "Bandung"}')]
+
+
+def test_a_call_that_breaks_after_it_was_told_keeps_what_was_written() -> None:
+    text = '<tool_call>{"name": "get_weather", "arguments": {"city": "Bandung", "days": }}</tool_call>\nHm'
+    begun, arguments, _, said = read(reading(), text)
+    assert isinstance(begun, CallBegun) and said == Said("Hm")
+    assert isinstance(arguments, CallArguments) and arguments.text == '{"city": "Bandung", "days": }}'
+
+
+def test_arguments_are_told_as_they_come() -> None:
+    from server.openai_api.reading.answer_reader import AnswerReader
+
+    reader = AnswerReader(reading(), 0)
+    assert reader.feed('<tool_call>{"name": "get_weather", "arguments": {"city": "Bandung"') == []
+    begun, arguments = reader.feed(', "days"')
+    assert isinstance(begun, CallBegun) and arguments == CallArguments(0, '{"city": "Bandung"')
+    assert reader.feed(': "3", "city": "') == [CallArguments(0, ', "days": 3')]
+    long = reader.feed("x" * 100)
+    assert long == [CallArguments(0, ', "city": "' + "x" * 100)]
+    assert reader.feed('y"}}</tool_call>') == [CallArguments(0, 'y"}'), CallEnded(0)]
+
+
+def test_only_one_call_where_one_is_wanted() -> None:
+    parts = read(reading(one_call=True), WEATHER * 3)
+    assert [type(part) for part in parts] == [CallBegun, CallArguments, CallEnded]
+    assert json.loads(parts[1].text) == {"city": "Bandung"}  # type: ignore[union-attr]
+
+
+def test_ids_are_the_same_in_another_process_and_never_twice() -> None:
+    ids = {reading().call_id(choice, index) for choice in range(3) for index in range(3)}
+    assert len(ids) == 9 and reading().call_id(0, 0) in ids

@@ -1,0 +1,113 @@
+"""The ways in which families of models write calls."""
+
+import pytest
+
+from server.engine.markup import ToolFormat
+from server.openai_api.reading.parts import CallArguments, Part, Said, Thought
+from tests.openai_api.reading.answers import as_tokens, call, read, reading
+
+NOW = '{"name": "now", "arguments": {}}'
+ARGUMENTS = '{"city": "Bandung", "days": 3}'
+XML = "<tool_call>\n<function=get_weather>\n<parameter=city>\nBandung\n</parameter>\n{}</function>\n</tool_call>"
+
+
+def expected(tool_format: ToolFormat, *arguments: str) -> list[Part]:
+    calls = [call("get_weather", text, index, reading(tool_format)) for index, text in enumerate(arguments)]
+    return [part for parts in calls for part in parts]
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize(
+    ("tool_format", "text"),
+    [
+        ("llama", '<|python_tag|>{"name": "get_weather", "parameters": %s}'),
+        ("llama", '{"name": "get_weather", "parameters": %s}'),
+        ("llama", '\n{"type": "function", "name": "get_weather", "parameters": %s}\n'),
+        ("mistral", '[TOOL_CALLS] [{"name": "get_weather", "arguments": %s}]'),
+        ("mistral", '[TOOL_CALLS][{"name": "get_weather", "arguments": %s, "id": "abcdefghi"}]'),
+        ("mistral", "[TOOL_CALLS]get_weather[ARGS]%s"),
+        ("mistral", "[TOOL_CALLS]get_weather[CALL_ID]abcdefghi[ARGS]%s"),
+        ("mistral", "[TOOL_CALLS]get_weather%s"),
+        ("json", '{"name": "get_weather", "arguments": %s}'),
+        ("json", '[{"name": "get_weather", "arguments": %s}]'),
+        ("json", '{"function": "get_weather", "parameters": %s}'),
+    ],
+)
+def test_a_call(tool_format: ToolFormat, text: str, marked: bool) -> None:
+    how = reading(tool_format, marked=marked)
+    assert read(how, *as_tokens(text % ARGUMENTS, how)) == expected(tool_format, ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("tool_format", "text"),
+    [
+        ("llama", '<|python_tag|>{"name": "get_weather", "parameters": {}}; {"name": "get_weather"}'),
+        ("mistral", '[TOOL_CALLS] [{"name": "get_weather"}, {"name": "get_weather"}]'),
+        ("mistral", "[TOOL_CALLS]get_weather[ARGS]{}[TOOL_CALLS]get_weather[ARGS]{}"),
+        ("json", '[{"name": "get_weather"}, {"name": "get_weather"}]'),
+    ],
+)
+def test_two_calls(tool_format: ToolFormat, text: str) -> None:
+    how = reading(tool_format, marked=True)
+    assert read(how, *as_tokens(text, how)) == expected(tool_format, "{}", "{}")
+
+
+@pytest.mark.parametrize(
+    ("tool_format", "text"),
+    [
+        ("json", '{"name": "Sari", "city": "Bandung"}'),
+        ("json", '{"title": "get_weather"}'),
+        ("json", f"Like this: {NOW}"),
+        ("json", "[1, 2, 3]"),
+        ("json", "{}"),
+        ("llama", '{"name": "get_weather", "parameters": "none"}'),
+        ("mistral", "TOOL_CALLS get_weather"),
+        ("mistral", NOW),
+        ("hermes", NOW),
+        ("hermes", "<function=get_weather></function>"),
+        ("hermes", "<tool_call>\n<function=nobody>\n</function>\n</tool_call>"),
+        ("hermes", "<tool_call>\n<function=get_weather>\n<parameter=city>\nBan"),
+    ],
+)
+def test_what_is_no_call_stays_text(tool_format: ToolFormat, text: str) -> None:
+    assert read(reading(tool_format), *text) == [Said(text)]
+
+
+def test_control_tokens_of_what_is_no_call_do_not_show() -> None:
+    for tool_format, text in (("llama", "<|python_tag|>print(1)"), ("mistral", "[TOOL_CALLS]nobody[ARGS]print(1)")):
+        [said] = read(how := reading(tool_format, marked=True), as_tokens(text, how))  # type: ignore[arg-type]
+        assert said in (Said("print(1)"), Said("nobodyprint(1)"))
+
+
+def test_parameters_between_tags_have_the_types_of_the_schema() -> None:
+    more = "<parameter=days>\n3\n</parameter>\n<parameter=exact>\nTrue\n</parameter>\n"
+    text = '{"city": "Bandung", "days": 3, "exact": true}'
+    assert read(reading(), *XML.format(more)) == expected("hermes", text)
+    assert read(reading(), *XML.format("")) == expected("hermes", '{"city": "Bandung"}')
+    assert read(reading(), "<tool_call><function=now></function></tool_call>") == call("now", "{}")
+
+
+def test_a_long_text_between_tags_comes_as_it_is_made() -> None:
+    lines = 'print("Halo")\n' * 20
+    text = XML.format(f"<parameter=code>\n{lines}\n</parameter>\n")
+    _, arguments, _ = read(reading(), *text)
+    assert isinstance(arguments, CallArguments)
+    assert arguments.text == '{"city": "Bandung", "code": "' + ('print(\\"Halo\\")\\n' * 20) + '"}'
+
+
+def test_what_breaks_off_between_tags_is_as_far_as_it_came() -> None:
+    _, arguments, _ = read(reading(), *XML.partition("{}")[0], "<parameter=days>\n1")
+    assert isinstance(arguments, CallArguments) and arguments.text == '{"city": "Bandung", "days": "1'
+
+
+def test_where_every_answer_is_a_call_markers_count_however_they_are_spelled() -> None:
+    text = '<tool_call>{"name": "get_weather"}</tool_call>'
+    assert read(reading(marked=True), text) == [Said(text)]
+    assert read(reading(marked=True, forced=True), text) == expected("hermes", "{}")
+    assert read(reading(marked=True, forced=True), '{"name": "get_weather"}') == expected("hermes", "{}")
+    thought = as_tokens("<think>Hm</think>\n\n") + '[{"name": "get_weather"}]'
+    assert read(reading(marked=True, forced=True), thought) == [Thought("Hm"), *expected("hermes", "{}")]
+
+
+def test_ids_of_mistral_are_nine_letters_and_digits() -> None:
+    assert reading("mistral").call_id(0, 0).isalnum() and len(reading("mistral").call_id(0, 0)) == 9
