@@ -17,4 +17,5 @@ class McpRules:
     max_tools: int = 128  # of a server, as far as a request wants them
     max_list_bytes: int = 256 * KIB  # of those, as the model gets them
     max_result_bytes: int = 64 * KIB
-    max_rounds: int = 8  # how often a model may see results and call again
+    max_rounds: int = 8  # how often a model may call, and see what came of it
+    max_calls: int = 64  # of one answer

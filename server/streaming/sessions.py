@@ -167,6 +167,11 @@ class Sessions:
             async with asyncio.timeout(self._rules.goodbye_seconds):
                 await self._store.flush()
 
+    async def commit(self) -> bool:
+        """Whether everything so far is kept for whoever goes on with it. In memory there is nobody who could."""
+        await self._store.flush()
+        return self._store.durability != "degraded"
+
     async def cancel(self, owner: str, session_id: str, kind: str = "") -> str:
         """Idempotent; a session that is unknown, or another's, is `unknown`."""
         session = self._sessions.get(SessionKey(owner, session_id))

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from server.error_handlers import bad_request_from
 from server.errors import BadRequest
 from server.openai_api.chat_schema import ChatRequest
+from server.openai_api.responses.mcp.items import as_functions
 from server.openai_api.responses.messages import messages_of
 from server.openai_api.responses.schema import Item, ResponseRequest, TextFormat
 from server.openai_api.responses.tools import chat_tools
@@ -36,7 +37,7 @@ def as_chat(
     if body.instructions:
         content = [{"type": "input_text", "text": body.instructions}]
         items = [("instructions", {"type": "message", "role": "system", "content": content}), *items]
-    messages, origins = messages_of(items, attached)
+    messages, origins = messages_of(as_functions(items), attached)
     asked = {name: getattr(body, name) for name in _SAME}
     asked |= {"messages": messages, "max_completion_tokens": body.max_output_tokens}
     asked |= chat_tools(tools, body.tool_choice)

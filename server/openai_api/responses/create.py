@@ -9,9 +9,9 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from server.dependencies import EngineDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
+from server.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
 from server.engine.prepared import Prepared
-from server.engine.prompt import media_of
+from server.engine.prompt import ChatPrompt, media_of
 from server.errors import BadRequest, error_with_code
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
@@ -34,7 +34,7 @@ from server.openai_api.responses.response_object import new_response
 from server.openai_api.responses.retrieve import followed
 from server.openai_api.responses.schema import Item, ResponseRequest
 from server.openai_api.responses.source import KIND, ResponseSource
-from server.openai_api.responses.tools import checked_tools
+from server.openai_api.responses.tools import AskedTools
 from server.streaming.rules import KeptAs
 from server.streaming.session import Session
 from server.streaming.sessions import Asked
@@ -57,6 +57,7 @@ async def create_response(
     owner: OwnerDep,
     settings: SettingsDep,
     media: MediaDep,
+    visitor: McpDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
@@ -66,7 +67,7 @@ async def create_response(
         return await followed(records.response(cursor[0]), cursor[1])
     body.check()
     await _require_text(request, body)
-    asked = _Asked(body, ids.new_response_id(), served_model(engine, body.model, settings.strict_model))
+    asked = _Asked(body, ids.new_response_id(), served_model(engine, body.model, settings.strict_model), visitor)
     conversation = await Conversation.read(records, body.conversation_id) if body.conversation_id else None
     earlier = await conversation.items() if conversation else []
     if body.previous_response_id is not None:
@@ -74,7 +75,7 @@ async def create_response(
     prepared, attachments = await asked.prepare(records, earlier, engine, media)
     if conversation:
         conversation.require_unchanged()
-    response = new_response(asked.response_id, asked.model_id, body, asked.tools, prepared.params)
+    response = new_response(asked.response_id, asked.model_id, body, asked.tools.told, prepared.params)
     session, turn = sessions.start(
         asked.session(owner, prepared, settings.responses_ttl_seconds),
         lambda: ResponseSource(engine.submit(prepared), prepared.kept, response, asked.reading, attachments),
@@ -92,13 +93,13 @@ async def create_response(
 class _Asked:
     """A request on its way to the engine."""
 
-    def __init__(self, body: ResponseRequest, response_id: str, model_id: str) -> None:
+    def __init__(self, body: ResponseRequest, response_id: str, model_id: str, visitor: McpVisitor) -> None:
         if body.input is None and body.conversation_id is None and body.previous_response_id is None:
             raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
         self._body = body
         self.response_id = response_id
         self.model_id = model_id
-        self.tools = checked_tools(body.tools or ())
+        self.tools = AskedTools(body.tools or (), visitor)
         self._items = checked_items([] if body.input is None else body.input, response_id, "input")
         self.reading: Reading | None = None
         self._named: frozenset[str] = frozenset()
@@ -110,7 +111,7 @@ class _Asked:
         own, references = await self._with_references(records)
         items = [*((origin, item) for item, _ in earlier), *own]
         attached = await records.attached([*earlier, *references])
-        chat, origins = as_chat(self._body, items, self.tools, attached)
+        chat, origins = as_chat(self._body, items, self.tools.functions, attached)
         try:
             prompt, sampling = chat_prompt(chat), sampling_asked(chat)
             prompt, attachments = await with_media(prompt, self.model_id, engine, media)

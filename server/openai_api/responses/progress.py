@@ -30,12 +30,12 @@ class Progress:
         """Of all pieces since the last one: a piece may end in the middle of what becomes one event."""
         pieces, self._unmarked = self._unmarked, []
         # In ASCII: in a text that will be read, halves of surrogate pairs stand for markers.
-        return json.dumps([self.cached_tokens, [_written(piece) for piece in pieces]]).encode()
+        return json.dumps([self.cached_tokens, [written_piece(piece) for piece in pieces]]).encode()
 
     def read(self, mark: bytes) -> Sequence[Piece]:
         """The pieces of a mark, which readers have got."""
         cached_tokens, written = json.loads(mark)
-        pieces = [_read(one) for one in written]
+        pieces = [read_piece(one) for one in written]
         for piece in pieces:
             self.note(piece, cached_tokens)
             self.shown.token_ids += piece.token_ids
@@ -44,12 +44,12 @@ class Progress:
         return pieces
 
 
-def _written(piece: Piece) -> list[object]:
+def written_piece(piece: Piece) -> list[object]:
     plain: list[object] = [piece.text, piece.token_ids, piece.finish]
     return [*plain, [_logprob(one) for one in piece.logprobs]] if piece.logprobs else plain
 
 
-def _read(written: Sequence[Any]) -> Piece:
+def read_piece(written: Sequence[Any]) -> Piece:
     text, token_ids, finish, *logprobs = written
     told = tuple(map(_logprob_again, logprobs[0])) if logprobs else ()
     return Piece(0, text, tuple(token_ids), told, finish)
