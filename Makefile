@@ -30,7 +30,7 @@ test: setup-dev                   ## set up and pass all tests
 	$(PYTEST)
 
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour)
-	SOAK=1 $(PYTEST) tests/faults
+	SOAK=1 $(PYTEST) -o faulthandler_timeout=1500 tests/faults
 
 check: setup-dev                  ## style, types, floors and the fast tests
 	$(BIN)/ruff format --check $(CODE)

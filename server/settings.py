@@ -119,7 +119,7 @@ class Settings(BaseModel):
     max_video_seconds: float = Field(600, gt=0, description="longest video")
     max_video_frames: int = Field(16, ge=2, le=768, description="frames kept of a video, evenly over its length")
     max_decoded_mb: float = Field(512, gt=0, description="memory for the decoded media of a request, in MiB")
-    media_decode_seconds: float = Field(30, gt=0, le=3600, description="for decoding a video; then it is killed")
+    media_decode_seconds: float = Field(30, gt=0, le=3600, description="for decoding a video or a large picture")
 
     # Streams
     cancel_after_disconnect_seconds: float = Field(
@@ -158,7 +158,9 @@ class Settings(BaseModel):
         description="MCP servers that responses may name: host, host:port, *.example.com, * = any public host; "
         "https, but for localhost and 127.0.0.1; empty = no MCP",
     )
-    mcp_timeout_seconds: float = Field(30, gt=0, le=600, description="for a call of an MCP server, or its list of tools")
+    mcp_timeout_seconds: float = Field(
+        30, gt=0, le=600, description="for a call of an MCP server, or its list of tools"
+    )
     mcp_max_rounds: int = Field(8, ge=1, le=100, description="how often in an answer a model may call and see results")
 
     # Who may come in

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
-from scripts.demo_model.colours import nothing_shown, one_clip, one_picture, two_pictures, two_turns
+from scripts.demo_model.colours import nothing_shown, one_clip, one_picture, second_question, two_pictures, two_turns
 from scripts.demo_model.copying import echo, recital, record, remembered_name
 from scripts.demo_model.dialogue import Dialogue
 from scripts.demo_model.numbers import arithmetic, counting, sums_in_a_row
-from scripts.demo_model.shop import absent_product, price_list, shop
+from scripts.demo_model.shop import listed_product, price_list, shop
 from scripts.demo_model.smalltalk import corrected_smalltalk, smalltalk, story
 from scripts.demo_model.tool_calls import offered, tool_call
 from scripts.demo_model.unknown import unknown
@@ -50,11 +50,12 @@ SUBJECTS: dict[str, Subject] = {
     "price_list": Subject(price_list, takes_system=False, takes_tools=False),
     "sums_in_a_row": Subject(sums_in_a_row, takes_tools=False),
     "corrected_smalltalk": Subject(corrected_smalltalk),
-    "absent_product": Subject(absent_product, takes_system=False, takes_tools=False),
+    "listed_product": Subject(listed_product, takes_system=False, takes_tools=False),
     "one_picture": Subject(one_picture, takes_tools=False),
     "two_pictures": Subject(two_pictures, takes_tools=False),
     "one_clip": Subject(one_clip, takes_tools=False),
     "two_turns": Subject(two_turns, takes_tools=False),
+    "second_question": Subject(second_question, takes_tools=False),
     "nothing_shown": Subject(nothing_shown, takes_tools=False),
 }
 
@@ -132,17 +133,19 @@ THIRD_COURSE = Course(
 # Seeing, and all the rest once more in small steps, so that none of it is lost.
 FOURTH_COURSE = Course(
     shares={
-        "one_picture": 0.18,
+        "one_picture": 0.15,
         "two_pictures": 0.08,
-        "one_clip": 0.16,
-        "two_turns": 0.03,
+        "one_clip": 0.18,
+        "two_turns": 0.02,
+        "second_question": 0.04,
         "nothing_shown": 0.01,
-        "corrected_smalltalk": 0.09,
+        "corrected_smalltalk": 0.1,
         "story": 0.01,
         "counting": 0.02,
-        "arithmetic": 0.1,
-        "shop": 0.11,
-        "absent_product": 0.08,
+        "arithmetic": 0.16,
+        "shop": 0.09,
+        "listed_product": 0.04,
+        "price_list": 0.02,
         "tool_call": 0.03,
         "echo": 0.03,
         "remembered_name": 0.02,
@@ -150,8 +153,8 @@ FOURTH_COURSE = Course(
         "unknown": 0.03,
     },
     seed=10,
-    steps=1800,
-    strength=0.25,
+    steps=1500,
+    strength=0.15,
     vision_strength=1.0,
 )
 COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE, FOURTH_COURSE)

@@ -111,7 +111,9 @@ def shop(rng: Random, language: Language) -> Dialogue:
     return asked(exactly_typed(rng, question.format(name=name)), filled).under(catalogue)
 
 
-def listed_product(rng: Random, language: Language, topics: Sequence[str]) -> Dialogue:
+def listed_product(
+    rng: Random, language: Language, topics: Sequence[str] = ("price", "price", "stock", "city")
+) -> Dialogue:
     offers = _offers(rng)
     offer, topic = rng.choice(offers), rng.choice(topics)
     return _one_question(rng, language, offers, offer, topic, topic)

@@ -13,6 +13,7 @@ from server.media.fetch import Fetcher
 from server.media.film.decoder import COMMAND, FilmDecoder
 from server.media.inline import decode_inline, is_data_uri, looks_like_base64
 from server.media.local_files import is_file_url, read_local_file
+from server.media.picture_risk import is_risky
 from server.media.refusals import malformed_url, too_many
 from server.media.rules import MediaRules
 from server.media.source import LoadedClip, LoadedPicture, MediaKind, MediaSource
@@ -85,10 +86,12 @@ class MediaLoader:
 
     async def _decode(self, kind: MediaKind, data: bytes, budget: Budget) -> LoadedPicture | LoadedClip:
         loop = asyncio.get_running_loop()
-        if kind == "image":
+        if kind == "image" and not is_risky(data):
             return await loop.run_in_executor(self._threads, _picture, data, self._rules, budget)
         digest = loop.run_in_executor(self._threads, _digest, data)
-        frames, kept = await self._films.decode(data, budget)
+        frames, kept = await self._films.decode(data, budget, kind)
+        if kind == "image":
+            return LoadedPicture(frames[0], data, await digest)
         return LoadedClip(frames, kept.times, kept.fps, data, await digest)
 
 

@@ -41,7 +41,7 @@ def decode_picture(data: bytes, rules: MediaRules, budget: Budget) -> "Pixels":
     except BadMedia:
         raise
     except UnidentifiedImageError:
-        raise unknown_format("image", ", ".join(_formats())) from None
+        raise unknown_format("image") from None
     except Image.DecompressionBombError:
         raise too_large("image", f"it may have {rules.max_image_pixels:,} pixels") from None
     except Exception:  # the border: damaged files make Pillow raise nearly every class there is

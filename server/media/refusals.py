@@ -3,7 +3,7 @@
 from server.errors import BadMedia
 from server.media.source import MediaKind
 
-_NOUN = {"image": "image", "video": "video"}
+_KNOWN = {"image": "JPEG, PNG, WebP, GIF, BMP, TIFF", "video": "MP4, WebM, Matroska, AVI, MPEG, GIF"}
 
 
 def malformed_url(kind: MediaKind) -> BadMedia:
@@ -36,8 +36,9 @@ def undecodable(kind: MediaKind) -> BadMedia:
     return BadMedia(f"The {kind} could not be decoded: it is damaged or incomplete.", code=f"invalid_{kind}")
 
 
-def unknown_format(kind: MediaKind, known: str) -> BadMedia:
-    return BadMedia(f"This {kind} has a format that is not taken. Send one of: {known}.", code=f"invalid_{kind}_format")
+def unknown_format(kind: MediaKind) -> BadMedia:
+    message = f"This {kind} has a format that is not taken. Send one of: {_KNOWN[kind]}."
+    return BadMedia(message, code=f"invalid_{kind}_format")
 
 
 def too_large(kind: MediaKind, limit: str) -> BadMedia:

@@ -7,8 +7,6 @@ from pathlib import Path
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ToolAnnotations
 
-SECRET = "a-token-that-nobody-may-see"
-
 
 def weather_server(diary: Path) -> MCPServer:
     server = MCPServer("weather")
@@ -46,6 +44,17 @@ def weather_server(diary: Path) -> MCPServer:
     def say_much(kib: int) -> str:
         """Much text."""
         return "x" * 1024 * kib
+
+    @server.tool()
+    def say(text: str) -> str:
+        """Says it."""
+        return text
+
+    @server.tool()
+    def again() -> str:
+        """What an echo takes for another call."""
+        note("again")
+        return '{"name": "again", "arguments": {}}'
 
     @server.tool()
     def who(context: Context) -> str:

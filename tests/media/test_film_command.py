@@ -27,7 +27,7 @@ def test_it_ends_by_itself_where_nobody_is_left_to_kill_it() -> None:
 import json, resource, signal, sys
 from server.media.film.process import FilmLimits, _shut_in
 _shut_in(FilmLimits(**json.loads(sys.argv[1])))
-print(*(resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS)), signal.alarm(0))
+print(*(resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS)), signal.alarm(0))
 """
     assert said(program, json.dumps(asdict(limits))) == ["14", str(2**32), "12"]
 

@@ -124,6 +124,7 @@ sink.finish([0.0] * sink.count, 1.0, "pyav")
 
 async def test_a_decoder_that_hangs_is_killed() -> None:
     for program in (
+        "import os, signal; os.kill(os.getpid(), signal.SIGXCPU)",
         "import time; time.sleep(600)",
         "import signal, time; signal.signal(15, signal.SIG_IGN)\nwhile True: pass",
     ):

@@ -1,1 +1,1 @@
-"""The frames that are kept of a film. Decoding runs in a process of its own, which may crash, hang or eat memory."""
+"""The frames of a film, and pictures that are as dangerous: decoded in a process that may crash, hang or eat memory."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,12 +21,12 @@ from server.media.film.allowed import FFMPEG_OPTIONS
 from server.media.film.protocol import FilmLimits, FilmRefused, KeptFrames, Reason, read_answer
 from server.media.refusals import too_large, undecodable, unknown_format
 from server.media.rules import MediaRules
+from server.media.source import MediaKind
 
 if TYPE_CHECKING:
     from server.media.source import Pixels
 
 COMMAND = (sys.executable, "-s", "-m", "server.media.film.process")
-FORMATS = "MP4, WebM, Matroska, AVI, MPEG, GIF"
 _REPOSITORY = Path(__file__).resolve().parents[3]
 # No secret of the server is within reach of a decoder. One thread, as each of OpenBLAS takes address space.
 _ENVIRONMENT = {
@@ -46,21 +47,21 @@ class FilmDecoder:
         self._threads = ThreadPoolExecutor(rules.max_decoders, thread_name_prefix="film")
         self._running: set[_Process] = set()
 
-    async def decode(self, data: bytes, budget: Budget) -> tuple["Pixels", KeptFrames]:
-        process = _Process(self._command, self._limits(budget))
+    async def decode(self, data: bytes, budget: Budget, kind: MediaKind = "video") -> tuple["Pixels", KeptFrames]:
+        process = _Process(self._command, self._limits(kind, budget), kind)
         self._running.add(process)
         try:
             done = asyncio.get_running_loop().run_in_executor(self._threads, process.decode, data)
             frames, kept = await done
         except FilmRefused as refused:
-            raise self._said(refused.reason) from None
+            raise self._said(kind, refused.reason) from None
         except OSError as error:  # no memory or no process left: not the film's fault
             _log.error("a film could not be handed to a process: %s", error.strerror)
-            raise Unavailable("Videos cannot be decoded right now.", retry_after=5) from None
+            raise Unavailable(f"This {kind} cannot be decoded right now.", retry_after=5) from None
         finally:
             process.stop()
             self._running.discard(process)
-        budget.take_decoded("video", kept.nbytes)
+        budget.take_decoded(kind, kept.nbytes)
         return frames, kept
 
     def close(self) -> None:
@@ -68,11 +69,11 @@ class FilmDecoder:
             process.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _limits(self, budget: Budget) -> FilmLimits:
+    def _limits(self, kind: MediaKind, budget: Budget) -> FilmLimits:
         rules = self._rules
         return FilmLimits(
             max_frames=rules.max_video_frames,
-            max_frame_pixels=rules.max_frame_pixels,
+            max_frame_pixels=self._most_pixels(kind),
             max_seconds=rules.max_video_seconds,
             max_frames_decoded=rules.max_frames_decoded,
             max_decoded_bytes=budget.decoded_left,
@@ -80,25 +81,28 @@ class FilmDecoder:
             wall_seconds=rules.decode_seconds,
         )
 
-    def _said(self, reason: Reason) -> BadMedia:
+    def _most_pixels(self, kind: MediaKind) -> int:
+        return self._rules.max_image_pixels if kind == "image" else self._rules.max_frame_pixels
+
+    def _said(self, kind: MediaKind, reason: Reason) -> BadMedia:
         rules = self._rules
         limits = {
-            "pixels": f"its frames may have {rules.max_frame_pixels:,} pixels",
+            "pixels": f"it may have {self._most_pixels(kind):,} pixels",
             "seconds": f"it may last {rules.max_video_seconds:g} seconds",
             "frames": f"its kept frames must be within reach of {rules.max_frames_decoded:,} decoded ones",
             "memory": f"the media of a request may take {in_mib(rules.max_decoded_bytes)} when decoded",
             "time": f"it must be decoded within {rules.decode_seconds:g} seconds",
         }
         if reason in limits:
-            return too_large("video", limits[reason])
-        return unknown_format("video", FORMATS) if reason == "format" else undecodable("video")
+            return too_large(kind, limits[reason])
+        return unknown_format(kind) if reason == "format" else undecodable(kind)
 
 
 class _Process:
     """One film's process. `stop` may be called from any thread, before it has begun and after it has ended."""
 
-    def __init__(self, command: Sequence[str], limits: FilmLimits) -> None:
-        self._command = [*command, json.dumps(asdict(limits))]
+    def __init__(self, command: Sequence[str], limits: FilmLimits, kind: MediaKind) -> None:
+        self._command = [*command, json.dumps(asdict(limits)), kind]
         self._limits = limits
         self._lock = threading.Lock()
         self._popen: subprocess.Popen[bytes] | None = None
@@ -138,6 +142,8 @@ class _Process:
         finally:
             popen.kill()
             popen.wait()
+        if -code in (signal.SIGXCPU, signal.SIGALRM):  # it saw the time earlier than we did
+            raise FilmRefused("time")
         if code != 0:
             if not self._stopped:
                 _log.warning("a film ended its decoder with code %d", code)

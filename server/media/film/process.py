@@ -8,14 +8,14 @@ import math
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import BinaryIO
 
 from server.media.film.protocol import FilmLimits, FilmRefused, FrameSink, Reason
 
-_READERS = ("pyav", "opencv")
+_READERS = {"video": ("pyav", "opencv"), "image": ("pillow",)}
 _STANDARD_FILES = 3
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     _shut_in(limits)
     film, sink = sys.stdin.buffer, FrameSink(sys.stdout.buffer, limits)
     try:
-        _decode(film, limits, sink)
+        _decode(film, limits, sink, _READERS[sys.argv[2]])
     except FilmRefused as refused:
         sink.refuse(refused.reason)
     except MemoryError:
@@ -34,7 +34,8 @@ def main() -> None:
 def _shut_in(limits: FilmLimits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     cpu_seconds = math.ceil(limits.wall_seconds * 2)  # it decodes with two threads
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    # Below the hard limit, so that it dies of SIGXCPU, which tells why.
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     written = limits.max_decoded_bytes + 2**20
     resource.setrlimit(resource.RLIMIT_FSIZE, (written, written))
@@ -42,10 +43,10 @@ def _shut_in(limits: FilmLimits) -> None:
     signal.alarm(math.ceil(limits.wall_seconds) + 5)
 
 
-def _decode(film: BinaryIO, limits: FilmLimits, sink: FrameSink) -> None:
+def _decode(film: BinaryIO, limits: FilmLimits, sink: FrameSink, readers: Sequence[str]) -> None:
     """What the first reader says of a film stands, unless the second can read it."""
     reasons: list[Reason] = []
-    for reader in _READERS:
+    for reader in readers:
         try:
             module = import_module(f"server.media.film.{reader}")
             with _no_other_files():

@@ -3,7 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -13,6 +14,7 @@ from server.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsD
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt, media_of
 from server.errors import BadRequest, error_with_code
+from server.mcp.visitor import McpVisitor
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
@@ -29,7 +31,10 @@ from server.openai_api.responses.conversation import Conversation
 from server.openai_api.responses.examples import CREATE_RESPONSES
 from server.openai_api.responses.framing import ResponseFraming
 from server.openai_api.responses.items import checked_items, media_parts
+from server.openai_api.responses.mcp.beginning import McpAsked, McpMeans, mcp_asked
+from server.openai_api.responses.mcp.source import McpSource
 from server.openai_api.responses.records import Found, Records, written
+from server.openai_api.responses.response_object import Response as ResponseObject
 from server.openai_api.responses.response_object import new_response
 from server.openai_api.responses.retrieve import followed
 from server.openai_api.responses.schema import Item, ResponseRequest
@@ -74,11 +79,13 @@ async def create_response(
         earlier = await records.before(body.previous_response_id)
     prepared, attachments = await asked.prepare(records, earlier, engine, media)
     if conversation:
+        conversation.require_room(1)
         conversation.require_unchanged()
     response = new_response(asked.response_id, asked.model_id, body, asked.tools.told, prepared.params)
+    means = McpMeans(engine, visitor, sessions.commit)
     session, turn = sessions.start(
         asked.session(owner, prepared, settings.responses_ttl_seconds),
-        lambda: ResponseSource(engine.submit(prepared), prepared.kept, response, asked.reading, attachments),
+        lambda: asked.source(prepared, response, means, attachments),
     )
     if conversation and body.is_stored:
         conversation.add_response(session.id)
@@ -102,6 +109,8 @@ class _Asked:
         self.tools = AskedTools(body.tools or (), visitor)
         self._items = checked_items([] if body.input is None else body.input, response_id, "input")
         self.reading: Reading | None = None
+        self._prompt = ChatPrompt(())
+        self._mcp: McpAsked | None = None
         self._named: frozenset[str] = frozenset()
 
     async def prepare(
@@ -114,10 +123,13 @@ class _Asked:
         chat, origins = as_chat(self._body, items, self.tools.functions, attached)
         try:
             prompt, sampling = chat_prompt(chat), sampling_asked(chat)
+            prompt = replace(prompt, may_be_cut=self._body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self.model_id, engine, media)
             prepared = await engine.prepare(self.model_id, prompt, sampling)
         except BadRequest as error:
             raise in_our_words(error, origins) from None
+        self._prompt = prompt
+        self._mcp = mcp_asked(self._body, self.tools.servers, own, items)
         one_call = self._body.parallel_tool_calls is False
         self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         num_own = len(list(media_parts(self._items)))
@@ -138,6 +150,13 @@ class _Asked:
         kept_as = KeptAs(KIND, ttl_seconds, grace, written(document) if body.is_stored else b"", self._named)
         asked = Asked(owner, self.response_id, self.response_id, resumable=body.is_stored, kept_as=kept_as)
         return asked.keeping(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
+
+    def source(
+        self, prepared: Prepared, response: ResponseObject, means: McpMeans, shown: Mapping[str, bytes]
+    ) -> ResponseSource | McpSource:
+        if self._mcp:
+            return self._mcp.source(response, prepared.kept, self._prompt, means, shown)
+        return ResponseSource(means.engine.submit(prepared), prepared.kept, response, self.reading, shown)
 
     async def _with_references(self, records: Records) -> tuple[list[tuple[str, Item]], list[Found]]:
         """The items of the request, and of them those that stand elsewhere."""

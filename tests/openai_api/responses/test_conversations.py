@@ -111,6 +111,15 @@ def test_what_is_not_stored_reads_a_conversation_and_adds_nothing(http: httpx2.C
     assert texts(http, url) == ["zero"]
 
 
+def test_there_is_an_end_to_it(http: httpx2.Client) -> None:
+    url = conversation(http)
+    items = [{"role": "user", "content": "x"}] * 1000
+    assert http.post(CONVERSATIONS, json={"items": items * 2}).status_code == 400
+    assert http.post(f"{url}/items", json={"items": items}).status_code == 200
+    assert refused(http, {"items": items[:1]}, url=f"{url}/items")["code"] == "history_too_long"
+    assert refused(http, {"input": "x", "conversation": id_of(url)})["code"] == "history_too_long"
+
+
 def test_items_that_cannot_be_are_a_400(http: httpx2.Client) -> None:
     url = conversation(http)
     for items in ([], [{"type": "hologram"}], [{"type": "item_reference", "id": "x"}], "x", None):

@@ -144,6 +144,8 @@ def test_a_function_is_said_again_with_all_its_fields(http: httpx2.Client) -> No
         ({"tools": [{"type": "mcp", "server_label": "x"}]}, "tools.0.type"),
         ({"tools": [{"type": "web_search"}]}, "tools.0.type"),
         ({"tools": [{"type": "function"}]}, "tools.0.name"),
+        ({"tools": [{"type": "function", "name": "no spaces please"}]}, "tools.0.name"),
+        ({"tools": [{"type": "function", "name": "f"}] * 2}, "tools.1.name"),
         ({"tools": [{"type": "function", "name": "f", "parameters": 5}]}, "tools.0.parameters"),
         ({"tool_choice": "sometimes"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
@@ -173,6 +175,13 @@ def test_a_prompt_over_the_context_names_the_input(http: httpx2.Client) -> None:
     error = refused(http, {"input": "x" * 32768, "stream": True})
     assert (error["code"], error["param"]) == ("context_length_exceeded", "input")
     assert error["message"].startswith("This model's maximum context length is 32768 tokens. However, you requested")
+
+
+def test_truncation_drops_the_oldest_instead(http: httpx2.Client) -> None:
+    items = [{"role": "user", "content": "x" * 20_000} for _ in range(3)] + [{"role": "user", "content": "Halo"}]
+    assert refused(http, {"input": [*items[:2], {"role": "user", "content": "x" * 33_000}]})["param"] == "input"
+    response = create(http, items, truncation="auto")
+    assert (text_of(response), response["truncation"]) == ("Halo", "auto")
 
 
 def test_half_a_surrogate_pair_is_a_400(http: httpx2.Client) -> None:

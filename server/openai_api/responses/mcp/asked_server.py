@@ -79,13 +79,13 @@ class AskedServer:
             "headers": None,
             "require_approval": given.get("require_approval") or "always",
         }
-        names = tool.allowed_tools
+        names, approvals = tool.allowed_tools, tool.require_approval
         return cls(
             tool.server_label,
             McpServer(tool.server_url, headers),
             told,
             ToolFilter(tool_names=names) if isinstance(names, list) else names or ToolFilter(),
-            tool.require_approval or "always",
+            approvals if approvals is not None else "always",
             bool(headers),
         )
 
@@ -120,7 +120,7 @@ class AskedServer:
             McpServer(given["url"]),
             given["told"],
             ToolFilter.model_validate(given["allowed"]),
-            approvals if isinstance(approvals, str) else Approvals.model_validate(approvals),
+            Approvals.model_validate(approvals) if isinstance(approvals, dict) else approvals,
             given["has_headers"],
         )
 

@@ -23,6 +23,7 @@ class Plan:
     servers: Sequence[AskedServer]
     listed: Mapping[str, Sequence[McpTool]]  # earlier in the conversation
     approved: Sequence[Item]
+    offers: bool  # its tools to the model
     one_call: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -37,6 +38,8 @@ class Plan:
             "servers": [server.to_json() for server in self.servers],
             "listed": {label: [as_told(tool) for tool in tools] for label, tools in self.listed.items()},
             "approved": list(self.approved),
+            "may_be_cut": prompt.may_be_cut,
+            "offers": self.offers,
             "one_call": self.one_call,
         }
 
@@ -45,10 +48,17 @@ class Plan:
         return cls(
             given["response"],
             KeptRequest.from_json(given["asked"]),
-            ChatPrompt(given["messages"], given["tools"], given["template_options"], reads_marks=True),
+            ChatPrompt(
+                given["messages"],
+                given["tools"],
+                given["template_options"],
+                reads_marks=True,
+                may_be_cut=given["may_be_cut"],
+            ),
             [AskedServer.from_json(server) for server in given["servers"]],
             {label: [tool_of(tool) for tool in tools] for label, tools in given["listed"].items()},
             given["approved"],
+            given["offers"],
             given["one_call"],
         )
 

@@ -42,7 +42,7 @@ class McpSource:
         for label, tools in plan.listed.items():
             self._toolbox.put(label, tools)
         self._writer = McpWriter(plan.response, self._toolbox)
-        self._unmarked: list[Record] = []
+        self._unmarked: list[str] = []  # records, as they are written
         self._outcome: Status = "finished"
         self._answer: Answer | None = None
         self._resumption: Resumption | None = None
@@ -81,7 +81,9 @@ class McpSource:
     def failure(self, error: Exception) -> Block:
         if not isinstance(error, ServiceError):
             log_fault("a response could not be recorded", error, current_request_id())
-        return Block(self._writer.failed(error), self._mark(["failed"]))
+        self._unmarked.append('["failed"]')
+        [block] = self._marked([self._writer.failed(error)])
+        return block
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
         if self.is_over:
@@ -142,7 +144,7 @@ class McpSource:
         """The model, for a new round, or to go on with one that another process began."""
         if self._is_between_rounds:
             left = self._plan.asked.params.max_tokens - self._num_made
-            offers = self._caller.may_call and self._num_rounds < self._caller.rules.max_rounds
+            offers = self._plan.offers and self._caller.may_call and self._num_rounds < self._caller.rules.max_rounds
             prepared, reading = await self._rounds.prepare(
                 self._writer.items, self._num_rounds, left, offers_servers=offers
             )
@@ -156,11 +158,11 @@ class McpSource:
             if self._answer:
                 self._answer.cancel()
             else:
-                yield self._tell("piece", 0, written_piece(Piece(0, "", (), finish="cancelled")))
+                yield self._tell_piece(Piece(0, "", (), finish="cancelled"), 0)
                 return
         async for pieces in self._answer.batches():
             cached = self._answer.cached_tokens
-            blocks = [block for piece in pieces for block in self._tell("piece", cached, written_piece(piece))]
+            blocks = [block for piece in pieces for block in self._tell_piece(piece, cached)]
             if blocks:
                 yield blocks
 
@@ -178,24 +180,26 @@ class McpSource:
     def _end(self, finish: FinishReason) -> Sequence[Block]:
         if finish == "cancelled":
             self._outcome = "cancelled"
-        mark = self._mark(["ended", finish])
-        events = self._writer.ended(finish, self._num_made, self._num_cached + self._cached)
-        return [Block(event, b"" if number else mark) for number, event in enumerate(events)]
+        self._unmarked.append(json.dumps(["ended", finish]))
+        return self._marked(self._writer.ended(finish, self._num_made, self._num_cached + self._cached))
 
     # What is told of it
 
     def _tell(self, *record: Any) -> Sequence[Block]:
-        events = self._apply(list(record))
-        if not events:
-            self._unmarked.append(list(record))
-            return []
-        mark = self._mark(list(record))
-        # All of them are kept or none, so one of them carries it.
-        return [Block(event, b"" if number else mark) for number, event in enumerate(events)]
+        self._unmarked.append(json.dumps(record))
+        return self._marked(self._apply(list(record)))
 
-    def _mark(self, record: Record) -> bytes:
-        records, self._unmarked = [*self._unmarked, record], []
-        return json.dumps(records).encode()
+    def _tell_piece(self, piece: Piece, cached: int) -> Sequence[Block]:
+        """The record `piece`; by hand, as this is the path of every token."""
+        self._unmarked.append(f'["piece",{cached},{written_piece(piece)}]')
+        return self._marked(self._of_piece(piece, cached))
+
+    def _marked(self, events: Sequence[bytes]) -> Sequence[Block]:
+        """All of them are kept or none, so one of them carries the records: those before it that had no events, too."""
+        if not events:
+            return []
+        mark, self._unmarked = f"[{','.join(self._unmarked)}]".encode(), []
+        return [Block(event, b"" if number else mark) for number, event in enumerate(events)]
 
     def _apply(self, record: Record) -> list[bytes]:
         match record:
@@ -237,7 +241,7 @@ class McpSource:
         self._num_rounds += 1
         self._num_cached += self._cached
         self._kept, self._shown, self._cached = kept, ShownChoice(), 0
-        return self._writer.new_round(len(kept.prompt_ids), reading)
+        return self._writer.new_round(kept, reading)
 
     def _of_piece(self, piece: Piece, cached: int) -> list[bytes]:
         self._shown.token_ids += piece.token_ids

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from server.engine.answer import FinishReason
-from server.openai_api.reading.answer_reader import AnswerReader
+from server.engine.kept import KeptRequest
 from server.openai_api.reading.parts import CallBegun, Part
 from server.openai_api.reading.reading import Reading
 from server.openai_api.responses.mcp.output import McpOutput
@@ -18,7 +18,7 @@ class McpWriter(ResponseWriter):
     _output: McpOutput
 
     def __init__(self, response: Response, toolbox: Toolbox) -> None:
-        super().__init__(response, 0, None)
+        super().__init__(response)
         self._output = McpOutput(response["id"], self._numbered)
         self._toolbox = toolbox
         self._first_of_round = 0
@@ -35,10 +35,9 @@ class McpWriter(ResponseWriter):
     def items_of_round(self) -> Sequence[Item]:
         return self._output.items()[self._first_of_round :]
 
-    def new_round(self, num_prompt: int, reading: Reading | None) -> list[bytes]:
+    def new_round(self, kept: KeptRequest, reading: Reading | None) -> list[bytes]:
         events = self._output.close()
-        self._num_prompt += num_prompt
-        self._reader = AnswerReader(reading, 0) if reading else None
+        self.read_answer_to(kept, reading)
         self._first_of_round = self._output.num_items
         return events
 

@@ -1,0 +1,85 @@
+"""From a request that names MCP servers to a source that visits them."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from server.engine.front_desk import Engine
+from server.engine.kept import KeptRequest
+from server.engine.prompt import ChatPrompt
+from server.errors import BadRequest
+from server.mcp.server import McpTool
+from server.mcp.visitor import McpVisitor
+from server.openai_api.responses.mcp.asked_server import AskedServer
+from server.openai_api.responses.mcp.caller import Caller
+from server.openai_api.responses.mcp.items import Placed, approved, listed_before
+from server.openai_api.responses.mcp.plan import Plan
+from server.openai_api.responses.mcp.rounds import Rounds, ShowAgain
+from server.openai_api.responses.mcp.source import ContinuedMcp, McpSource
+from server.openai_api.responses.mcp.toolbox import Toolbox
+from server.openai_api.responses.response_object import Response
+from server.openai_api.responses.schema import Item, ResponseRequest
+
+
+@dataclass(frozen=True, slots=True)
+class McpMeans:
+    """What a source needs of the house."""
+
+    engine: Engine
+    visitor: McpVisitor
+    commit: Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class McpAsked:
+    servers: Sequence[AskedServer]
+    listed: Mapping[str, Sequence[McpTool]]
+    approved: Sequence[Item]
+    offers: bool
+    one_call: bool
+
+    def source(
+        self, response: Response, asked: KeptRequest, prompt: ChatPrompt, means: McpMeans, shown: Mapping[str, bytes]
+    ) -> McpSource:
+        plan = Plan(
+            response,
+            asked,
+            prompt,
+            self.servers,
+            self.listed,
+            self.approved,
+            offers=self.offers,
+            one_call=self.one_call,
+        )
+        return McpSource(plan, *_parts(plan, means), shown)
+
+
+def mcp_asked(
+    body: ResponseRequest, servers: Sequence[AskedServer], own: Sequence[Placed], everything: Sequence[Placed]
+) -> McpAsked | None:
+    """None if nobody is to be visited."""
+    granted = approved(own, everything, _labels(servers))
+    if not servers or (body.tool_choice == "none" and not granted):
+        return None
+    if body.tool_choice not in (None, "auto", "none"):
+        raise BadRequest(
+            "tool_choice: with MCP servers it is auto or none.", param="tool_choice", code="unsupported_value"
+        )
+    before = {label: tools for label, tools in listed_before(everything).items() if label in _labels(servers)}
+    return McpAsked(servers, before, granted, body.tool_choice != "none", body.parallel_tool_calls is False)
+
+
+def mcp_continued(plan: Plan, means: McpMeans, shown_again: ShowAgain, marks: Sequence[bytes]) -> ContinuedMcp:
+    rounds, caller = _parts(plan, means)
+    if plan.asked.media:
+        rounds.shown_again = shown_again
+    return ContinuedMcp(plan, rounds, caller, marks)
+
+
+def _labels(servers: Sequence[AskedServer]) -> set[str]:
+    return {server.label for server in servers}
+
+
+def _parts(plan: Plan, means: McpMeans) -> tuple[Rounds, Caller]:
+    toolbox = Toolbox(plan.servers, (tool["function"]["name"] for tool in plan.prompt.tools))
+    caller = Caller(means.visitor, toolbox, means.commit, plan.response["max_tool_calls"])
+    return Rounds(plan, toolbox, means.engine), caller

@@ -1,0 +1,79 @@
+"""Pictures whose headers do not show how long they take."""
+
+import io
+import struct
+
+import pytest
+from PIL import Image
+
+from server.media.picture_risk import is_risky
+from tests.media.loading import decode, undecoded
+from tests.media.pictures import FORMATS, a_picture, encoded
+
+pytestmark = pytest.mark.anyio
+
+
+def jpeg_with_scans(more: int, size: tuple[int, int] = (64, 64)) -> bytes:
+    whole = encoded(Image.new("RGB", size, "teal"), "JPEG", progressive=True)
+    scan = whole[whole.rindex(b"\xff\xda") : -2]
+    return whole[:-2] + scan * more + b"\xff\xd9"
+
+
+def tiff_of_strips(count: int) -> bytes:
+    fields = [(256, 4, 1, 100), (257, 4, 1, 100), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1)]
+    fields += [(273, 4, count, 200), (277, 3, 1, 1), (278, 4, 1, 1), (279, 4, 1, 100)]
+    head = b"II*\0" + struct.pack("<IH", 8, len(fields)) + b"".join(struct.pack("<HHII", *field) for field in fields)
+    return head.ljust(200, b"\0") + struct.pack("<I", 100) * count
+
+
+def test_usual_pictures_need_no_process() -> None:
+    usual = [a_picture(form, (300, 200)) for form in FORMATS if form != "TIFF"]
+    assert not any(is_risky(data) for data in [*usual, jpeg_with_scans(0), b"", b"no picture"])
+
+
+def test_unusual_ones_do() -> None:
+    unusual = [
+        a_picture("TIFF"),
+        tiff_of_strips(1),
+        jpeg_with_scans(100),
+        b"MM\0+",
+        b"\0\0\0\x18ftypheic",
+        bytes(3_000_000),
+    ]
+    assert all(is_risky(data) for data in unusual)
+
+
+async def test_a_jpeg_with_many_scans_is_decoded_or_killed() -> None:
+    assert (await decode(jpeg_with_scans(100))).pixels.shape == (64, 64, 3)
+    error = await undecoded(jpeg_with_scans(20_000, (1000, 1000)), decode_seconds=1)
+    assert error.code == "image_too_large"
+
+
+async def test_a_tiff_with_millions_of_strips_is_killed() -> None:
+    error = await undecoded(tiff_of_strips(2_000_000), decode_seconds=1)
+    assert error.code in ("image_too_large", "invalid_image")
+
+
+async def test_millions_of_empty_blocks_are_killed() -> None:
+    jpeg, gif = a_picture("JPEG"), a_picture("GIF")
+    first = gif.index(b"\x2c", 13 + 768)
+    for bomb in (
+        jpeg[:2] + b"\xff\xfe\0\2" * 4_000_000 + jpeg[2:],
+        gif[:first] + b"\x21\xfe\x01a\0" * 4_000_000 + gif[first:],
+    ):
+        assert (await undecoded(bomb, decode_seconds=0.6)).code == "image_too_large"
+
+
+async def test_a_large_photo_is_decoded_in_the_process() -> None:
+    data = a_picture("PNG", (1200, 900))
+    assert is_risky(data) and (await decode(data)).pixels.shape == (900, 1200, 3)
+
+
+async def test_a_picture_from_the_process_is_what_it_was() -> None:
+    data = a_picture("TIFF")
+    picture = await decode(data)
+    expected = Image.open(io.BytesIO(data)).convert("RGB")
+    assert picture.data == data and picture.pixels.tobytes() == expected.tobytes() and picture.pixels.flags.writeable
+    assert (await undecoded(data, max_image_pixels=1199)).code == "image_too_large"
+    assert (await undecoded(data, max_decoded_bytes=3599)).code == "image_too_large"
+    assert (await undecoded(b"II*\0nothing")).code in ("invalid_image", "invalid_image_format")
