@@ -30,3 +30,7 @@ def kinds_of(events: Sequence[Event]) -> list[str]:
 
 def items_of(response: Event, kind: str) -> list[Event]:
     return [item for item in response["output"] if item["type"] == kind]
+
+
+def an_array_of(*calls: str) -> str:
+    return f"[{', '.join(calls)}]"
