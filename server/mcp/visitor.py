@@ -61,8 +61,8 @@ class McpVisitor:
 
 def _import_visit() -> "type[Visit]":
     """The SDK takes a second, and is for those who use it."""
-    for name in ("mcp", "client"):
-        # It logs what servers said, whole and with a traceback. We say that a visit failed, and why.
+    for name in ("mcp", "client", "httpx2", "httpcore2"):
+        # They log what servers said, with tracebacks, and URLs with all that is in them. We say what failed, and why.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     visit: type[Visit] = importlib.import_module("server.mcp.visit").Visit
     return visit

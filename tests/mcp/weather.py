@@ -57,10 +57,10 @@ def weather_server(diary: Path) -> MCPServer:
         return '{"name": "again", "arguments": {}}'
 
     @server.tool()
-    def who(context: Context) -> str:
-        """What was sent along."""
-        request = context.request_context.request
-        return str(request.headers.get("authorization")) if request else ""
+    def whose(context: Context) -> str:
+        """How long the token is that was sent along."""
+        headers = context.headers or {}
+        return f"{len(headers.get('authorization', '').removeprefix('Bearer '))} characters"
 
     return server
 

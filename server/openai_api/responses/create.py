@@ -119,6 +119,7 @@ class _Asked:
         origin = "conversation" if self._body.conversation_id else "previous_response_id"
         own, references = await self._with_references(records)
         items = [*((origin, item) for item, _ in earlier), *own]
+        self._mcp = mcp_asked(self._body, self.tools.servers, own, items)
         attached = await records.attached([*earlier, *references])
         chat, origins = as_chat(self._body, items, self.tools.functions, attached)
         try:
@@ -129,7 +130,6 @@ class _Asked:
         except BadRequest as error:
             raise in_our_words(error, origins) from None
         self._prompt = prompt
-        self._mcp = mcp_asked(self._body, self.tools.servers, own, items)
         one_call = self._body.parallel_tool_calls is False
         self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         num_own = len(list(media_parts(self._items)))
