@@ -100,7 +100,8 @@ class FrontDesk:
     async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
         assert self._bridge
         loaded, slot = await self._loaded(model_id), self._slots[model_id]
-        return await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
+        pool = self._bridge.in_lookers if media_of(prompt.messages) else self._bridge.in_pool
+        return await pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
 
     def submit(self, prepared: Prepared) -> Answer:
         if self.is_draining:
@@ -118,7 +119,8 @@ class FrontDesk:
             raise GenerationInterrupted(f"The answer cannot go on: {kept.model_id} is not served any more.")
         slot = self._slots[kept.model_id]
         loaded = await slot.loaded(self._rules.load_wait_seconds)
-        prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media))
+        pool = self._bridge.in_lookers if media else self._bridge.in_pool
+        prepared = await pool(lambda: prepared_again(kept, loaded, media))
         choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
         request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
         request.answer.replayed_texts = [choice.replayed_text for choice in choices]

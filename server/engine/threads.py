@@ -19,6 +19,8 @@ class Bridge:
         self._loop = asyncio.get_running_loop()
         # Tokenising: short, and the tokenizers are locked anyway.
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="prepare")
+        # Large pictures take a while, and text should not wait for them.
+        self._lookers = ThreadPoolExecutor(2, thread_name_prefix="look")
         self._one_load = threading.Lock()
 
     def hand_out(self, deliveries: Sequence[Delivery]) -> None:
@@ -34,6 +36,10 @@ class Bridge:
     async def in_pool(self, work: Callable[[], T]) -> T:
         """On the loop: something short that must not hold it up."""
         return await self._loop.run_in_executor(self._pool, work)
+
+    async def in_lookers(self, work: Callable[[], T]) -> T:
+        """On the loop: pictures, cut and measured."""
+        return await self._loop.run_in_executor(self._lookers, work)
 
     def in_own_thread(self, name: str, work: Callable[[], T]) -> "asyncio.Future[T]":
         """On the loop: something that may take minutes, and must not keep the process from ending."""
@@ -53,6 +59,7 @@ class Bridge:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._lookers.shutdown(wait=False, cancel_futures=True)
 
 
 def _deliver(deliveries: Sequence[Delivery]) -> None:

@@ -20,11 +20,10 @@ from server.openai_api.reading.reading import Reading
 from server.openai_api.responses.mcp.beginning import McpMeans, mcp_continued
 from server.openai_api.responses.mcp.plan import KIND as MCP_RESPONSE
 from server.openai_api.responses.mcp.plan import Plan
-from server.openai_api.responses.mcp.rounds import ShowAgain
 from server.openai_api.responses.mcp.source import ContinuedMcp
 from server.openai_api.responses.source import KIND as RESPONSE
 from server.openai_api.responses.source import ContinuedResponse
-from server.openai_api.resumption import Resumption
+from server.openai_api.resumption import Resumption, ShownAgain
 from server.streaming.event import Block
 from server.streaming.source import CarryOn, ReadAttachments, Source
 from server.streaming.stores.store import Status
@@ -50,7 +49,7 @@ def carry_on_with(means: Means, *, resume: bool) -> CarryOn:
         if resume or source.is_over:
             return source
         reason = "The server was restarted while it answered, and RESUME_GENERATION is 0."
-        return Interrupted(reason, source.failure, source.request)
+        return Interrupted(reason, source.failure)
 
     return carry_on
 
@@ -78,7 +77,7 @@ def _continued(
 
 
 def _continued_response(
-    engine: Engine, kept: KeptRequest, shown_again: ShowAgain, given: Mapping[str, Any], marks: Sequence[bytes]
+    engine: Engine, kept: KeptRequest, shown_again: ShownAgain, given: Mapping[str, Any], marks: Sequence[bytes]
 ) -> ContinuedResponse:
     reading = Reading.from_json(given["reading"]) if given["reading"] else None
     response = ContinuedResponse(kept, given["response"], reading, marks)
@@ -92,15 +91,13 @@ class Interrupted:
     waits_to_go_on = False
     outcome: Status = "failed"
     summary = b"{}"
+    request = b""
     attachments: Mapping[str, bytes] = {}
     digest = None
 
-    def __init__(
-        self, reason: str, failure: Callable[[Exception], Block] = failure_block, request: bytes = b""
-    ) -> None:
+    def __init__(self, reason: str, failure: Callable[[Exception], Block] = failure_block) -> None:
         self._reason = reason
         self.failure = failure
-        self.request = request
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
         raise GenerationInterrupted(self._reason)

@@ -26,7 +26,7 @@ from server.openai_api.models import served_model
 from server.openai_api.reading.reading import Reading
 from server.openai_api.responses import ids
 from server.openai_api.responses.as_chat import as_chat, in_our_words
-from server.openai_api.responses.attached import with_attached
+from server.openai_api.responses.attached import names_in, with_attached
 from server.openai_api.responses.conversation import Conversation
 from server.openai_api.responses.examples import CREATE_RESPONSES
 from server.openai_api.responses.framing import ResponseFraming
@@ -73,8 +73,11 @@ async def create_response(
     body.check()
     await _require_text(request, body)
     asked = _Asked(body, ids.new_response_id(), served_model(engine, body.model, settings.strict_model), visitor)
-    conversation = await Conversation.read(records, body.conversation_id) if body.conversation_id else None
-    earlier = await conversation.items() if conversation else []
+    conversation, earlier = None, list[Found]()
+    if body.conversation_id:
+        conversation = await Conversation.read(records, body.conversation_id, "conversation")
+        await conversation.require_free()
+        earlier = await conversation.items()
     if body.previous_response_id is not None:
         earlier = await records.before(body.previous_response_id)
     prepared, attachments = await asked.prepare(records, earlier, engine, media)
@@ -132,10 +135,9 @@ class _Asked:
         self._prompt = prompt
         one_call = self._body.parallel_tool_calls is False
         self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
-        num_own = len(list(media_parts(self._items)))
-        if num_own:
-            shown = media_of(prompt.messages)[-num_own:]
-            self._items, self._named = with_attached(self._items, [medium.digest for medium in shown])
+        self._name_own([item for _, item in own], [medium.digest for medium in media_of(prompt.messages)])
+        if records.durability == "memory":  # nobody will go on with it in another process
+            attachments = {name: data for name, data in attachments.items() if name in self._named}
         return prepared, attachments
 
     def session(self, owner: str, prepared: Prepared, ttl_seconds: float) -> Asked:
@@ -157,6 +159,14 @@ class _Asked:
         if self._mcp:
             return self._mcp.source(response, prepared.kept, self._prompt, means, shown)
         return ResponseSource(means.engine.submit(prepared), prepared.kept, response, self.reading, shown)
+
+    def _name_own(self, items: Sequence[Item], digests: Sequence[str]) -> None:
+        """What the request itself shows is shown last, in this order."""
+        named = with_attached(items, digests[len(digests) - len(list(media_parts(items))) :])
+        self._items = [
+            item if item["type"] == "item_reference" else own for item, own in zip(self._items, named, strict=True)
+        ]
+        self._named = names_in(self._items)
 
     async def _with_references(self, records: Records) -> tuple[list[tuple[str, Item]], list[Found]]:
         """The items of the request, and of them those that stand elsewhere."""

@@ -13,11 +13,12 @@ from server.openai_api.responses.mcp.asked_server import AskedServer
 from server.openai_api.responses.mcp.caller import Caller
 from server.openai_api.responses.mcp.items import Placed, approved, listed_before
 from server.openai_api.responses.mcp.plan import Plan
-from server.openai_api.responses.mcp.rounds import Rounds, ShowAgain
+from server.openai_api.responses.mcp.rounds import Rounds
 from server.openai_api.responses.mcp.source import ContinuedMcp, McpSource
 from server.openai_api.responses.mcp.toolbox import Toolbox
 from server.openai_api.responses.response_object import Response
 from server.openai_api.responses.schema import Item, ResponseRequest
+from server.openai_api.resumption import ShownAgain
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,9 @@ class McpAsked:
             offers=self.offers,
             one_call=self.one_call,
         )
-        return McpSource(plan, *_parts(plan, means), shown)
+        rounds, caller = _parts(plan, means)
+        rounds.attachments = shown
+        return McpSource(plan, rounds, caller)
 
 
 def mcp_asked(
@@ -68,11 +71,10 @@ def mcp_asked(
     return McpAsked(servers, before, granted, body.tool_choice != "none", body.parallel_tool_calls is False)
 
 
-def mcp_continued(plan: Plan, means: McpMeans, shown_again: ShowAgain, marks: Sequence[bytes]) -> ContinuedMcp:
+def mcp_continued(plan: Plan, means: McpMeans, shown_again: ShownAgain, marks: Sequence[bytes]) -> ContinuedMcp:
     rounds, caller = _parts(plan, means)
-    if plan.asked.media:
-        rounds.shown_again = shown_again
-    return ContinuedMcp(plan, rounds, caller, marks)
+    rounds.shown_again = shown_again
+    return ContinuedMcp(plan, rounds, caller, shown_again, marks)
 
 
 def _labels(servers: Sequence[AskedServer]) -> set[str]:

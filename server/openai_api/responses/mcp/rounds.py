@@ -1,11 +1,11 @@
 """The prompts of a response that takes several rounds: what was asked, and what came of it so far."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
 from server.engine.front_desk import Engine
 from server.engine.prepared import Prepared
-from server.engine.prompt import ChatPrompt, Medium
+from server.engine.prompt import ChatPrompt
 from server.openai_api.chat_prompt import chat_prompt
 from server.openai_api.chat_reading import reading_of
 from server.openai_api.chat_schema import ChatRequest
@@ -15,8 +15,7 @@ from server.openai_api.responses.mcp.plan import Plan, with_media_again
 from server.openai_api.responses.mcp.toolbox import Toolbox
 from server.openai_api.responses.messages import messages_of
 from server.openai_api.responses.schema import Item
-
-ShowAgain = Callable[[], Awaitable[Sequence[Medium]]]
+from server.openai_api.resumption import ShownAgain
 
 
 @dataclass(slots=True)
@@ -24,7 +23,8 @@ class Rounds:
     plan: Plan
     toolbox: Toolbox
     engine: Engine
-    shown_again: ShowAgain | None = None  # where the prompt came without its pictures
+    shown_again: ShownAgain | None = None  # where the prompt came without its pictures
+    attachments: Mapping[str, bytes] = field(default_factory=dict)
 
     async def prepare(
         self, items: Sequence[Item], number: int, max_tokens: int, *, offers_servers: bool
@@ -33,7 +33,7 @@ class Rounds:
         functions = [*prompt.tools, *(self.toolbox.functions if offers_servers else ())]
         prompt = replace(prompt, messages=[*prompt.messages, *self._said(items)], tools=functions)
         params = self.plan.asked.params
-        asked = {field.name: getattr(params, field.name) for field in fields(params)} | {"max_tokens": max_tokens}
+        asked = {one.name: getattr(params, one.name) for one in fields(params)} | {"max_tokens": max_tokens}
         prepared = await self.engine.prepare(self.plan.asked.model_id, prompt, asked)
         tools = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in functions}
         # Calls are numbered anew in each round, and their ids are made from that.
@@ -42,7 +42,8 @@ class Rounds:
 
     async def _prompt(self) -> ChatPrompt:
         if self.shown_again:
-            self.plan = replace(self.plan, prompt=with_media_again(self.plan.prompt, await self.shown_again()))
+            media, self.attachments = await self.shown_again()
+            self.plan = replace(self.plan, prompt=with_media_again(self.plan.prompt, media))
             self.shown_again = None
         return self.plan.prompt
 

@@ -22,7 +22,7 @@ from server.openai_api.responses.mcp.plan import Plan
 from server.openai_api.responses.mcp.rounds import Rounds
 from server.openai_api.responses.mcp.writer import McpWriter
 from server.openai_api.responses.progress import read_piece, written_piece
-from server.openai_api.resumption import Resumption
+from server.openai_api.resumption import Resumption, ShownAgain
 from server.streaming.event import Block
 from server.streaming.stores.store import Status
 
@@ -32,9 +32,8 @@ Record = list[Any]
 class McpSource:
     digest = None
 
-    def __init__(self, plan: Plan, rounds: Rounds, caller: Caller, attachments: Mapping[str, bytes]) -> None:
+    def __init__(self, plan: Plan, rounds: Rounds, caller: Caller) -> None:
         self.waits_to_go_on = False
-        self.attachments = attachments
         self._plan = plan
         self._rounds = rounds
         self._caller = caller
@@ -70,6 +69,10 @@ class McpSource:
     @property
     def request(self) -> bytes:
         return json.dumps(self._plan.to_json(), ensure_ascii=False).encode()
+
+    @property
+    def attachments(self) -> Mapping[str, bytes]:
+        return self._rounds.attachments or (self._resumption.attachments if self._resumption else {})
 
     def cancel(self) -> None:
         self._caller.cancel()
@@ -258,8 +261,10 @@ class McpSource:
 class ContinuedMcp(McpSource):
     """Another process began it."""
 
-    def __init__(self, plan: Plan, rounds: Rounds, caller: Caller, marks: Sequence[bytes]) -> None:
-        super().__init__(plan, rounds, caller, {})
+    def __init__(
+        self, plan: Plan, rounds: Rounds, caller: Caller, shown_again: ShownAgain, marks: Sequence[bytes]
+    ) -> None:
+        super().__init__(plan, rounds, caller)
         for mark in filter(None, marks):
             for record in json.loads(mark):
                 self._apply(record)
@@ -267,9 +272,4 @@ class ContinuedMcp(McpSource):
             raise ValueError(f"{len(marks)} events were kept, and {self._writer.num_events} come of their marks")
         self.waits_to_go_on = not self.is_over
         if self._kept and not self._is_between_rounds:
-            shown_again = rounds.shown_again or _nothing
             self._resumption = Resumption(rounds.engine, self._kept, [self._shown], shown_again)
-
-
-async def _nothing() -> Sequence[Any]:
-    return ()
