@@ -111,7 +111,8 @@ class Visit:
                 return leaf
             if isinstance(leaf, TooMuch):
                 return VisitFailed(f"It said {leaf}.")
-            if isinstance(leaf, MCPError):
+            # Of what cannot be read, the SDK would show a part.
+            if isinstance(leaf, MCPError) and leaf.code != mcp_types.PARSE_ERROR:
                 return VisitFailed(str(leaf.message)[:_LONGEST_MESSAGE], "protocol", leaf.code)
         if any(isinstance(leaf, TimeoutError) for leaf in leaves):
             return VisitFailed(f"It did not answer within {self._rules.timeout_seconds:g} s.", "http", 504)

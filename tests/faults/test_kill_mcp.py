@@ -98,7 +98,7 @@ async def test_whose_headers_are_gone_is_interrupted_by_name(tmp_path: Path, wea
     variables = durable(tmp_path, MCP_ALLOWED_HOSTS=weather.host, MODEL_REPO_ID="echo?tokens_per_second=20")
     async with running(tmp_path, **variables) as server:
         tool = server_tool(weather, authorization="a-token")
-        reader = await Reader(server, a_call("order", item="silver"), tools=[tool]).read(12)
+        reader = await Reader(server, a_call("order", item="silver"), tools=[tool]).read(6)
         server.kill()
         await server.start()
         response = await rest_of(reader)
