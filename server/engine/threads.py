@@ -21,6 +21,8 @@ class Bridge:
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="prepare")
         # Large pictures take a while, and text should not wait for them.
         self._lookers = ThreadPoolExecutor(2, thread_name_prefix="look")
+        # One at a time, and apart from the others: a hostile grammar takes seconds.
+        self._grammar_thread = ThreadPoolExecutor(1, thread_name_prefix="grammar")
         self._one_load = threading.Lock()
 
     def hand_out(self, deliveries: Sequence[Delivery]) -> None:
@@ -41,6 +43,10 @@ class Bridge:
         """On the loop: pictures, cut and measured."""
         return await self._loop.run_in_executor(self._lookers, work)
 
+    async def in_grammar_thread(self, work: Callable[[], T]) -> T:
+        """On the loop."""
+        return await self._loop.run_in_executor(self._grammar_thread, work)
+
     def in_own_thread(self, name: str, work: Callable[[], T]) -> "asyncio.Future[T]":
         """On the loop: something that may take minutes, and must not keep the process from ending."""
         future: asyncio.Future[T] = self._loop.create_future()
@@ -58,8 +64,8 @@ class Bridge:
         return future
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._lookers.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._lookers, self._grammar_thread):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _deliver(deliveries: Sequence[Delivery]) -> None:

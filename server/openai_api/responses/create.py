@@ -15,6 +15,7 @@ from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt, media_of
 from server.errors import BadRequest, error_with_code
 from server.mcp.visitor import McpVisitor
+from server.openai_api.chat_grammar import grammar_asked
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
@@ -124,12 +125,13 @@ class _Asked:
         items = [*((origin, item) for item, _ in earlier), *own]
         self._mcp = mcp_asked(self._body, self.tools.servers, own, items)
         attached = await records.attached([*earlier, *references])
-        chat, origins = as_chat(self._body, items, self.tools.functions, attached)
+        body = self._mcp.without_choice(self._body) if self._mcp else self._body
+        chat, origins = as_chat(body, items, self.tools.functions, attached)
         try:
-            prompt, sampling = chat_prompt(chat), sampling_asked(chat)
+            prompt, sampling, grammar = chat_prompt(chat), sampling_asked(chat), grammar_asked(chat)
             prompt = replace(prompt, may_be_cut=self._body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self.model_id, engine, media)
-            prepared = await engine.prepare(self.model_id, prompt, sampling)
+            prepared = await engine.prepare(self.model_id, prompt, sampling, grammar)
         except BadRequest as error:
             raise in_our_words(error, origins) from None
         self._prompt = prompt

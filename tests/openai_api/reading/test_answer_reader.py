@@ -1,6 +1,7 @@
 """The parts of an answer, however its text is cut."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -49,6 +50,26 @@ def test_parts_are_text_that_can_be_sent_and_calls_are_whole(text: str, how: Rea
     for part in parts:
         if isinstance(part, Said | Thought | CallArguments):
             assert part.text.encode()
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=90) | st.sampled_from(
+    ["</tool_call>", "<think>", "}"]
+)
+NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(TEXT, VALUES, max_size=4), st.sampled_from([None, 2]), st.booleans(), st.lists(st.integers(0)))
+def test_any_arguments_come_through(arguments: dict[str, Any], indent: int | None, plain: bool, at: list[int]) -> None:
+    written = json.dumps({"name": "now", "arguments": arguments}, indent=indent, ensure_ascii=plain)
+    for how in (reading(), reading(marked=True)):
+        text = f"{how.spelled('<tool_call>')}\n{written}\n{how.spelled('</tool_call>')}"
+        begun, told, ended = read(how, *cut(text, at))
+        assert isinstance(told, CallArguments) and json.loads(told.text) == arguments
 
 
 @pytest.mark.parametrize("marked", [False, True])

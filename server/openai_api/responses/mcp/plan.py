@@ -13,6 +13,7 @@ from server.openai_api.responses.response_object import Response
 from server.openai_api.responses.schema import Item
 
 KIND = "mcp_response"
+Choice = dict[str, str | None] | None  # a call is forced: of any tool, of a server's, or of the one of this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Plan:
     servers: Sequence[AskedServer]
     listed: Mapping[str, Sequence[McpTool]]  # earlier in the conversation
     approved: Sequence[Item]
-    offers: bool  # its tools to the model
+    choice: Choice
+    offers: bool  # tools of servers to the model
     one_call: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -39,6 +41,7 @@ class Plan:
             "listed": {label: [as_told(tool) for tool in tools] for label, tools in self.listed.items()},
             "approved": list(self.approved),
             "may_be_cut": prompt.may_be_cut,
+            "choice": self.choice,
             "offers": self.offers,
             "one_call": self.one_call,
         }
@@ -58,6 +61,7 @@ class Plan:
             [AskedServer.from_json(server) for server in given["servers"]],
             {label: [tool_of(tool) for tool in tools] for label, tools in given["listed"].items()},
             given["approved"],
+            given["choice"],
             given["offers"],
             given["one_call"],
         )

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from server.engine.front_desk import Engine
+from server.engine.grammar.grammar import Grammar
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt
+from server.openai_api.chat_grammar import forced_calls
 from server.openai_api.chat_prompt import chat_prompt
 from server.openai_api.chat_reading import reading_of
 from server.openai_api.chat_schema import ChatRequest
@@ -34,11 +37,23 @@ class Rounds:
         prompt = replace(prompt, messages=[*prompt.messages, *self._said(items)], tools=functions)
         params = self.plan.asked.params
         asked = {one.name: getattr(params, one.name) for one in fields(params)} | {"max_tokens": max_tokens}
-        prepared = await self.engine.prepare(self.plan.asked.model_id, prompt, asked)
+        grammar = self._grammar(functions, number)
+        prepared = await self.engine.prepare(self.plan.asked.model_id, prompt, asked, grammar)
         tools = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in functions}
         # Calls are numbered anew in each round, and their ids are made from that.
         answer_id = f"{self.plan.response['id']}:{number}"
         return prepared, reading_of(prepared, answer_id, tools, one_call=self.plan.one_call)
+
+    def _grammar(self, functions: Sequence[Mapping[str, Any]], number: int) -> Grammar | None:
+        """A call is forced once: who would have to call for ever could never answer."""
+        given, choice = self.plan.asked.grammar, self.plan.choice
+        if number:
+            return None if given and given.kind == "tool_calls" else given
+        if choice is None:
+            return given
+        if label := choice.get("server_label"):
+            functions = self.toolbox.functions_of(label, choice["name"])
+        return forced_calls(functions, "required", parallel=not (self.plan.one_call or choice.get("name")))
 
     async def _prompt(self) -> ChatPrompt:
         if self.shown_again:

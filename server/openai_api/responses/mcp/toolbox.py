@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,13 +55,14 @@ class Toolbox:
     @property
     def functions(self) -> list[dict[str, Any]]:
         """As templates take them."""
-        return [
-            {"type": "function", "function": _function(name, one.tool)} for name, one in sorted(self._offered.items())
-        ]
+        return [_function(name, one.tool) for name, one in sorted(self._offered.items())]
 
-    @property
-    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
-        return {name: one.tool.input_schema for name, one in self._offered.items()}
+    def functions_of(self, label: str, name: str | None = None) -> list[dict[str, Any]]:
+        return [
+            _function(offered, one.tool)
+            for offered, one in sorted(self._offered.items())
+            if one.server.label == label and name in (None, one.tool.name)
+        ]
 
     def _named(self) -> dict[str, OfferedTool]:
         """A name that several have gets the label of its server in front: none may pass for another one."""
@@ -86,4 +87,4 @@ def _plain(name: str) -> str:
 
 def _function(name: str, tool: McpTool) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
-    return {"name": name, **described, "parameters": tool.input_schema}
+    return {"type": "function", "function": {"name": name, **described, "parameters": tool.input_schema}}

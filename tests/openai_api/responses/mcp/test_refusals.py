@@ -49,8 +49,9 @@ def test_a_server_that_was_not_told_of_any_visits_none(echo_server: Served, weat
 def test_labels_are_unique_and_choices_are_those_that_are_there(http: httpx2.Client, weather: McpProcess) -> None:
     twice = {"input": "x", "tools": [server_tool(weather), server_tool(weather)]}
     assert refused(http, twice)["param"] == "tools.1.server_label"
-    forced = {"input": "x", "tools": [server_tool(weather)], "tool_choice": "required"}
-    assert refused(http, forced)["param"] == "tool_choice"
+    for choice in ({"type": "mcp", "server_label": "other"}, {"type": "allowed_tools", "mode": "auto", "tools": []}):
+        forced = {"input": "x", "tools": [server_tool(weather)], "tool_choice": choice}
+        assert refused(http, forced)["param"] == "tool_choice"
 
 
 def test_other_problems_of_the_request_are_told_first(http: httpx2.Client, weather: McpProcess) -> None:
