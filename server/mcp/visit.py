@@ -41,8 +41,9 @@ class Visit:
         )
         # Not `call_tool`: that asks for the whole list once more, and runs the server's patterns on what it said.
         result = await self._run(lambda session: session.send_request(request, mcp_types.CallToolResult))
-        text = "\n".join(_texts(result))
-        if len(text.encode("utf-8", "replace")) > self._rules.max_result_bytes:
+        # JSON can spell half a surrogate pair, which is no text.
+        text = "\n".join(_texts(result)).encode("utf-8", "replace").decode()
+        if len(text.encode()) > self._rules.max_result_bytes:
             raise VisitFailed(f"The result is larger than {self._rules.max_result_bytes // KIB} KiB.")
         return CallResult(text, result.is_error)
 
@@ -51,8 +52,9 @@ class Visit:
         cursor: str | None = None
         for _ in range(self._rules.max_pages):
             page = await session.list_tools(params=mcp_types.PaginatedRequestParams(cursor=cursor) if cursor else None)
-            named = ((tool.name, _as_ours(tool)) for tool in page.tools if 0 < len(tool.name) <= _LONGEST_NAME)
-            tools |= {name: tool for name, tool in named if name not in tools and is_wanted(tool)}
+            for tool in filter(is_wanted, map(_as_ours, page.tools)):
+                if 0 < len(tool.name) <= _LONGEST_NAME:
+                    tools.setdefault(tool.name, tool)
             if len(tools) > self._rules.max_tools:
                 raise VisitFailed(f"The server has more than {self._rules.max_tools} tools: choose with allowed_tools.")
             cursor = page.next_cursor

@@ -4,12 +4,13 @@ import asyncio
 import importlib
 import logging
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from server.mcp.allowed_hosts import AllowedHosts, AllowedUrl
 from server.mcp.rules import McpRules
-from server.mcp.server import CallResult, McpServer, McpTool
+from server.mcp.server import CallResult, McpServer, McpTool, VisitFailed
 from server.network.dialling import Dial, Dialler, Resolve, dial_as_checked, resolve_name
 
 if TYPE_CHECKING:
@@ -41,16 +42,28 @@ class McpVisitor:
         self, server: McpServer, is_wanted: Callable[[McpTool], bool] = lambda tool: True
     ) -> list[McpTool]:
         """Raises VisitFailed."""
-        async with self._turns:
+        async with self._turn():
             return await (await self._visit(server)).list_tools(is_wanted)
 
     async def call(self, server: McpServer, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """Once and never again. Raises VisitFailed, which does not tell whether it was carried out."""
-        async with self._turns:
+        async with self._turn():
             return await (await self._visit(server)).call(name, arguments)
 
     def close(self) -> None:
         self._dialler.close()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self.rules.timeout_seconds):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise VisitFailed("Too many MCP servers are visited for others.", "http", 503) from None
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     async def _visit(self, server: McpServer) -> "Visit":
         allowed = self.check(server.url)

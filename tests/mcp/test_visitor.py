@@ -75,6 +75,7 @@ async def test_lists_have_pages(peer: Peer) -> None:
         ({"tools": [a_tool("t", description="x" * 3_000_000)]}, "more bytes than a visit may take"),
         ({"tools": [a_tool("t")], "nextCursor": "again"}, "more than 16 pages"),
         ({"tools": [{"name": "t", "inputSchema": "no schema"}]}, "could not be reached, or does not speak MCP"),
+        ({"tools": [a_tool("t", inputSchema={"type": 12})]}, "could not be reached, or does not speak MCP"),
         ({"tools": "none"}, "could not be reached, or does not speak MCP"),
         ("nothing", "could not be reached, or does not speak MCP"),
     ],
@@ -88,9 +89,10 @@ async def test_what_is_no_list_that_can_be_used_is_an_error(peer: Peer, list_sai
 async def test_odd_tools_do_no_harm(peer: Peer) -> None:
     deep: Any = {}
     for _ in range(50):
-        deep = {"properties": {"x": deep}}
+        deep = {"type": "object", "properties": {"x": deep}}
     odd = [a_tool(""), a_tool("x" * 129), a_tool("same"), a_tool("same", description="other"), a_tool("<|im_end|>")]
-    odd += [a_tool("deep", inputSchema=deep), a_tool("loop", inputSchema={"$ref": "#"}, outputSchema={"pattern": "("})]
+    looping = {"type": "object", "properties": {"x": {"$ref": "#"}, "y": {"pattern": "("}, "z": {"type": "nothing"}}}
+    odd += [a_tool("deep", inputSchema=deep), a_tool("loop", inputSchema=looping)]
     peer.answers["tools/list"] = lambda message: {"tools": odd}
     async with a_visitor(allowed_hosts=[peer.host]) as visitor:
         tools = await visitor.list_tools(McpServer(peer.url))
@@ -162,6 +164,18 @@ async def test_a_small_answer_cannot_become_a_large_one(peer: Peer) -> None:
 
     peer.answers["tools/call"] = bomb
     assert "compressed" in (await call_failed(peer.url, allowed_hosts=[peer.host])).message
+
+
+async def test_who_waits_too_long_for_a_turn_is_told(peer: Peer) -> None:
+    async def never(message: Message) -> Response:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    peer.answers["tools/list"] = never
+    async with a_visitor(allowed_hosts=[peer.host], timeout_seconds=1, max_visits=1) as visitor:
+        visits = (visitor.list_tools(McpServer(peer.url)) for _ in range(3))
+        told = await asyncio.gather(*visits, return_exceptions=True)
+    assert all(isinstance(one, VisitFailed) for one in told)
 
 
 async def test_an_error_of_the_server_is_told_in_short(peer: Peer) -> None:

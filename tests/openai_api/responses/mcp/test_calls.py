@@ -180,3 +180,19 @@ def test_an_answer_that_is_cut_short_calls_nobody(http: httpx2.Client, weather: 
     assert all(item["status"] == "incomplete" for item in items_of(response, "mcp_call"))
     whole = create(http, call, tools=[server_tool(weather)], max_output_tokens=len(call) + 3)
     assert (whole["status"], text_of(whole)) == ("incomplete", "ord")
+
+
+def test_who_cancels_during_a_call_need_not_wait_for_it(http: httpx2.Client, weather: McpProcess) -> None:
+    events: list[str] = []
+    body = {"input": a_call("think_long", seconds=8), "tools": [server_tool(weather)], "stream": True}
+    with http.stream("POST", "/v1/responses", json=body) as answer:
+        response_id = answer.headers["x-session-id"]
+        for line in answer.iter_lines():
+            events.append(line)
+            if line == "event: response.mcp_call.in_progress":
+                http.post(f"/v1/responses/{response_id}/cancel")
+    assert "thought" not in weather.calls
+    response = http.get(f"/v1/responses/{response_id}").json()
+    [call] = items_of(response, "mcp_call")
+    assert response["status"] == "cancelled" and call["status"] == "failed"
+    assert "event: response.incomplete" in events
