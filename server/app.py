@@ -18,10 +18,12 @@ from server.engine.loaded_model import LoadedModel
 from server.engine.loading import LoadOptions, Report, load_model
 from server.engine.model_slot import Load
 from server.error_handlers import Faults, install_error_handlers
+from server.mcp.rules import McpRules
+from server.mcp.visitor import McpVisitor
 from server.media.loader import MediaLoader, MediaRules
 from server.observability.logs import configure_logs
 from server.observability.request_log import RequestLog
-from server.openai_api.carrying_on import carry_on_with
+from server.openai_api.carrying_on import Means, carry_on_with
 from server.openai_api.router import router as openai_router
 from server.security.guard import KeyGuard
 from server.security.keys import KeyRing
@@ -43,8 +45,10 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     configure_logs(settings.log_level)
     engine = FrontDesk(_served_models(settings), load or _loader(settings), _desk_rules(settings))
     media = MediaLoader(_media_rules(settings))
+    mcp = McpVisitor(_mcp_rules(settings))
+    means = Means(engine, media, mcp, lambda: sessions.commit())
     sessions = Sessions(
-        _session_rules(settings), _store(settings), carry_on_with(engine, media, resume=settings.resume_generation)
+        _session_rules(settings), _store(settings), carry_on_with(means, resume=settings.resume_generation)
     )
 
     @asynccontextmanager
@@ -58,6 +62,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
             engine.drain()
             await sessions.close()
             await media.close()
+            mcp.close()
             await engine.close()
 
     app = FastAPI(
@@ -68,6 +73,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
         max_body_size=int(settings.max_body_mb * 2**20),
     )
     app.state.engine, app.state.sessions, app.state.media, app.state.settings = engine, sessions, media, settings
+    app.state.mcp = mcp
     app.include_router(openai_router)
     app.include_router(status.router)
     app.include_router(pages.router)
@@ -162,6 +168,14 @@ def _session_rules(settings: Settings) -> SessionRules:
         max_attached_bytes=int(settings.max_session_media_mb * 2**20),
         named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
         anonymous_grace_seconds=settings.anonymous_grace_seconds,
+    )
+
+
+def _mcp_rules(settings: Settings) -> McpRules:
+    return McpRules(
+        allowed_hosts=settings.mcp_allowed_hosts,
+        timeout_seconds=settings.mcp_timeout_seconds,
+        max_rounds=settings.mcp_max_rounds,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from server.engine.front_desk import FrontDesk
+from server.mcp.visitor import McpVisitor
 from server.media.loader import MediaLoader
 from server.settings import Settings
 from server.streaming.sessions import Sessions
@@ -25,6 +26,10 @@ async def _media(request: Request) -> MediaLoader:
     return cast(MediaLoader, request.app.state.media)
 
 
+async def _mcp(request: Request) -> McpVisitor:
+    return cast(McpVisitor, request.app.state.mcp)
+
+
 async def _settings(request: Request) -> Settings:
     return cast(Settings, request.app.state.settings)
 
@@ -37,5 +42,6 @@ async def _owner(request: Request) -> str:
 EngineDep = Annotated[FrontDesk, Depends(_engine)]
 SessionsDep = Annotated[Sessions, Depends(_sessions)]
 MediaDep = Annotated[MediaLoader, Depends(_media)]
+McpDep = Annotated[McpVisitor, Depends(_mcp)]
 SettingsDep = Annotated[Settings, Depends(_settings)]
 OwnerDep = Annotated[str, Depends(_owner)]

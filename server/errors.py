@@ -11,6 +11,7 @@ ServiceError                     500
 ├── SessionConflict              409
 ├── SessionExpired               410
 ├── ReplayGap                    410
+├── McpFailed                    424
 ├── QueueFull                    429
 ├── Unavailable                  503
 │   ├── Draining                 503
@@ -116,6 +117,13 @@ class ReplayGap(ServiceError):
     status = 410
     type = "invalid_request_error"
     code = "replay_gap"
+
+
+class McpFailed(ServiceError):
+    """An MCP server that a request names does not do what the request needs of it."""
+
+    status = 424
+    code = "mcp_failed"
 
 
 class QueueFull(ServiceError):

@@ -157,6 +157,17 @@ class Settings(BaseModel):
     )
     max_responses: int = Field(10000, ge=1, description="stored responses and conversations remembered at once")
 
+    # MCP
+    mcp_allowed_hosts: CommaSeparated = Field(
+        (),
+        description="MCP servers that responses may name: host, host:port, *.example.com, * = any public host; "
+        "https, but for localhost and 127.0.0.1; empty = no MCP",
+    )
+    mcp_timeout_seconds: float = Field(
+        30, gt=0, le=600, description="for a call of an MCP server, or its list of tools"
+    )
+    mcp_max_rounds: int = Field(8, ge=1, le=100, description="how often in an answer a model may call and see results")
+
     # Who may come in
     api_keys: SecretList = Field((), description="keys for /v1/*, separated by commas; empty = open")
     cors_origins: CommaSeparated = Field(

@@ -89,6 +89,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def until_listening(port: int, timeout: float = 60) -> None:
+    def is_listening() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    _until(is_listening, timeout)
+
+
 def wait_until_live(url: str, timeout: float = 20) -> None:
     def is_live() -> bool:
         try:

@@ -15,8 +15,8 @@ FLOORS = [
     {"dependencies"},
     {"security"},
     {"error_handlers"},
-    {"engine", "upstream", "streaming", "media", "database"},
-    {"settings", "errors", "observability", "shutdown"},
+    {"engine", "upstream", "streaming", "media", "mcp", "database"},
+    {"settings", "errors", "observability", "shutdown", "network"},
 ]
 # Libraries that live in some rooms only.
 HOMES = {
@@ -26,6 +26,10 @@ HOMES = {
     "transformers": {"engine"},
     "sqlalchemy": {"database", "marketplace", "streaming"},
     "redis": {"streaming", "security"},
+    "mcp": {"mcp"},
+    "mcp_types": {"mcp"},
+    "httpx2": {"mcp"},
+    "httpcore2": {"mcp"},
 }
 MODULES = sorted(path for path in SERVER.rglob("*.py") if path != SERVER / "__init__.py")
 

@@ -26,7 +26,8 @@ def run_python(*arguments: str, **variables: str) -> "subprocess.CompletedProces
 
 
 def test_importing_main_loads_no_torch() -> None:
-    probe = "import sys, main; print(sorted({'torch', 'transformers', 'numpy', 'openai'} & set(sys.modules)))"
+    late = {"torch", "transformers", "numpy", "openai", "mcp", "httpx2"}
+    probe = f"import sys, main; print(sorted({late} & set(sys.modules)))"
     assert run_python("-c", probe).stdout.strip() == "[]"
 
 

@@ -1,33 +1,24 @@
 """Fetches a URL for a client who may be anybody: only from public addresses, and never longer or more than agreed.
 
-The address that was checked is the one that is dialled. Between a check by name and a connection by name, a name server
-can change its mind.
+The address that was checked is the one that is dialled.
 """
 
 import asyncio
 import logging
-import socket
-import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import h11
 
 from server.errors import BadMedia, Unavailable
-from server.media.addresses import is_public
 from server.media.budget import Budget, in_mib
 from server.media.refusals import malformed_url, no_remote_media, not_fetched, too_large
 from server.media.rules import MediaRules
 from server.media.source import MediaKind
-from server.media.url import HttpUrl, NoUrl, is_allowed, read_url, redirected
-
-Resolve = Callable[[str, int], Sequence[str]]
-Dial = Callable[[str, int], tuple[str, int]]
+from server.network.dialling import Dialler, NotDialled, patiently
+from server.network.url import HttpUrl, NoUrl, is_allowed, read_url, redirected
 
 _AT_ONCE = 65536
-_RESOLVERS = 16
-_MOST_ADDRESSES = 4  # tried one after the other
 _log = logging.getLogger("tis.media")
 _REDIRECTS = {301, 302, 303, 307, 308}
 _USER_AGENT = "transformers-inference-server"
@@ -37,33 +28,10 @@ class _Unfetched(Exception):
     """Whatever the reason: who asked is told the same."""
 
 
-def resolve_name(host: str, port: int) -> list[str]:
-    """Every address of a host. Blocks for as long as name servers take."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-def dial_as_checked(address: str, port: int) -> tuple[str, int]:
-    return address, port
-
-
 class Fetcher:
-    """`resolve` and `dial` are for tests: names that nobody has, and a checked address that is answered at home."""
-
-    def __init__(
-        self,
-        rules: MediaRules,
-        *,
-        resolve: Resolve = resolve_name,
-        dial: Dial = dial_as_checked,
-        certificates: ssl.SSLContext | None = None,
-    ) -> None:
+    def __init__(self, rules: MediaRules, dialler: Dialler) -> None:
         self._rules = rules
-        self._resolve = resolve
-        self._dial = dial
-        self._certificates = certificates
-        # Slow name servers hold up other fetches, and nobody else.
-        self._resolvers = ThreadPoolExecutor(_RESOLVERS, thread_name_prefix="resolve")
+        self._dialler = dialler
         self._turns = asyncio.Semaphore(rules.max_fetches)
 
     async def fetch(self, kind: MediaKind, text: str, budget: Budget) -> bytes:
@@ -79,8 +47,8 @@ class Fetcher:
             async with asyncio.timeout(self._rules.fetch_seconds):
                 return await self._follow(kind, url, budget)
         # ValueError: a redirect to what is no URL, a name that cannot be encoded.
-        except (_Unfetched, ValueError, OSError, h11.ProtocolError) as error:
-            reason = error.args[0] if isinstance(error, _Unfetched) else type(error).__name__
+        except (_Unfetched, NotDialled, ValueError, OSError, h11.ProtocolError) as error:
+            reason = error.args[0] if isinstance(error, _Unfetched | NotDialled) else type(error).__name__
             _log.info("%s not fetched: %s", kind, reason)
             raise not_fetched(kind) from None
         finally:
@@ -94,7 +62,7 @@ class Fetcher:
             raise Unavailable("Too much is being fetched for others.", retry_after=5) from None
 
     def close(self) -> None:
-        self._resolvers.shutdown(wait=False, cancel_futures=True)
+        self._dialler.close()
 
     async def _follow(self, kind: MediaKind, url: HttpUrl, budget: Budget) -> bytes:
         for _ in range(self._rules.max_redirects + 1):
@@ -116,16 +84,10 @@ class Fetcher:
     async def _connect(self, url: HttpUrl) -> "_Connection":
         if not is_allowed(url.host, tuple(self._rules.allowed_hosts)):
             raise _Unfetched("the host is not allowed")
-        loop = asyncio.get_running_loop()
-        addresses = await loop.run_in_executor(self._resolvers, self._resolve, url.host, url.port)
-        if not addresses or not all(is_public(address) for address in addresses):
-            raise _Unfetched("an address is not public")
-        tls = await loop.run_in_executor(self._resolvers, self._trusted) if url.scheme == "https" else None
+        targets = await self._dialler.checked(url.host, url.port)
+        tls = await self._dialler.trusted() if url.scheme == "https" else None
         failure: OSError | None = None
-        for number, address in enumerate(addresses[:_MOST_ADDRESSES]):
-            host, port = self._dial(address, url.port)
-            # An address that does not answer must leave time for the next one.
-            patience = self._rules.fetch_seconds / (min(len(addresses), _MOST_ADDRESSES) - number + 1)
+        for host, port, patience in patiently(targets, self._rules.fetch_seconds):
             try:
                 async with asyncio.timeout(patience):
                     streams = await asyncio.open_connection(
@@ -135,12 +97,7 @@ class Fetcher:
                 failure = error
             else:
                 return _Connection(*streams)
-        raise _Unfetched("no address answered") from failure
-
-    def _trusted(self) -> ssl.SSLContext:
-        if self._certificates is None:
-            self._certificates = ssl.create_default_context()  # reads files
-        return self._certificates
+        raise NotDialled("no address answered") from failure
 
     async def _body(self, kind: MediaKind, answer: h11.Response, connection: "_Connection", budget: Budget) -> bytes:
         if answer.status_code != 200 or _header(answer, b"content-encoding").lower() not in ("", "identity"):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from server.errors import BadMedia
 from server.media.budget import Budget
-from server.media.fetch import Dial, Fetcher, Resolve, dial_as_checked, resolve_name
+from server.media.fetch import Fetcher
 from server.media.film.decoder import COMMAND, FilmDecoder
 from server.media.inline import decode_inline, is_data_uri, looks_like_base64
 from server.media.local_files import is_file_url, read_local_file
@@ -17,7 +17,8 @@ from server.media.picture_risk import is_risky
 from server.media.refusals import malformed_url, too_many
 from server.media.rules import MediaRules
 from server.media.source import LoadedClip, LoadedPicture, MediaKind, MediaSource
-from server.media.url import is_http_url
+from server.network.dialling import Dial, Dialler, Resolve, dial_as_checked, resolve_name
+from server.network.url import is_http_url
 
 __all__ = ["LoadedClip", "LoadedPicture", "MediaLoader", "MediaRules", "MediaSource"]
 
@@ -37,7 +38,7 @@ class MediaLoader:
         film_command: Sequence[str] = COMMAND,
     ) -> None:
         self._rules = rules
-        self._fetcher = Fetcher(rules, resolve=resolve, dial=dial, certificates=certificates)
+        self._fetcher = Fetcher(rules, Dialler(resolve=resolve, dial=dial, certificates=certificates))
         self._films = FilmDecoder(rules, film_command)
         self._threads = ThreadPoolExecutor(rules.max_decoders, thread_name_prefix="media")
 

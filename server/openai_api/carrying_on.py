@@ -1,13 +1,15 @@
 """Takes up answers that another process began: from what a store kept of them to a `Source` that goes on."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptRequest
 from server.errors import GenerationInterrupted, ServiceError
+from server.mcp.visitor import McpVisitor
 from server.media.loader import MediaLoader
 from server.observability.logs import log_fault
 from server.openai_api.chat_chunks import ChunkWriter
@@ -15,18 +17,32 @@ from server.openai_api.chat_media import media_again
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_source import KIND, ContinuedChat, failure_block
 from server.openai_api.reading.reading import Reading
-from server.openai_api.responses import source as responses
+from server.openai_api.responses.mcp.beginning import McpMeans, mcp_continued
+from server.openai_api.responses.mcp.plan import KIND as MCP_RESPONSE
+from server.openai_api.responses.mcp.plan import Plan
+from server.openai_api.responses.mcp.source import ContinuedMcp
+from server.openai_api.responses.source import KIND as RESPONSE
 from server.openai_api.responses.source import ContinuedResponse
-from server.openai_api.resumption import Resumption
+from server.openai_api.resumption import Resumption, ShownAgain
 from server.streaming.event import Block
 from server.streaming.source import CarryOn, ReadAttachments, Source
 from server.streaming.stores.store import Status
 
 
-def carry_on_with(engine: Engine, media: MediaLoader, *, resume: bool) -> CarryOn:
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Of the house, what answers are made with."""
+
+    engine: Engine
+    media: MediaLoader
+    visitor: McpVisitor
+    commit: Callable[[], Awaitable[bool]]
+
+
+def carry_on_with(means: Means, *, resume: bool) -> CarryOn:
     def carry_on(request: bytes, marks: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
         try:
-            source = _continued(engine, media, json.loads(request), marks, read_attachments)
+            source = _continued(means, json.loads(request), marks, read_attachments)
         except (ValueError, KeyError, TypeError, IndexError, ServiceError) as fault:
             log_fault("an interrupted answer cannot be read", fault, "-")
             return Interrupted("The server was restarted while it answered, and what it kept cannot be read.")
@@ -39,39 +55,32 @@ def carry_on_with(engine: Engine, media: MediaLoader, *, resume: bool) -> CarryO
 
 
 def _continued(
-    engine: Engine,
-    media: MediaLoader,
-    given: Mapping[str, Any],
-    marks: Sequence[bytes],
-    read_attachments: ReadAttachments,
-) -> ContinuedChat | ContinuedResponse:
-    if given["kind"] == responses.KIND:
-        return _continued_response(engine, media, given, marks, read_attachments)
+    means: Means, given: Mapping[str, Any], marks: Sequence[bytes], read_attachments: ReadAttachments
+) -> ContinuedChat | ContinuedResponse | ContinuedMcp:
+    kept = KeptRequest.from_json(given["asked"])
+    shown_again = partial(media_again, kept.media, read_attachments, means.media)
+    if given["kind"] == MCP_RESPONSE:
+        mcp = McpMeans(means.engine, means.visitor, means.commit)
+        return mcp_continued(Plan.from_json(given), mcp, shown_again, marks)
+    if given["kind"] == RESPONSE:
+        return _continued_response(means.engine, kept, shown_again, given, marks)
     if given["kind"] != KIND:
         raise ValueError(f"unknown kind {given['kind']!r}")
-    kept = KeptRequest.from_json(given["asked"])
-    chunks = ChunkWriter.from_json(given["chunks"])
     return ContinuedChat(
-        engine,
+        means.engine,
         kept,
-        chunks,
+        ChunkWriter.from_json(given["chunks"]),
         ChatProgress.from_marks(kept.params.n, marks),
-        lambda: media_again(kept.media, read_attachments, media),
+        shown_again,
         Reading.from_json(given["reading"]) if "reading" in given else None,
     )
 
 
 def _continued_response(
-    engine: Engine,
-    media: MediaLoader,
-    given: Mapping[str, Any],
-    marks: Sequence[bytes],
-    read_attachments: ReadAttachments,
+    engine: Engine, kept: KeptRequest, shown_again: ShownAgain, given: Mapping[str, Any], marks: Sequence[bytes]
 ) -> ContinuedResponse:
-    kept = KeptRequest.from_json(given["asked"])
     reading = Reading.from_json(given["reading"]) if given["reading"] else None
     response = ContinuedResponse(kept, given["response"], reading, marks)
-    shown_again = partial(media_again, kept.media, read_attachments, media)
     response.go_on_with(Resumption(engine, kept, [response.progress.shown], shown_again))
     return response
 

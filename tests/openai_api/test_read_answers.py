@@ -17,8 +17,10 @@ from server.engine.front_desk import DeskRules, FrontDesk
 from server.engine.kept import KeptRequest
 from server.engine.prompt import ChatPrompt
 from server.engine.sampling_params import SamplingParams
+from server.mcp.rules import McpRules
+from server.mcp.visitor import McpVisitor
 from server.media.loader import MediaLoader, MediaRules
-from server.openai_api.carrying_on import carry_on_with
+from server.openai_api.carrying_on import Means, carry_on_with
 from server.openai_api.chat_chunks import DONE, ChunkWriter, fold
 from server.openai_api.chat_digest import ChatDigest
 from server.openai_api.chat_reading import ChatReading, reading_of
@@ -87,6 +89,10 @@ def begins_of_pieces(blocks: Sequence[Block]) -> list[int]:
     return [at for at, block in enumerate(blocks) if block.mark.startswith(b"[")]
 
 
+async def nothing_to_wait_for() -> bool:
+    return True
+
+
 async def nothing_attached(names: Any) -> Mapping[str, bytes]:
     return {}
 
@@ -98,7 +104,8 @@ async def test_another_process_goes_on_from_every_block_as_if_nothing_had_happen
 ) -> None:
     media = MediaLoader(MediaRules())
     async with echo_desk(tool_format) as first, echo_desk(tool_format) as second:
-        carry_on = carry_on_with(second, media, resume=True)
+        means = Means(second, media, McpVisitor(McpRules()), nothing_to_wait_for)
+        carry_on = carry_on_with(means, resume=True)
         source = await source_of(first, text, **asked)
         whole = await blocks_of(source)
         for kept in begins_of_pieces(whole):

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from server.error_handlers import bad_request_from
 from server.errors import BadRequest
 from server.openai_api.chat_schema import ChatRequest
+from server.openai_api.responses.mcp.items import as_functions
 from server.openai_api.responses.messages import messages_of
 from server.openai_api.responses.schema import Item, ResponseRequest, TextFormat
 from server.openai_api.responses.tools import chat_tools
@@ -15,6 +16,7 @@ from server.openai_api.responses.tools import chat_tools
 _SAME = (
     "model", "temperature", "top_p", "parallel_tool_calls", "seed", "stop", "top_k", "min_p", "min_tokens",
     "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "ignore_eos", "chat_template_kwargs",
+    "thinking_token_budget", "structured_outputs",
 )  # fmt: skip
 _OUR_WORDS = {
     "response_format.json_schema": "text.format",
@@ -36,7 +38,7 @@ def as_chat(
     if body.instructions:
         content = [{"type": "input_text", "text": body.instructions}]
         items = [("instructions", {"type": "message", "role": "system", "content": content}), *items]
-    messages, origins = messages_of(items, attached)
+    messages, origins = messages_of(as_functions(items), attached)
     asked = {name: getattr(body, name) for name in _SAME}
     asked |= {"messages": messages, "max_completion_tokens": body.max_output_tokens}
     asked |= chat_tools(tools, body.tool_choice)

@@ -3,17 +3,19 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from server.dependencies import EngineDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
+from server.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
 from server.engine.prepared import Prepared
-from server.engine.prompt import media_of
+from server.engine.prompt import ChatPrompt, media_of
 from server.errors import BadRequest, error_with_code
+from server.mcp.visitor import McpVisitor
+from server.openai_api.chat_grammar import grammar_asked
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
@@ -30,12 +32,15 @@ from server.openai_api.responses.conversation import Conversation
 from server.openai_api.responses.examples import CREATE_RESPONSES
 from server.openai_api.responses.framing import ResponseFraming
 from server.openai_api.responses.items import checked_items, media_parts
+from server.openai_api.responses.mcp.beginning import McpAsked, McpMeans, mcp_asked
+from server.openai_api.responses.mcp.source import McpSource
 from server.openai_api.responses.records import Found, Records, written
+from server.openai_api.responses.response_object import Response as ResponseObject
 from server.openai_api.responses.response_object import new_response
 from server.openai_api.responses.retrieve import followed
 from server.openai_api.responses.schema import Item, ResponseRequest
 from server.openai_api.responses.source import KIND, ResponseSource
-from server.openai_api.responses.tools import checked_tools
+from server.openai_api.responses.tools import AskedTools
 from server.streaming.rules import KeptAs
 from server.streaming.session import Session
 from server.streaming.sessions import Asked
@@ -58,6 +63,7 @@ async def create_response(
     owner: OwnerDep,
     settings: SettingsDep,
     media: MediaDep,
+    visitor: McpDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
@@ -67,7 +73,7 @@ async def create_response(
         return await followed(records.response(cursor[0]), cursor[1])
     body.check()
     await _require_text(request, body)
-    asked = _Asked(body, ids.new_response_id(), served_model(engine, body.model, settings.strict_model))
+    asked = _Asked(body, ids.new_response_id(), served_model(engine, body.model, settings.strict_model), visitor)
     conversation, earlier = None, list[Found]()
     if body.conversation_id:
         conversation = await Conversation.read(records, body.conversation_id, "conversation")
@@ -79,10 +85,11 @@ async def create_response(
     if conversation:
         conversation.require_room(1)
         conversation.require_unchanged()
-    response = new_response(asked.response_id, asked.model_id, body, asked.tools, prepared.params)
+    response = new_response(asked.response_id, asked.model_id, body, asked.tools.told, prepared.params)
+    means = McpMeans(engine, visitor, sessions.commit)
     session, turn = sessions.start(
         asked.session(owner, prepared, settings.responses_ttl_seconds),
-        lambda: ResponseSource(engine.submit(prepared), prepared.kept, response, asked.reading, attachments),
+        lambda: asked.source(prepared, response, means, attachments),
     )
     if conversation and body.is_stored:
         conversation.add_response(session.id)
@@ -97,15 +104,17 @@ async def create_response(
 class _Asked:
     """A request on its way to the engine."""
 
-    def __init__(self, body: ResponseRequest, response_id: str, model_id: str) -> None:
+    def __init__(self, body: ResponseRequest, response_id: str, model_id: str, visitor: McpVisitor) -> None:
         if body.input is None and body.conversation_id is None and body.previous_response_id is None:
             raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
         self._body = body
         self.response_id = response_id
         self.model_id = model_id
-        self.tools = checked_tools(body.tools or ())
+        self.tools = AskedTools(body.tools or (), visitor)
         self._items = checked_items([] if body.input is None else body.input, response_id, "input")
         self.reading: Reading | None = None
+        self._prompt = ChatPrompt(())
+        self._mcp: McpAsked | None = None
         self._named: frozenset[str] = frozenset()
 
     async def prepare(
@@ -114,15 +123,18 @@ class _Asked:
         origin = "conversation" if self._body.conversation_id else "previous_response_id"
         own, references = await self._with_references(records)
         items = [*((origin, item) for item, _ in earlier), *own]
+        self._mcp = mcp_asked(self._body, self.tools.servers, own, items)
         attached = await records.attached([*earlier, *references])
-        chat, origins = as_chat(self._body, items, self.tools, attached)
+        body = self._mcp.without_choice(self._body) if self._mcp else self._body
+        chat, origins = as_chat(body, items, self.tools.functions, attached)
         try:
-            prompt, sampling = chat_prompt(chat), sampling_asked(chat)
+            prompt, sampling, grammar = chat_prompt(chat), sampling_asked(chat), grammar_asked(chat)
             prompt = replace(prompt, may_be_cut=self._body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self.model_id, engine, media)
-            prepared = await engine.prepare(self.model_id, prompt, sampling)
+            prepared = await engine.prepare(self.model_id, prompt, sampling, grammar)
         except BadRequest as error:
             raise in_our_words(error, origins) from None
+        self._prompt = prompt
         one_call = self._body.parallel_tool_calls is False
         self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         self._name_own([item for _, item in own], [medium.digest for medium in media_of(prompt.messages)])
@@ -142,6 +154,13 @@ class _Asked:
         kept_as = KeptAs(KIND, ttl_seconds, grace, written(document) if body.is_stored else b"", self._named)
         asked = Asked(owner, self.response_id, self.response_id, resumable=body.is_stored, kept_as=kept_as)
         return asked.keeping(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
+
+    def source(
+        self, prepared: Prepared, response: ResponseObject, means: McpMeans, shown: Mapping[str, bytes]
+    ) -> ResponseSource | McpSource:
+        if self._mcp:
+            return self._mcp.source(response, prepared.kept, self._prompt, means, shown)
+        return ResponseSource(means.engine.submit(prepared), prepared.kept, response, self.reading, shown)
 
     def _name_own(self, items: Sequence[Item], digests: Sequence[str]) -> None:
         """What the request itself shows is shown last, in this order."""

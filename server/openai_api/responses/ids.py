@@ -6,7 +6,16 @@ Those of items are made from what they belong to, so that an answer that another
 import re
 import secrets
 
-PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "function_call_output": "fco"}
+PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "mcp_list_tools": "mcpl",
+    "mcp_call": "mcp",
+    "mcp_approval_request": "mcpr",
+    "mcp_approval_response": "mcpa",
+}
 _ITEM = re.compile(r"^[a-z]+_([0-9a-f]{32})_(?:in_)?\d+$")
 
 

@@ -10,6 +10,8 @@ from server.errors import BadRequest
 from server.openai_api.chat_media import KINDS
 from server.openai_api.chat_schema import ContentPart
 from server.openai_api.responses import ids
+from server.openai_api.responses.mcp.items import KINDS as MCP_KINDS
+from server.openai_api.responses.mcp.items import checked_mcp_item
 from server.openai_api.responses.schema import Item, require_text
 
 _ROLES = ("user", "assistant", "system", "developer")
@@ -60,6 +62,8 @@ def _checked(item: Mapping[str, Any], where: str) -> Item:
         summary = [{"type": "summary_text", "text": text} for text in _texts(item.get("summary"))]
         thought = {"summary": summary, "content": content, "encrypted_content": None, "status": "completed"}
         return _identified(item) | {"type": kind, **thought}
+    if kind in MCP_KINDS:
+        return _identified(item) | checked_mcp_item(item, where)
     if kind == "item_reference":
         return {"type": kind, "id": require_text(item, "id", where)}
     raise BadRequest(

@@ -12,8 +12,9 @@ from typing import Any
 from server.openai_api.responses import ids
 from server.openai_api.responses.schema import Item
 
-# What a response of each kind of item is made of.
+# What an item of each kind grows by: a part of its content, or its arguments.
 _PARTS = {"message": "output_text", "reasoning": "reasoning_text"}
+_CALLS = {"function_call": "function_call_arguments", "mcp_call": "mcp_call_arguments"}
 
 
 @dataclass(slots=True)
@@ -56,9 +57,10 @@ class Output:
     def has_something(self) -> bool:
         return bool(self._done or self._open)
 
-    def items(self) -> list[Item]:
+    def items(self, *, is_over: bool = False) -> list[Item]:
         """As far as they are."""
-        return [*self._done, *([_whole(self._open, "in_progress")] if self._open else [])]
+        status = "incomplete" if is_over else "in_progress"
+        return [*self._done, *([_whole(self._open, status)] if self._open else [])]
 
     def said(self, text: str, logprobs: Sequence[Any] = ()) -> list[bytes]:
         return self._grown("message", text, logprobs)
@@ -118,8 +120,7 @@ class Output:
         elif kind == "reasoning":
             item |= {"summary": [], "content": [], "encrypted_content": None}
         place = self._place(item)
-        told = "function_call_arguments" if kind == "function_call" else _PARTS[kind]
-        self._open = _Open(item, kind, _around(f"response.{told}.delta", place, kind))
+        self._open = _Open(item, kind, _around(f"response.{(_PARTS | _CALLS)[kind]}.delta", place, kind))
         events = [self._event("response.output_item.added", {"output_index": number, "item": item})]
         if kind in _PARTS:
             part = {**place, "content_index": 0, "part": _part(self._open)}
@@ -135,7 +136,7 @@ class Output:
 
 def _whole(grown: _Open, status: str) -> Item:
     item = {**grown.item, "status": status}
-    return item | ({"arguments": "".join(grown.text)} if grown.kind == "function_call" else {"content": [_part(grown)]})
+    return item | ({"arguments": "".join(grown.text)} if grown.kind in _CALLS else {"content": [_part(grown)]})
 
 
 def _part(grown: _Open) -> Item:
@@ -144,6 +145,6 @@ def _part(grown: _Open) -> Item:
 
 
 def _around(kind: str, place: Mapping[str, Any], item_kind: str) -> tuple[bytes, bytes]:
-    before = {"type": kind, **place, **({} if item_kind == "function_call" else {"content_index": 0})}
+    before = {"type": kind, **place, **({} if item_kind in _CALLS else {"content_index": 0})}
     start = json.dumps(before, separators=(",", ":")).encode()[:-1] + b',"delta":'
     return start, (b',"logprobs":[]' if item_kind == "message" else b"") + b',"sequence_number":'

@@ -31,12 +31,12 @@ class Progress:
         """Of all pieces since the last one: a piece may end in the middle of what becomes one event."""
         pieces, self._unmarked = self._unmarked, []
         # In ASCII: in a text that will be read, halves of surrogate pairs stand for markers.
-        return f"[{self.cached_tokens},[{','.join(map(_written, pieces))}]]".encode()
+        return f"[{self.cached_tokens},[{','.join(map(written_piece, pieces))}]]".encode()
 
     def read(self, mark: bytes) -> Sequence[Piece]:
         """The pieces of a mark, which readers have got."""
         cached_tokens, written = json.loads(mark)
-        pieces = [_read(one) for one in written]
+        pieces = [read_piece(one) for one in written]
         for piece in pieces:
             self.note(piece, cached_tokens)
             self.shown.token_ids += piece.token_ids
@@ -45,14 +45,14 @@ class Progress:
         return pieces
 
 
-def _written(piece: Piece) -> str:
+def written_piece(piece: Piece) -> str:
     """By hand, as this is the path of every token; a list of numbers prints as JSON."""
     finish = f'"{piece.finish}"' if piece.finish else "null"
     logprobs = f",{json.dumps([_logprob(one) for one in piece.logprobs])}" if piece.logprobs else ""
     return f"[{encode_basestring_ascii(piece.text)},{list(piece.token_ids)},{finish}{logprobs}]"
 
 
-def _read(written: Sequence[Any]) -> Piece:
+def read_piece(written: Sequence[Any]) -> Piece:
     text, token_ids, finish, *logprobs = written
     told = tuple(map(_logprob_again, logprobs[0])) if logprobs else ()
     return Piece(0, text, tuple(token_ids), told, finish)

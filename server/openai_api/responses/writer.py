@@ -18,14 +18,14 @@ _STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"
 
 
 class ResponseWriter:
-    def __init__(self, response: Response, kept: KeptRequest, reading: Reading | None) -> None:
+    def __init__(self, response: Response) -> None:
         self._response = response
-        self._num_prompt = len(kept.prompt_ids)
+        self._num_prompt = 0
         self._numbered = Numbered()
         self._output = Output(response["id"], self._numbered)
-        self._reader = AnswerReader(reading, 0) if reading else None
+        self._reader: AnswerReader | None = None
         self._logprobs: list[dict[str, Any]] = []  # of text that is held back
-        self._closing_id = kept.marks.get(reading.thought[1]) if reading and reading.thought else None
+        self._closing_id: int | None = None
         self._num_reasoning = 0  # of the tokens
         self._num_held_back = 0
         self.is_over = False
@@ -45,6 +45,13 @@ class ResponseWriter:
     def started(self) -> list[bytes]:
         self._response = self._response | {"status": "in_progress"}
         return [self._lifecycle("in_progress")]
+
+    def read_answer_to(self, kept: KeptRequest, reading: Reading | None) -> None:
+        """What comes next is of this answer."""
+        self._num_prompt += len(kept.prompt_ids)
+        self._reader = AnswerReader(reading, 0) if reading else None
+        self._closing_id = kept.marks.get(reading.thought[1]) if reading and reading.thought else None
+        self._num_held_back = 0
 
     def of_piece(self, piece: Piece) -> list[bytes]:
         if self._reader is None and not piece.logprobs:
@@ -110,7 +117,7 @@ class ResponseWriter:
                 return self._output.close()
 
     def _last(self, kind: str, changes: dict[str, Any]) -> bytes:
-        self._response = self._response | {"output": self._output.items()} | changes
+        self._response = self._response | {"output": self._output.items(is_over=True)} | changes
         self.is_over = True
         return self._lifecycle(kind)
 

@@ -152,6 +152,9 @@ def test_a_function_is_said_again_with_all_its_fields(http: httpx2.Client) -> No
         ({"tool_choice": {"type": "web_search"}}, "tool_choice"),
         ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
         ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
+        ({"text": {"format": {"type": "json_object"}}}, "text.format"),  # echo cannot be held to a grammar
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"reasoning": {"effort": "extreme"}}, "reasoning.effort"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt"),
         ({"stream": "yes"}, "stream"),
         ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages"),
@@ -210,5 +213,6 @@ def test_a_failure_in_the_middle_is_told_to_everybody() -> None:
         response = check_events(stream(client, "Halo"))
         assert response["status"] == "failed" and "told to fail" in response["error"]["message"]
         assert (response["error"]["code"], response["completed_at"]) == ("server_error", None)
+        assert (text_of(response), response["output"][0]["status"]) == ("Hal", "incomplete")
         assert client.get(f"{RESPONSES}/{response['id']}").json() == response
         assert refused(client, {"input": "Halo"}, 500)["code"] == "generation_failed"

@@ -26,10 +26,14 @@ class HttpUrl:
     target: str  # path and query, ASCII
 
     @property
+    def has_usual_port(self) -> bool:
+        return self.port == _PORTS[self.scheme]
+
+    @property
     def authority(self) -> str:
         """As it stands in the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+        return host if self.has_usual_port else f"{host}:{self.port}"
 
 
 def is_http_url(text: str) -> bool:
@@ -37,7 +41,7 @@ def is_http_url(text: str) -> bool:
     return text[:5].lower() == "http:" or text[:6].lower() == "https:"
 
 
-def read_url(text: str) -> HttpUrl:
+def read_url(text: str, *, any_port: bool = False) -> HttpUrl:
     match = _URL.fullmatch(text) if len(text) <= _LONGEST and not _NEVER_IN_A_URL.search(text) else None
     if match is None:
         raise NoUrl
@@ -47,7 +51,7 @@ def read_url(text: str) -> HttpUrl:
     if named is None:
         raise NoUrl
     port = int(named[2]) if named[2] else _PORTS[scheme]
-    if port not in _PORTS.values():
+    if not (0 < port < 65536 and (any_port or port in _PORTS.values())):
         raise NoUrl
     if not target.startswith("/"):
         target = "/" + target

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.media.url import HttpUrl, NoUrl, is_allowed, read_url, redirected
+from server.network.url import HttpUrl, NoUrl, is_allowed, read_url, redirected
 
 
 @pytest.mark.parametrize(

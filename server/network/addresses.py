@@ -31,6 +31,13 @@ _REFUSED = [
 _GLOBAL_V6 = IPv6Network("2000::/3")
 
 
+def is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def is_public(address: str) -> bool:
     try:
         ip = ip_address(address)

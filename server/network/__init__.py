@@ -1,0 +1,1 @@
+"""How anything of this server may reach out for a client: which URLs, which addresses, and who dials them."""

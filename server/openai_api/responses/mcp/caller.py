@@ -1,0 +1,101 @@
+"""Makes the calls that the model asked for, each of them at most once, whatever happens to this process."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from server.errors import GenerationInterrupted, McpFailed
+from server.mcp.server import McpTool, VisitFailed
+from server.mcp.visitor import McpVisitor
+from server.openai_api.responses.mcp import errors
+from server.openai_api.responses.mcp.asked_server import AskedServer
+from server.openai_api.responses.mcp.errors import Error
+from server.openai_api.responses.mcp.toolbox import Toolbox
+from server.openai_api.responses.schema import Item
+
+T = TypeVar("T")
+Commit = Callable[[], Awaitable[bool]]
+
+
+class Caller:
+    def __init__(self, visitor: McpVisitor, toolbox: Toolbox, commit: Commit, most_calls: int | None) -> None:
+        self.rules = visitor.rules
+        self._visitor = visitor
+        self._toolbox = toolbox
+        self._commit = commit
+        most = self.rules.max_calls
+        self._most_calls = most if most_calls is None else min(most, most_calls)
+        self._cancelled = asyncio.Event()
+        self.num_calls = 0
+
+    @property
+    def may_call(self) -> bool:
+        return self.num_calls < self._most_calls
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    async def list_tools(self, server: AskedServer) -> Sequence[McpTool]:
+        """Raises VisitFailed."""
+        _require_headers(server)
+        return await self._unless_cancelled(self._visitor.list_tools(server.server, server.wants))
+
+    def refused(self, call: Item) -> Error | None:
+        """Why a call is not even begun."""
+        if not self.may_call:
+            return errors.ours(errors.TOO_MANY)
+        if _arguments(call) is None:
+            return errors.ours(errors.NO_OBJECT)
+        if not self._toolbox.knows(call["server_label"], call["name"]):
+            return errors.ours(f"There is no tool {call['name'][:80]!r} on this server.")
+        _require_headers(self._toolbox.servers[call["server_label"]])
+        return None
+
+    async def outcome(self, call: Item) -> tuple[str | None, Error | None]:
+        """Of a call of which it was said that it begins: nothing is called before that is kept."""
+        if not await self._commit():
+            return None, errors.ours(errors.NOT_NOTED)
+        server = self._toolbox.servers[call["server_label"]].server
+        try:
+            result = await self._unless_cancelled(self._visitor.call(server, call["name"], _arguments(call) or {}))
+        except VisitFailed as failed:
+            return None, errors.of_visit(failed)
+        return (None, errors.of_tool(result.text)) if result.is_error else (result.text, None)
+
+    async def _unless_cancelled(self, visit: Coroutine[Any, Any, T]) -> T:
+        visiting = asyncio.ensure_future(visit)
+        giving_up = asyncio.ensure_future(self._cancelled.wait())
+        try:
+            await asyncio.wait({visiting, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+            if not visiting.done():
+                raise VisitFailed(errors.CANCELLED)
+            return visiting.result()
+        finally:
+            giving_up.cancel()
+            visiting.cancel()
+            visiting.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+
+def list_failed(server: AskedServer, failed: VisitFailed) -> McpFailed:
+    return McpFailed(f"The tools of the MCP server {server.label!r} could not be listed. {failed.message}")
+
+
+def _require_headers(server: AskedServer) -> None:
+    if server.lacks_headers:
+        raise GenerationInterrupted(
+            f"The answer cannot go on: the server was restarted, and the headers for the MCP server {server.label!r} "
+            "are not written down. Ask again."
+        )
+
+
+def _arguments(call: Item) -> dict[str, Any] | None:
+    try:
+        given = json.loads(call["arguments"] or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None

@@ -1,0 +1,67 @@
+"""Writes the events of a response that takes several rounds: what the model says, and what servers answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from server.engine.answer import FinishReason
+from server.engine.kept import KeptRequest
+from server.openai_api.reading.parts import CallBegun, Part
+from server.openai_api.reading.reading import Reading
+from server.openai_api.responses.mcp.output import McpOutput
+from server.openai_api.responses.mcp.toolbox import Toolbox
+from server.openai_api.responses.response_object import Response
+from server.openai_api.responses.schema import Item
+from server.openai_api.responses.writer import ResponseWriter
+
+
+class McpWriter(ResponseWriter):
+    _output: McpOutput
+
+    def __init__(self, response: Response, toolbox: Toolbox) -> None:
+        super().__init__(response)
+        self._output = McpOutput(response["id"], self._numbered)
+        self._toolbox = toolbox
+        self._first_of_round = 0
+
+    @property
+    def waiting(self) -> Sequence[tuple[int, Item]]:
+        return self._output.waiting
+
+    @property
+    def items(self) -> Sequence[Item]:
+        return self._output.items()
+
+    @property
+    def items_of_round(self) -> Sequence[Item]:
+        return self._output.items()[self._first_of_round :]
+
+    def new_round(self, kept: KeptRequest, reading: Reading | None) -> list[bytes]:
+        events = self._output.close()
+        self.read_answer_to(kept, reading)
+        self._first_of_round = self._output.num_items
+        return events
+
+    def listing(self, label: str) -> list[bytes]:
+        return self._output.listing(label)
+
+    def listed(self, tools: Sequence[Item], error: str | None) -> list[bytes]:
+        return self._output.listed(tools, error)
+
+    def approved(self, request: Mapping[str, Any]) -> list[bytes]:
+        return self._output.approved(request)
+
+    def calling(self, number: int) -> list[bytes]:
+        return self._output.calling(number)
+
+    def called(self, number: int, output: str | None, error: Mapping[str, Any] | None) -> list[bytes]:
+        return self._output.called(number, output, error)
+
+    def ended(self, finish: FinishReason, num_made: int, num_cached: int) -> list[bytes]:
+        events = self._output.close("completed" if finish == "stop" else "incomplete") + self._output.give_up()
+        return events + super().ended(finish, num_made, num_cached)
+
+    def _of_part(self, part: Part) -> list[bytes]:
+        if isinstance(part, CallBegun) and (offered := self._toolbox.found(part.name)):
+            self._logprobs = []
+            return self._output.mcp_call_begun(offered)
+        return super()._of_part(part)

@@ -1,0 +1,125 @@
+"""kill -9 while MCP servers are visited: what was begun is never done twice, and everything else goes on."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.faults.forms import short_or_long
+from tests.faults.mortal_server import durable, running, until
+from tests.faults.test_kill_responses import Reader, replayed
+from tests.mcp.running import McpProcess, weather_process
+from tests.openai_api.responses.asking import text_of
+from tests.openai_api.responses.grammar import Event
+from tests.openai_api.responses.mcp.calling import a_call, an_array_of, items_of, server_tool
+
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+
+PACED = "echo?tokens_per_second=150"
+
+
+@pytest.fixture
+def weather(tmp_path: Path) -> Iterator[McpProcess]:
+    with weather_process(tmp_path / "diary") as process:
+        yield process
+
+
+async def rest_of(reader: Reader) -> Event:
+    async with asyncio.timeout(60):
+        while not reader.is_over:
+            await reader.read()
+    assert [event["sequence_number"] for event in reader.events] == list(range(len(reader.events)))
+    response: Event = reader.events[-1]["response"]
+    assert list(await replayed(reader.server, response["id"])) == reader.events
+    done = {event["output_index"]: event["item"] for event in reader.events if event["type"].endswith("item.done")}
+    if response["status"] != "failed":
+        assert [item for _, item in sorted(done.items())] == response["output"]
+    return response
+
+
+async def test_a_call_in_flight_fails_and_is_not_repeated(tmp_path: Path, weather: McpProcess) -> None:
+    async with running(tmp_path, **durable(tmp_path, MCP_ALLOWED_HOSTS=weather.host)) as server:
+        reader = Reader(server, a_call("think_long", seconds=20), tools=[server_tool(weather, headers={"X-Key": "x"})])
+        reading = asyncio.create_task(reader.read())
+        await until(lambda: weather.calls == ["think_long 20"])
+        server.kill()
+        await reading
+        await server.start()
+        response = await rest_of(reader)
+        [call] = items_of(response, "mcp_call")
+        assert call["status"] == "failed" and "not repeated" in call["error"]["message"]
+        assert response["status"] == "completed" and text_of(response) == f"Error: {call['error']['message']}"
+        assert weather.calls == ["think_long 20"]
+        assert "Traceback" not in server.log.read_text()
+
+
+async def test_drained_in_a_call_it_is_the_same(tmp_path: Path, weather: McpProcess) -> None:
+    variables = durable(tmp_path, MCP_ALLOWED_HOSTS=weather.host, DRAIN_SECONDS="0.2")
+    async with running(tmp_path, **variables) as server:
+        reader = Reader(server, a_call("think_long", seconds=20), tools=[server_tool(weather)])
+        reading = asyncio.create_task(reader.read())
+        await until(lambda: weather.calls == ["think_long 20"])
+        server.terminate()
+        assert await server.exit_code() == 0
+        await reading
+        await server.start()
+        [call] = items_of(await rest_of(reader), "mcp_call")
+        assert call["status"] == "failed" and weather.calls == ["think_long 20"]
+
+
+async def test_killed_at_any_time_nothing_is_ordered_twice(tmp_path: Path, weather: McpProcess) -> None:
+    chance = Random(6)
+    variables = durable(tmp_path, MCP_ALLOWED_HOSTS=weather.host, MODEL_REPO_ID=PACED)
+    async with running(tmp_path, **variables) as server:
+        for number in range(short_or_long(3, 30)):
+            both = an_array_of(a_call("order", item=f"tea {number}"), a_call("order", item=f"rice {number}"))
+            reader = Reader(server, a_call("say", text=both), tools=[server_tool(weather)], background=bool(number % 2))
+            for _ in range(3):
+                if not reader.is_over:
+                    await reader.read(len(reader.events) + chance.randrange(1, 60))
+                    server.kill()
+                    await server.start()
+            response = await rest_of(reader)
+            said, *orders = items_of(response, "mcp_call")
+            if said["status"] == "failed":
+                assert "not repeated" in said["error"]["message"] and not orders
+            for item, call in zip((f"tea {number}", f"rice {number}"), orders, strict=False):
+                assert weather.calls.count(f"order {item}") <= 1
+                if call["status"] == "completed":
+                    assert weather.calls.count(f"order {item}") == 1
+                else:
+                    assert "not repeated" in call["error"]["message"]
+        assert "Traceback" not in server.log.read_text()
+
+
+async def test_whose_headers_are_gone_is_interrupted_by_name(tmp_path: Path, weather: McpProcess) -> None:
+    variables = durable(tmp_path, MCP_ALLOWED_HOSTS=weather.host, MODEL_REPO_ID="echo?tokens_per_second=20")
+    async with running(tmp_path, **variables) as server:
+        tool = server_tool(weather, authorization="a-token")
+        reader = await Reader(server, a_call("order", item="silver"), tools=[tool]).read(6)
+        server.kill()
+        await server.start()
+        response = await rest_of(reader)
+        assert response["status"] == "failed"
+        assert response["error"]["type"] == "generation_interrupted" and "'weather'" in response["error"]["message"]
+        assert weather.calls == []
+
+
+async def test_a_question_that_was_approved_is_done_once(tmp_path: Path, weather: McpProcess) -> None:
+    async with running(tmp_path, **durable(tmp_path, MCP_ALLOWED_HOSTS=weather.host)) as server:
+        tools = [server_tool(weather, require_approval="always")]
+        first = await rest_of(Reader(server, a_call("think_long", seconds=20), tools=tools))
+        [request] = items_of(first, "mcp_approval_request")
+        answer = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
+        reader = Reader(server, "", tools=tools, previous_response_id=first["id"])
+        reader.body["input"] = [answer]
+        reading = asyncio.create_task(reader.read())
+        await until(lambda: weather.calls == ["think_long 20"])
+        server.kill()
+        await reading
+        await server.start()
+        [call] = items_of(await rest_of(reader), "mcp_call")
+        assert call["status"] == "failed" and call["approval_request_id"] == request["id"]
+        assert weather.calls == ["think_long 20"]

@@ -1,0 +1,36 @@
+"""What an echo answers with a call, and requests that name a server."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tests.mcp.running import McpProcess
+from tests.openai_api.responses.grammar import Event
+
+
+def a_call(name: str, **arguments: Any) -> str:
+    """Said to an echo, it says it again, and that is a call."""
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+def server_tool(server: McpProcess, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "mcp",
+        "server_label": "weather",
+        "server_url": server.url,
+        "require_approval": "never",
+        **more,
+    }
+
+
+def kinds_of(events: Sequence[Event]) -> list[str]:
+    """Without the deltas, which are as many as there are tokens."""
+    return [event["type"].removeprefix("response.") for event in events if not event["type"].endswith(".delta")]
+
+
+def items_of(response: Event, kind: str) -> list[Event]:
+    return [item for item in response["output"] if item["type"] == kind]
+
+
+def an_array_of(*calls: str) -> str:
+    return f"[{', '.join(calls)}]"

@@ -1,0 +1,44 @@
+"""The demo model calls the tools of a server in its own format, of itself or because it has to."""
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from tests.mcp.running import McpProcess
+from tests.openai_api.responses.asking import create, stream, text_of
+from tests.openai_api.responses.mcp.calling import items_of, server_tool
+from tests.serving import Served, served, settings_with
+
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture(scope="module")
+def visiting_demo(weather: McpProcess) -> Iterator[Served]:
+    settings = settings_with(model_repo_id="models/demo", load_wait_seconds=120, mcp_allowed_hosts=weather.host)
+    with served(settings) as running:
+        yield running
+
+
+@pytest.fixture
+def demo(visiting_demo: Served) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=visiting_demo.url, timeout=120) as http:
+        yield http
+
+
+def test_it_asks_for_the_weather_and_tells_it(demo: httpx2.Client, weather: McpProcess) -> None:
+    tool = server_tool(weather, allowed_tools=["get_weather"])
+    events = stream(demo, "What is the weather in Jakarta?", tools=[tool], temperature=0)
+    response = events[-1]["response"]
+    [call] = items_of(response, "mcp_call")
+    assert (call["name"], call["arguments"], call["status"]) == ("get_weather", '{"city": "Jakarta"}', "completed")
+    assert weather.calls[-1] == "get_weather Jakarta"
+    assert "29" in text_of(response) and response["status"] == "completed"
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "mcp", "server_label": "weather", "name": "get_weather"}])
+def test_it_calls_when_it_has_to(demo: httpx2.Client, weather: McpProcess, choice: object) -> None:
+    tool = server_tool(weather, allowed_tools=["get_weather"])
+    response = create(demo, "Halo!", tools=[tool], tool_choice=choice, temperature=0, max_output_tokens=200)
+    assert items_of(response, "mcp_call")[0]["name"] == "get_weather"
+    assert response["tool_choice"] == choice

@@ -1,0 +1,156 @@
+"""Another process goes on from every event, and never makes a call that one before it may have made."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from server.engine.catalogue import CatalogueEntry
+from server.engine.echo import load_echo
+from server.engine.front_desk import DeskRules, FrontDesk
+from server.engine.prompt import ChatPrompt
+from server.mcp.rules import McpRules
+from server.mcp.server import CallResult, McpServer, McpTool, VisitFailed
+from server.mcp.visitor import McpVisitor
+from server.media.loader import MediaLoader, MediaRules
+from server.openai_api.carrying_on import Means, carry_on_with
+from server.openai_api.responses.mcp.asked_server import AskedServer
+from server.openai_api.responses.mcp.beginning import McpAsked, McpMeans
+from server.openai_api.responses.mcp.source import McpSource
+from server.openai_api.responses.response_object import new_response
+from server.openai_api.responses.schema import ResponseRequest
+from server.streaming.event import Block
+from server.streaming.source import Source
+from tests.openai_api.responses.mcp.calling import a_call, an_array_of
+
+pytestmark = pytest.mark.anyio
+URL = "http://127.0.0.1:1/mcp"
+TOOL = McpTool("say", "Says it.", {"type": "object", "properties": {"text": {"type": "string"}}})
+ORDERS = an_array_of(a_call("say", text="one"), a_call("say", text="two"))
+NESTED = a_call("say", text=ORDERS)
+
+
+class Says(McpVisitor):
+    """A server that says what it is told to say, and counts."""
+
+    def __init__(self) -> None:
+        super().__init__(McpRules(allowed_hosts=["127.0.0.1:1"]))
+        self.said: list[str] = []
+
+    async def list_tools(
+        self, server: McpServer, is_wanted: Callable[[McpTool], bool] = lambda tool: True
+    ) -> list[McpTool]:
+        return [TOOL]
+
+    async def call(self, server: McpServer, name: str, arguments: Mapping[str, Any]) -> CallResult:
+        self.said.append(arguments["text"])
+        return CallResult(arguments["text"], False)
+
+
+async def kept() -> bool:
+    return True
+
+
+async def not_kept() -> bool:
+    return False
+
+
+async def nothing_attached(names: Collection[str]) -> Mapping[str, bytes]:
+    return {}
+
+
+@asynccontextmanager
+async def a_desk() -> AsyncIterator[FrontDesk]:
+    desk = FrontDesk([CatalogueEntry("m", "echo")], lambda entry, report: load_echo(entry.repo), DeskRules())
+    await desk.open()
+    try:
+        yield desk
+    finally:
+        await desk.close()
+
+
+async def source_of(desk: FrontDesk, text: str, visitor: McpVisitor, **more: Any) -> McpSource:
+    given = {"type": "mcp", "server_label": "s", "server_url": URL, "require_approval": "never", **more}
+    server = AskedServer.read(given, "tools.0", visitor)
+    prompt = ChatPrompt([{"role": "user", "content": text}], reads_marks=True)
+    prepared = await desk.prepare("m", prompt, {})
+    body = ResponseRequest.model_validate({"input": text, "tools": [given]})
+    response = new_response(f"resp_{'0' * 32}", "m", body, [server.told], prepared.params)
+    asked = McpAsked([server], {}, [], None, offers=True, one_call=False)
+    return asked.source(response, prepared.kept, prompt, McpMeans(desk, visitor, kept), {})
+
+
+async def blocks_of(source: Source) -> list[Block]:
+    return [block async for blocks in source.events() for block in blocks]
+
+
+def told(blocks: Sequence[Block]) -> list[Any]:
+    events = [json.loads(block.data) for block in blocks]
+    for event in events:
+        event.get("response", {}).pop("completed_at", None)
+    return events
+
+
+def kinds(blocks: Sequence[Block]) -> list[str]:
+    return [json.loads(block.data)["type"] for block in blocks]
+
+
+async def test_from_every_event_it_ends_as_it_would_have() -> None:
+    media = MediaLoader(MediaRules())
+    async with a_desk() as first, a_desk() as second:
+        before = Says()
+        source = await source_of(first, NESTED, before)
+        whole = await blocks_of(source)
+        assert before.said == [ORDERS, "one", "two"]
+        begins = [at for at, block in enumerate(whole) if block.mark] + [len(whole)]
+        for at in begins:
+            visitor = Says()
+            carry_on = carry_on_with(Means(second, media, visitor, kept), resume=True)
+            continued = carry_on(source.request, [block.mark for block in whole[:at]], nothing_attached)
+            rest = await blocks_of(continued)
+            num_begun = kinds(whole[:at]).count("response.mcp_call.in_progress")
+            assert visitor.said == before.said[num_begun:] or was_in_flight(whole[:at])
+            assert not set(visitor.said) & set(before.said[:num_begun])
+            if was_in_flight(whole[:at]):
+                assert "not repeated" in str(told(rest)[1]["item"]["error"])
+                assert json.loads(rest[-1].data)["response"]["status"] == "completed"
+            else:
+                assert told([*whole[:at], *rest]) == told(whole)
+    await media.close()
+
+
+def was_in_flight(blocks: Sequence[Block]) -> bool:
+    return bool(blocks) and kinds(blocks)[-1] == "response.mcp_call.in_progress"
+
+
+async def test_nothing_is_called_that_cannot_be_written_down_before() -> None:
+    media = MediaLoader(MediaRules())
+    async with a_desk() as desk:
+        source = await source_of(desk, ORDERS, Says())
+        visitor = Says()
+        carry_on = carry_on_with(Means(desk, media, visitor, not_kept), resume=True)
+        response = told(await blocks_of(carry_on(source.request, [], nothing_attached)))[-1]["response"]
+        calls = [item for item in response["output"] if item["type"] == "mcp_call"]
+        assert [call["status"] for call in calls] == ["failed", "failed"] and visitor.said == []
+        assert "could not be written down" in calls[0]["error"]["message"]
+    await media.close()
+
+
+async def test_what_is_kept_of_a_request_has_no_header_in_it() -> None:
+    async with a_desk() as desk:
+        source = await source_of(desk, "Halo", Says(), headers={"X-Key": "a-secret"}, authorization="a-secret")
+        assert b"a-secret" not in source.request and URL.encode() in source.request
+        assert "a-secret" not in repr(source.__dict__)
+
+
+async def test_a_failing_visit_tells_what_it_knows() -> None:
+    class Fails(Says):
+        async def call(self, server: McpServer, name: str, arguments: Mapping[str, Any]) -> CallResult:
+            raise VisitFailed("It did not answer within 3 s.", "http", 504)
+
+    async with a_desk() as desk:
+        blocks = await blocks_of(await source_of(desk, a_call("say", text="x"), Fails()))
+    [call] = [item for item in told(blocks)[-1]["response"]["output"] if item["type"] == "mcp_call"]
+    assert call["error"] == {"type": "http_error", "code": 504, "message": "It did not answer within 3 s."}
