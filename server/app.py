@@ -157,6 +157,7 @@ def _session_rules(settings: Settings) -> SessionRules:
     return SessionRules(
         ttl_seconds=settings.sessions_ttl_seconds,
         max_sessions=settings.max_sessions,
+        max_kept=settings.max_responses,
         max_attached_bytes=int(settings.max_session_media_mb * 2**20),
         named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
         anonymous_grace_seconds=settings.anonymous_grace_seconds,

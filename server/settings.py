@@ -146,6 +146,12 @@ class Settings(BaseModel):
         True, description="go on after a restart with answers that were under way; 0 ends them with an error"
     )
 
+    # Responses
+    responses_ttl_seconds: int = Field(
+        2_592_000, ge=1, description="how long stored responses and conversations are kept after their last use"
+    )
+    max_responses: int = Field(10000, ge=1, description="stored responses and conversations remembered at once")
+
     # Who may come in
     api_keys: SecretList = Field((), description="keys for /v1/*, separated by commas; empty = open")
     cors_origins: CommaSeparated = Field(

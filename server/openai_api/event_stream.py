@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -16,36 +17,55 @@ HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the Op
 _RECONNECT_AFTER = b"retry: 1500\n"
 
 
-def event_stream(session: Session, turn: Turn, after: int, *, snapshot_on_gap: bool = False) -> StreamingResponse:
+class Framing(Protocol):
+    """How events look on the wire."""
+
+    def block(self, id_prefix: bytes, event: Event, retry: bytes) -> bytes: ...
+
+    def error_block(self, error: ServiceError) -> bytes: ...
+
+
+class ChatFraming:
+    def block(self, id_prefix: bytes, event: Event, retry: bytes) -> bytes:
+        return b"id: %s%d\n%sdata: %s\n\n" % (id_prefix, event.index, retry, event.data)
+
+    def error_block(self, error: ServiceError) -> bytes:
+        return b"data: " + error_event(error) + b"\n\n"
+
+
+def event_stream(
+    session: Session, turn: Turn, after: int, *, snapshot_on_gap: bool = False, framing: Framing | None = None
+) -> StreamingResponse:
     return StreamingResponse(
-        _blocks(session, turn, after, snapshot_on_gap),
+        _blocks(session, turn, after, snapshot_on_gap, framing or ChatFraming()),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "X-Session-Id": session.id},
     )
 
 
-async def _blocks(session: Session, turn: Turn, after: int, snapshot_on_gap: bool) -> AsyncIterator[bytes]:
-    id_prefix = b"id: %s:" % session.id.encode()
+async def _blocks(
+    session: Session, turn: Turn, after: int, snapshot_on_gap: bool, framing: Framing
+) -> AsyncIterator[bytes]:
+    id_prefix = b"%s:" % session.id.encode()
     with session.listening(turn, after) as reader:
         while not reader.has_everything:
             try:
                 async for events in reader.batches():
-                    yield b"".join([_block(id_prefix, event) for event in events]) if events else HEARTBEAT
+                    yield b"".join([_block(framing, id_prefix, event) for event in events]) if events else HEARTBEAT
                 return
             except ServiceError as error:
                 # About where this reader stands, not about the answer: no part of the recording, so without an id.
                 if not (isinstance(error, ReplayGap) and snapshot_on_gap and turn.digest):
-                    yield b"data: " + error_event(error) + b"\n\n"
+                    yield framing.error_block(error)
                     return
                 reader.cursor = session.recording.window_start - 1
                 if turn.last_index is not None:
                     reader.cursor = min(reader.cursor, turn.last_index)
-                yield _block(id_prefix, Event(reader.cursor, turn.digest.snapshot()))
+                yield _block(framing, id_prefix, Event(reader.cursor, turn.digest.snapshot()))
 
 
-def _block(id_prefix: bytes, event: Event) -> bytes:
-    retry = b"" if event.index else _RECONNECT_AFTER
-    return b"%s%d\n%sdata: %s\n\n" % (id_prefix, event.index, retry, event.data)
+def _block(framing: Framing, id_prefix: bytes, event: Event) -> bytes:
+    return framing.block(id_prefix, event, b"" if event.index else _RECONNECT_AFTER)
 
 
 class ClientGone(Exception):

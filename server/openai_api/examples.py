@@ -42,26 +42,30 @@ _MODEL = {"id": "demo", "object": "model", "created": 1790000000, "owned_by": "l
 Responses = dict[int | str, dict[str, Any]]
 
 
-def _error(message: str, kind: str, param: str | None, code: str) -> dict[str, Any]:
+def error_example(message: str, kind: str, param: str | None, code: str) -> dict[str, Any]:
     example = {"error": {"message": message, "type": kind, "param": param, "code": code}}
     return {"description": message, "content": {"application/json": {"example": example}}}
 
 
-def _ok(example: Any) -> dict[str, Any]:
+def ok_example(example: Any) -> dict[str, Any]:
     return {"description": "OK", "content": {"application/json": {"example": example}}}
 
 
-_BAD_REQUEST = _error(
+_BAD_REQUEST = error_example(
     "temperature must be at least 0 and at most 2, got 9.", "invalid_request_error", "temperature", "invalid_value"
 )
-_NOT_FOUND = _error(
+_NOT_FOUND = error_example(
     "The model `gpt-9` does not exist or you do not have access to it.",
     "invalid_request_error",
     "model",
     "model_not_found",
 )
-_QUEUE_FULL = _error("64 requests are waiting for demo already.", "rate_limit_error", None, "rate_limit_exceeded")
-_LOADING = _error("demo is still loading (reading the weights). Try again soon.", "server_error", None, "model_loading")
+_QUEUE_FULL = error_example(
+    "64 requests are waiting for demo already.", "rate_limit_error", None, "rate_limit_exceeded"
+)
+_LOADING = error_example(
+    "demo is still loading (reading the weights). Try again soon.", "server_error", None, "model_loading"
+)
 
 CHAT_RESPONSES: Responses = {
     200: {
@@ -73,16 +77,16 @@ CHAT_RESPONSES: Responses = {
     429: _QUEUE_FULL,
     503: _LOADING,
 }
-_SESSION_UNKNOWN = _error(
+_SESSION_UNKNOWN = error_example(
     "There is no session 'mysession123'.", "invalid_request_error", "session_id", "session_not_found"
 )
-_GAP = _error("Event 7 is no longer kept.", "invalid_request_error", "last_event_id", "replay_gap")
+_GAP = error_example("Event 7 is no longer kept.", "invalid_request_error", "last_event_id", "replay_gap")
 STREAM_RESPONSES: Responses = {
     200: {"description": "The events from there on", "content": {"text/event-stream": {"example": _STREAM}}},
     204: {"description": "The answer is over and the cursor stands at its end: nothing is left"},
     404: _SESSION_UNKNOWN,
     410: _GAP,
 }
-MODELS_RESPONSES: Responses = {200: _ok({"object": "list", "data": [_MODEL]})}
-MODEL_RESPONSES: Responses = {200: _ok(_MODEL), 404: _NOT_FOUND}
-CANCEL_RESPONSES: Responses = {200: _ok({"ok": True, "session_id": "mysession123", "status": "cancelled"})}
+MODELS_RESPONSES: Responses = {200: ok_example({"object": "list", "data": [_MODEL]})}
+MODEL_RESPONSES: Responses = {200: ok_example(_MODEL), 404: _NOT_FOUND}
+CANCEL_RESPONSES: Responses = {200: ok_example({"ok": True, "session_id": "mysession123", "status": "cancelled"})}

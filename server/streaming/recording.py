@@ -81,6 +81,11 @@ class Recording:
             raise StoreUnavailable(f"Event {index + 1} is not kept yet.", param="last_event_id", retry_after=5)
         raise ReplayGap(f"Event {index + 1} is no longer kept.", param="last_event_id")
 
+    async def event(self, index: int) -> Event:
+        """One that was shown. Raises what a reader of it would meet."""
+        events = self.ready_after(index - 1) or await self.older_after(index - 1, limit=1)
+        return events[0]
+
     async def require(self, after: int) -> None:
         """Raises what a reader from here on would meet, while a status can still be sent."""
         if after + 1 < self.window_start:

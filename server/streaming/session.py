@@ -1,18 +1,21 @@
 """A session: one or more turns, recorded one after the other under one id."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from server.errors import ReplayGap
 from server.streaming.event import Event
 from server.streaming.recording import Reader, Recording
-from server.streaming.rules import SessionRules
+from server.streaming.rules import KeptAs, SessionRules
 from server.streaming.source import Source
 from server.streaming.stores.store import KeptSession, KeptTurn, Store
 from server.streaming.turn import Turn
 
 # A turn begins a moment before its first reader listens; it must not be taken for left.
 _FIRST_READER_SECONDS = 1.0
+_LONG_SECONDS = 3600.0
+# A store that has not kept something for so long says that it is degraded.
+_SURELY_KEPT_SECONDS = 30.0
 
 
 class Session:
@@ -24,6 +27,8 @@ class Session:
         self._grace_seconds = rules.grace_seconds(kept)
         self._rules = rules
         self.turns = [Turn(recording, store, turn, None) for turn in kept.turns]
+        self._document_kept_at = 0.0
+        self.document_version = 0  # in this process
         recording.when_forgotten = self._digest
 
     @property
@@ -39,6 +44,18 @@ class Session:
         return self._kept.is_named
 
     @property
+    def kind(self) -> str:
+        return self._kept.kind
+
+    @property
+    def ttl_seconds(self) -> float:
+        return self._rules.ttl_seconds if self._kept.ttl_seconds is None else self._kept.ttl_seconds
+
+    @property
+    def num_bytes(self) -> int:
+        return self.recording.num_bytes + sum(turn.kept.attached_bytes for turn in self.turns)
+
+    @property
     def is_resumable(self) -> bool:
         """By the one who asked, or by anybody: an answer that is neither streamed nor named can be found by nobody."""
         return self._kept.is_resumable
@@ -46,6 +63,11 @@ class Session:
     @property
     def is_forgettable(self) -> bool:
         return not self.is_running and not self.recording.readers
+
+    @property
+    def is_idle(self) -> bool:
+        """And will be for long: there is no hurry to look at it."""
+        return self.ttl_seconds > _LONG_SECONDS and self.is_forgettable and self.is_resumable
 
     @property
     def last_used_at(self) -> float:
@@ -70,18 +92,57 @@ class Session:
     def touch(self) -> None:
         self._kept.used_at = self._store.now()
 
-    def begin(self, fingerprint: str, source: Source) -> Turn:
+    def begin(self, fingerprint: str, source: Source, kept_as: KeptAs | None = None) -> Turn:
         self._drop_old_turns()
         self.touch()
         number = self.turns[-1].kept.number + 1 if self.turns else 0
         kept = KeptTurn(number, fingerprint, b"", self.recording.next_index)
+        if kept_as:
+            kept.document, kept.named = kept_as.document, kept_as.named
         if self._store.durability != "memory":
             kept.request, kept.attachments = source.request, self._bounded(source.attachments)
+        elif kept.named:
+            own = {name: data for name, data in source.attachments.items() if name in kept.named}
+            kept.attachments = self._bounded(own)
         turn = Turn(self.recording, self._store, kept, source)
         self.turns.append(turn)
         self._kept.unheard_since = None if self.recording.readers else self._store.now() + _FIRST_READER_SECONDS
         self._store.begin(self._kept, kept, self._rules.max_attached_bytes)
         return turn
+
+    def begin_with(self, document: bytes) -> None:
+        """Instead of an answer: a session that has nothing but a document."""
+        kept = KeptTurn(0, "", b"", 0, -1, "finished", ended_at=self._store.now(), document=document)
+        self.turns.append(Turn(self.recording, self._store, kept, None))
+        self._store.begin(self._kept, kept, 0)
+
+    def keep_document(self, document: bytes, attachments: Mapping[str, bytes], named: frozenset[str]) -> None:
+        """In place of the latest turn's. Attachments that it names and that are kept already need not be given."""
+        self.touch()
+        kept = self.latest.kept
+        together = {name: data for name, data in kept.attachments.items() if name in named} | dict(attachments)
+        kept.document, kept.attachments, kept.named = document, self._bounded(together), named
+        self._document_kept_at = self._store.now()
+        self.document_version += 1
+        self._store.keep_document(self._kept.key, kept)
+
+    async def document(self) -> bytes | None:
+        """The latest turn's."""
+        kept = self.latest.kept
+        return kept.document or await self._store.read_document(self._kept.key, kept.number)
+
+    async def attachments(self, names: Collection[str]) -> Mapping[str, bytes]:
+        in_memory = self.latest.kept.attachments
+        missing = {name for name in names if name not in in_memory}
+        found = await self._store.read_attachments(self._kept.key, missing)
+        return {**found, **{name: in_memory[name] for name in names if name in in_memory}}
+
+    def rest(self) -> None:
+        """What a durable store surely has by now need not stay in memory."""
+        kept = self.latest.kept
+        since = max(kept.ended_at, self._document_kept_at)
+        if self._store.durability == "durable" and self._store.now() - since > _SURELY_KEPT_SECONDS:
+            kept.document, kept.attachments = b"", {}
 
     def _bounded(self, attachments: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """All or none: a part of what a request was made of is of no use to whoever goes on with it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from server.errors import QueueFull, ReplayGap, ServiceError, SessionConflict, S
 from server.observability.logs import log_fault
 from server.streaming.event import Event
 from server.streaming.recording import FEWEST_EVENTS_KEPT, Recording, WindowSize
-from server.streaming.rules import SessionRules
+from server.streaming.rules import KeptAs, SessionRules
 from server.streaming.session import Session
 from server.streaming.source import CarryOn, Source
 from server.streaming.stores.memory import MemoryStore
@@ -20,6 +21,7 @@ from server.streaming.turn import Turn
 
 HEARTBEAT_SECONDS = 15.0
 _SWEEP_SECONDS = 1.0
+_SWEEPS_OF_THE_IDLE = 30  # thousands that are kept for days need not be looked at every second
 _TOMBSTONES = 4096  # of sessions that are gone: who comes back to one is told that it was there
 
 
@@ -33,9 +35,14 @@ class Asked:
     # Nobody can come back to an answer that is not streamed and has no name.
     resumable: bool = True
     most_events: int = FEWEST_EVENTS_KEPT
+    kept_as: KeptAs | None = None
 
     def keeping(self, num_events: int) -> "Asked":
         return replace(self, most_events=max(FEWEST_EVENTS_KEPT, num_events))
+
+    @property
+    def kind(self) -> str:
+        return self.kept_as.kind if self.kept_as else ""
 
 
 class Sessions:
@@ -47,6 +54,8 @@ class Sessions:
         self._unkept = MemoryStore()  # for answers that nobody can come back to
         self._carry_on = carry_on
         self._sessions: dict[SessionKey, Session] = {}
+        self._num_of: Counter[str] = Counter()  # by kind
+        self._num_sweeps = 0
         self._gone: dict[SessionKey, None] = {}  # oldest first
         self._recorders: dict[asyncio.Task[None], Turn] = {}
         self._sweeper: asyncio.Task[None] | None = None
@@ -93,9 +102,10 @@ class Sessions:
         for session in self:
             session.recording.close()
 
-    def find(self, owner: str, session_id: str) -> Session:
+    def find(self, owner: str, session_id: str, kind: str = "") -> Session:
         key = SessionKey(owner, session_id)
-        if session := self._sessions.get(key):
+        session = self._sessions.get(key)
+        if session and session.kind == kind:
             session.touch()
             return session
         if key in self._gone:
@@ -107,6 +117,8 @@ class Sessions:
         session = self._sessions.get(SessionKey(asked.owner, asked.session_id or ""))
         if session is None:
             return None
+        if session.kind != asked.kind:
+            raise SessionConflict(f"{session.id!r} is no id for a session: it is taken.", param="session_id")
         turn = session.turn_with(asked.fingerprint)
         if turn is None and session.is_running:
             raise SessionConflict(
@@ -120,20 +132,45 @@ class Sessions:
         if there := self.attached(asked):
             return there
         known = self._sessions.get(SessionKey(asked.owner, asked.session_id or ""))
-        leaving = None if known else self._who_makes_room(asked.owner)
+        leaving = None if known else self._who_makes_room(asked.owner, asked.kind)
         source = begin()  # may refuse: then nobody had to go for it
         if leaving:
             self._forget(leaving)
         session = known or self._new_session(asked)
         session.recording.size.events = max(session.recording.size.events, asked.most_events)
-        turn = session.begin(asked.fingerprint, source)
+        turn = session.begin(asked.fingerprint, source, asked.kept_as)
         self._record(turn)
         return session, turn
 
-    async def cancel(self, owner: str, session_id: str) -> str:
+    def keep(self, owner: str, session_id: str, kept_as: KeptAs) -> Session:
+        """A session that has a document and no answer."""
+        leaving = self._who_makes_room(owner, kept_as.kind)
+        if leaving:
+            self._forget(leaving)
+        session = self._new_session(Asked(owner, session_id, "", kept_as=kept_as))
+        session.begin_with(kept_as.document)
+        return session
+
+    async def delete(self, session: Session) -> None:
+        """Nothing of it is left when this returns, as far as the store can tell by then."""
+        if session.is_running:
+            session.latest.cancel()
+            await self._end_of(session.latest)
+        if self._sessions.get(session.recording.key) is session:
+            self._forget(session)
+        session.recording.close()  # whoever reads a turn that could not be ended yet is let go
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Returns when everything so far is kept, or soon: nobody waits long for a disk."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._rules.goodbye_seconds):
+                await self._store.flush()
+
+    async def cancel(self, owner: str, session_id: str, kind: str = "") -> str:
         """Idempotent; a session that is unknown, or another's, is `unknown`."""
         session = self._sessions.get(SessionKey(owner, session_id))
-        if session is None:
+        if session is None or session.kind != kind:
             return "unknown"
         if session.is_running:
             session.latest.cancel()
@@ -151,7 +188,10 @@ class Sessions:
     def sweep(self) -> None:
         """What goes wrong with one thing must not end the care for all others."""
         _attempt(self._store.look_after, "the store could not be looked after")
+        self._num_sweeps += 1
         for session in self:
+            if session.is_idle and self._num_sweeps % _SWEEPS_OF_THE_IDLE:
+                continue
             _attempt(partial(self._look_after, session), "a session could not be swept", session.id)
         _attempt(self._bound_memory, "memory could not be freed")
 
@@ -162,20 +202,22 @@ class Sessions:
         if not session.is_forgettable:
             return
         unused = self._store.now() - session.last_used_at
-        if unused > self._rules.ttl_seconds or not session.is_resumable:
+        if unused > session.ttl_seconds or not session.is_resumable:
             self._forget(session)
+        else:
+            session.rest()
 
     def _bound_memory(self) -> None:
-        surplus = sum(one.recording.num_bytes for one in self._sessions.values()) - self._rules.max_bytes
-        for session in self._forgettable():
+        surplus = sum(one.num_bytes for one in self._sessions.values()) - self._rules.max_bytes
+        for session in self._forgettable() if surplus > 0 else ():
             if surplus <= 0:
                 return
             if session.is_resumable and self._store.durability == "degraded":
                 continue  # what was on disk may be gone: this may be the only copy
-            surplus -= session.recording.num_bytes
+            surplus -= session.num_bytes
             if session.is_resumable and self._store.durability != "memory":
                 session.drop_window()
-                surplus += session.recording.num_bytes
+                surplus += session.num_bytes
             else:
                 self._forget(session)
 
@@ -184,6 +226,9 @@ class Sessions:
         kept = KeptSession(
             key, is_named=bool(asked.session_id), used_at=self._store.now(), is_resumable=asked.resumable
         )
+        if kept_as := asked.kept_as:
+            kept.kind, kept.ttl_seconds = kept_as.kind, kept_as.ttl_seconds
+            kept.grace_seconds = kept_as.grace_seconds
         return self._adopt(kept)
 
     def _adopt(self, kept: KeptSession) -> Session:
@@ -191,6 +236,7 @@ class Sessions:
         recording = Recording(kept.key, store, WindowSize(), kept.next_index)
         session = Session(kept, recording, store, self._rules)
         self._sessions[kept.key] = session
+        self._num_of[kept.kind] += 1
         self._gone.pop(kept.key, None)
         return session
 
@@ -223,12 +269,14 @@ class Sessions:
         self._recorders[recorder] = turn
         recorder.add_done_callback(lambda task: self._recorders.pop(task, None))
 
-    def _who_makes_room(self, owner: str) -> Session | None:
-        if len(self._sessions) < self._rules.max_sessions:
+    def _who_makes_room(self, owner: str, kind: str) -> Session | None:
+        num_alike = sum(number for other, number in self._num_of.items() if bool(other) == bool(kind))
+        if num_alike < self._rules.most(kind):
             return None
-        if leaving := next(iter(self._forgettable(owner)), None):
+        alike = (session for session in self._forgettable(owner) if bool(session.kind) == bool(kind))
+        if leaving := next(alike, None):
             return leaving
-        raise QueueFull(f"{len(self._sessions)} streams are running already.", retry_after=5)
+        raise QueueFull(f"{num_alike} streams are running already.", retry_after=5)
 
     def _forgettable(self, owner: str | None = None) -> list[Session]:
         """What nobody can come back to goes first, then the owner's own, then what has no name, then the oldest."""
@@ -240,6 +288,7 @@ class Sessions:
     def _forget(self, session: Session) -> None:
         key = session.recording.key
         del self._sessions[key]
+        self._num_of[session.kind] -= 1
         if session.is_resumable:
             self._store.forget(key)
             self._gone[key] = None

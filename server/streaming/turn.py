@@ -37,7 +37,7 @@ class Turn:
 
     @property
     def summary(self) -> bytes:
-        return self.kept.summary
+        return self._source.summary if self._source else self.kept.summary
 
     @property
     def is_running(self) -> bool:
@@ -121,7 +121,8 @@ class Turn:
         kept.status, kept.summary = status, source.summary
         kept.last_index = self._recording.next_index - 1
         kept.ended_at = self._store.now()
-        kept.request, kept.attachments = b"", {}  # with the prompt and all that hangs on it
+        kept.request = b""  # with the prompt and all that hangs on it
+        kept.attachments = {name: data for name, data in kept.attachments.items() if name in (kept.named or ())}
         self._source = None
         self._store.end(self._recording.key, kept)
         for reader in self._recording.readers:

@@ -45,6 +45,16 @@ def _make_room(number: int, most_attached: int) -> list[Statement]:
     ]
 
 
+def forget_others(number: int, turn: KeptTurn) -> list[Statement]:
+    """What the turn does not name."""
+    if turn.named is None:
+        return []
+    others = f"session = ? AND name NOT IN ({', '.join('?' * len(turn.named))})"
+    return [
+        (f"DELETE FROM {table} WHERE {others}", (number, *turn.named)) for table in ("attachment_parts", "attachments")
+    ]
+
+
 def forget_before(number: int, first: KeptTurn) -> list[Statement]:
     old = "(SELECT name FROM attachments WHERE session = ? AND turn < ?)"
     values = (number, number, first.number)

@@ -42,6 +42,12 @@ class MemoryStore:
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
 
+    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+        pass
+
+    async def read_document(self, key: SessionKey, number: int) -> bytes | None:
+        return None
+
     async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
         return {}
 

@@ -35,6 +35,15 @@ MIGRATIONS: list[list[str]] = [
         "ALTER TABLE forgotten ADD COLUMN below INTEGER",
         "ALTER TABLE turns ADD COLUMN is_worth_repeating INTEGER NOT NULL DEFAULT 0",
     ],
+    [
+        "ALTER TABLE sessions ADD COLUMN kind TEXT NOT NULL DEFAULT ''",
+        # Null: as the rules say.
+        "ALTER TABLE sessions ADD COLUMN ttl_seconds REAL",
+        "ALTER TABLE sessions ADD COLUMN grace_seconds REAL",
+        # Apart from turns, which are all read at the start.
+        """CREATE TABLE documents (
+            session INTEGER NOT NULL, turn INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (session, turn))""",
+    ],
 ]
 
 

@@ -46,7 +46,8 @@ class Found:
 
 def begin(number: int, session: KeptSession) -> Statement:
     values = (number, *session.key, session.is_named, session.used_at, session.unheard_since)
-    return "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", values
+    kept = (session.kind, session.ttl_seconds, session.grace_seconds)
+    return "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values + kept
 
 
 def begin_turn(number: int, turn: KeptTurn) -> Statement:
@@ -63,6 +64,12 @@ def end_turn(number: int, turn: KeptTurn) -> Statement:
     return f"{change} WHERE session = ? AND number = ?", (*values, number, turn.number)
 
 
+def keep_document(number: int, turn: KeptTurn) -> list[Statement]:
+    if not turn.document:
+        return []
+    return [("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (number, turn.number, turn.document))]
+
+
 def note(number: int, used_at: float, unheard_since: float | None) -> Statement:
     return "UPDATE sessions SET used_at = ?, unheard_since = ? WHERE number = ?", (used_at, unheard_since, number)
 
@@ -76,7 +83,8 @@ def set_clock(reading: Reading) -> Statement:
 
 def forget(number: int) -> Operation:
     tables = ["INSERT OR REPLACE INTO forgotten (session) VALUES (?)", "DELETE FROM turns WHERE session = ?"]
-    tables += ["DELETE FROM attachments WHERE session = ?", "DELETE FROM sessions WHERE number = ?"]
+    tables += ["DELETE FROM attachments WHERE session = ?", "DELETE FROM documents WHERE session = ?"]
+    tables += ["DELETE FROM sessions WHERE number = ?"]
     return Operation([(statement, (number,)) for statement in tables], number, forgets=True, leaves_remains=True)
 
 
@@ -84,12 +92,13 @@ def forget_before(number: int, first: KeptTurn) -> Operation:
     statements: list[Statement] = [
         ("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", (number, first.first_index)),
         ("DELETE FROM turns WHERE session = ? AND number < ?", (number, first.number)),
+        ("DELETE FROM documents WHERE session = ? AND turn < ?", (number, first.number)),
     ]
     return Operation([*statements, *attachments.forget_before(number, first)], number, leaves_remains=True)
 
 
 def forget_all() -> Operation:
-    tables = ("events", "attachment_parts", "attachments", "turns", "sessions", "forgotten")
+    tables = ("events", "attachment_parts", "attachments", "documents", "turns", "sessions", "forgotten")
     return Operation([(f"DELETE FROM {table}", ()) for table in tables])
 
 
@@ -152,7 +161,7 @@ def _sessions(connection: sqlite3.Connection) -> Iterator[tuple[int, KeptSession
     turns: dict[int, list[KeptTurn]] = {}
     for number, *turn in connection.execute("SELECT * FROM turns ORDER BY session, number"):
         turns.setdefault(number, []).append(KeptTurn(*turn))
-    for number, owner, name, is_named, used_at, unheard_since, first, last in connection.execute(
+    for number, owner, name, is_named, used_at, unheard_since, kind, ttl, grace, first, last in connection.execute(
         "SELECT *, (SELECT min(idx) FROM events WHERE session = sessions.number),"
         " (SELECT max(idx) FROM events WHERE session = sessions.number) FROM sessions ORDER BY number"
     ):
@@ -160,8 +169,15 @@ def _sessions(connection: sqlite3.Connection) -> Iterator[tuple[int, KeptSession
         indexes = [last, *(turn.last_index for turn in own), *(turn.first_index - 1 for turn in own)]
         following = 1 + max([index for index in indexes if index is not None], default=-1)
         session = KeptSession(SessionKey(owner, name), bool(is_named), used_at, unheard_since, own)
+        session.kind, session.ttl_seconds, session.grace_seconds = kind, ttl, grace
         session.first_kept, session.next_index = following if first is None else first, following
         yield number, session
+
+
+def find_document(connection: sqlite3.Connection, session: int, turn: int) -> bytes | None:
+    values = (session, turn)
+    row = connection.execute("SELECT data FROM documents WHERE session = ? AND turn = ?", values).fetchone()
+    return row and bytes(row[0])
 
 
 def find_events(connection: sqlite3.Connection, session: int, after: int, limit: int) -> list[Event]:

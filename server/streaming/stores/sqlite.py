@@ -103,7 +103,7 @@ class SqliteStore:
             first = operations.begin(number, session)
         else:
             first = operations.note(number, session.used_at, session.unheard_since)
-        statements = [first, operations.begin_turn(number, turn)]
+        statements = [first, operations.begin_turn(number, turn), *operations.keep_document(number, turn)]
         attached = attachments.attach(number, turn, most_attached)
         self._put(Operation(statements, number, attached=attached, attached_bytes=turn.attached_bytes))
 
@@ -114,7 +114,7 @@ class SqliteStore:
 
     def end(self, key: SessionKey, turn: KeptTurn) -> None:
         if (number := self._numbers.get(key)) is not None:
-            self._put(Operation([operations.end_turn(number, turn)], number))
+            self._put(Operation([operations.end_turn(number, turn), *attachments.forget_others(number, turn)], number))
 
     def note(self, key: SessionKey, used_at: float, unheard_since: float | None) -> None:
         if (number := self._numbers.get(key)) is not None:
@@ -139,6 +139,19 @@ class SqliteStore:
         if events and events[0].index != after + 1:
             raise gap
         return [event for index, event in enumerate(events, after + 1) if event.index == index]
+
+    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+        if (number := self._numbers.get(key)) is not None:
+            statements = [*operations.keep_document(number, turn), *attachments.forget_others(number, turn)]
+            attached = attachments.attach(number, turn)
+            self._put(Operation(statements, number, attached=attached, attached_bytes=turn.attached_bytes))
+
+    async def read_document(self, key: SessionKey, number: int) -> bytes | None:
+        session = self._numbers.get(key)
+        found = None if session is None else await self._read(operations.find_document, session, number)
+        if found is None and self.durability == "degraded":
+            raise StoreUnavailable("What belongs to the request is not kept yet.", retry_after=5)
+        return found
 
     async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
         number = self._numbers.get(key)
@@ -185,7 +198,8 @@ class SqliteStore:
         for session, events in self._snapshot():
             number = self._numbers[session.key] = next(self._next_number)
             statements: list[Statement] = [operations.begin(number, session)]
-            statements += [operations.begin_turn(number, turn) for turn in session.turns]
+            for turn in session.turns:
+                statements += [operations.begin_turn(number, turn), *operations.keep_document(number, turn)]
             attached = [statement for turn in session.turns for statement in attachments.attach(number, turn)]
             whole.append(Operation(statements, number, tuple(events), attached=attached))
         self._waiting.put_snapshot(whole)

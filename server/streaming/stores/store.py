@@ -34,10 +34,14 @@ class KeptTurn:
     is_worth_repeating: bool = False  # a 503 invites to come again: then the same request begins anew
     # Only while it runs, and only what memory holds: a store that is opened leaves them where they are.
     attachments: Mapping[str, bytes] = field(default_factory=dict)
+    # What is known of the turn beside its events; opaque here. In memory only until a durable store has it.
+    document: bytes = b""
+    # The attachments that the document names. Of a turn that is over only these are kept; None: all.
+    named: frozenset[str] | None = None
 
     @property
     def attached_bytes(self) -> int:
-        return sum(map(len, self.attachments.values()))
+        return sum(map(len, self.attachments.values())) + len(self.document)
 
 
 @dataclass(slots=True)
@@ -50,6 +54,9 @@ class KeptSession:
     first_kept: int = 0  # the oldest event that can be read
     next_index: int = 0
     is_resumable: bool = True  # only these are given to a store
+    kind: str = ""  # sessions are found by those who look for their kind
+    ttl_seconds: float | None = None  # None: as the rules say
+    grace_seconds: float | None = None  # None: as the rules say; inf: it need not be heard at all
 
 
 class StoreRefused(Exception):
@@ -107,6 +114,14 @@ class Store(Protocol):
         Raises `ReplayGap` if event `after + 1` is not kept although later ones are (or were), and `StoreUnavailable`
         if the store cannot be read now.
         """
+        ...
+
+    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+        """In place of the one before, with the attachments that it names; others of the session go."""
+        ...
+
+    async def read_document(self, key: SessionKey, number: int) -> bytes | None:
+        """That of a turn. None where it is not kept. Raises `StoreUnavailable` if it cannot be read now."""
         ...
 
     async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:

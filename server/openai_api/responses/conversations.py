@@ -1,0 +1,142 @@
+"""/v1/conversations: lists of items that responses can belong to."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from server.dependencies import MediaDep, OwnerDep, SessionsDep, SettingsDep
+from server.errors import BadRequest, NotFound
+from server.media.loader import MediaLoader
+from server.openai_api.chat_media import asked_medium
+from server.openai_api.chat_schema import ContentPart
+from server.openai_api.responses import examples, ids
+from server.openai_api.responses.attached import listed, with_attached
+from server.openai_api.responses.conversation import Conversation, new_document
+from server.openai_api.responses.items import checked_items, media_parts
+from server.openai_api.responses.pages import After, Limit, Order
+from server.openai_api.responses.records import CONVERSATION, Found, Records, written
+from server.openai_api.responses.retrieve import Including, IncludingInBrackets, as_list, listed_page
+from server.openai_api.responses.schema import ChangedConversation, Item, NewConversation, NewItems
+from server.streaming.rules import KeptAs
+
+router = APIRouter()
+
+ConversationId = Annotated[str, Path(examples=["conv_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e"])]
+ItemId = Annotated[str, Path(examples=["msg_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e_in_0"])]
+
+
+@router.post("/conversations", responses=examples.CONVERSATION_RESPONSES)
+async def create_conversation(
+    body: NewConversation, sessions: SessionsDep, owner: OwnerDep, settings: SettingsDep, media: MediaDep
+) -> dict[str, Any]:
+    """Begin a conversation, empty or with items."""
+    conversation_id = ids.new_conversation_id()
+    items, attachments = await _kept_items(body.items or (), conversation_id, 0, media)
+    document = written(new_document(body.metadata or {}))
+    sessions.keep(owner, conversation_id, KeptAs(CONVERSATION, settings.responses_ttl_seconds, document=document))
+    conversation = await Conversation.read(Records(sessions, owner), conversation_id, to_answer=False)
+    if items:
+        conversation.add_items(items, attachments)
+    await sessions.flush()
+    return conversation.shown()
+
+
+@router.get("/conversations/{conversation_id}", responses=examples.CONVERSATION_RESPONSES)
+async def get_conversation(sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId) -> dict[str, Any]:
+    """A conversation, without its items."""
+    return (await Conversation.read(Records(sessions, owner), conversation_id, to_answer=False)).shown()
+
+
+@router.post("/conversations/{conversation_id}", responses=examples.CONVERSATION_RESPONSES)
+async def update_conversation(
+    body: ChangedConversation, sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId
+) -> dict[str, Any]:
+    """Replace its metadata."""
+    conversation = await Conversation.read(Records(sessions, owner), conversation_id, to_answer=False)
+    conversation.change_metadata(body.metadata or {})
+    await sessions.flush()
+    return conversation.shown()
+
+
+@router.delete("/conversations/{conversation_id}", responses=examples.CONVERSATION_DELETED_RESPONSES)
+async def delete_conversation(
+    sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId
+) -> dict[str, Any]:
+    """Forget a conversation. Responses that belonged to it stay; they are deleted by their own ids."""
+    await sessions.delete(Records(sessions, owner).conversation(conversation_id))
+    return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
+
+
+@router.get("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)
+async def list_items(
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    conversation_id: ConversationId,
+    limit: Limit = 20,
+    order: Order = "desc",
+    after: After = None,
+    include: Including = None,
+    include_in_brackets: IncludingInBrackets = None,
+) -> dict[str, Any]:
+    """Its items: those that were added, and the input and output of its responses."""
+    records = Records(sessions, owner)
+    found = await records.items(records.conversation(conversation_id))
+    return await listed_page(records, found, limit, order, after, [*(include or ()), *(include_in_brackets or ())])
+
+
+@router.post("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)
+async def create_items(
+    body: NewItems, sessions: SessionsDep, owner: OwnerDep, media: MediaDep, conversation_id: ConversationId
+) -> dict[str, Any]:
+    """Add items to its end."""
+    records = Records(sessions, owner)
+    conversation = await Conversation.read(records, conversation_id)
+    items, attachments = await _kept_items(body.items, conversation_id, conversation.numbered_from(), media)
+    conversation.add_items(items, attachments)
+    await sessions.flush()
+    return as_list(listed(items))
+
+
+@router.get("/conversations/{conversation_id}/items/{item_id}", responses=examples.ITEM_RESPONSES)
+async def get_item(
+    sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId, item_id: ItemId
+) -> dict[str, Any]:
+    """One of its items."""
+    records = Records(sessions, owner)
+    item, _ = _one_of(await records.items(records.conversation(conversation_id)), item_id)
+    return listed([item])[0]
+
+
+@router.delete("/conversations/{conversation_id}/items/{item_id}", responses=examples.CONVERSATION_RESPONSES)
+async def delete_item(
+    sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId, item_id: ItemId
+) -> dict[str, Any]:
+    """Take an item out of it. One that a response said stays with that response."""
+    conversation = await Conversation.read(Records(sessions, owner), conversation_id)
+    _one_of(await conversation.items(), item_id)
+    conversation.remove(item_id)
+    await sessions.flush()
+    return conversation.shown()
+
+
+async def _kept_items(
+    given: Sequence[Item], conversation_id: str, first_number: int, media: MediaLoader
+) -> tuple[list[Item], dict[str, bytes]]:
+    items = checked_items(given, conversation_id, "items", first_number)
+    for position, item in enumerate(items):
+        if item["type"] == "item_reference":
+            raise BadRequest(f"items.{position}: a conversation has no references.", param=f"items.{position}.type")
+    parts = [asked_medium(ContentPart.model_validate(part), "items") for part in media_parts(items)]
+    if not parts:
+        return items, {}
+    loaded = await media.load([part.source for part in parts])
+    items, _ = with_attached(items, [one.digest for one in loaded])
+    return items, {one.digest: one.data for one in loaded}
+
+
+def _one_of(found: Sequence[Found], item_id: str) -> Found:
+    for one in found:
+        if one[0]["id"] == item_id:
+            return one
+    raise NotFound(f"Item with id '{item_id[:80]}' not found.", param="item_id")

@@ -1,0 +1,171 @@
+"""POST /v1/responses: check, prepare, record, and let the caller follow the recording, or come back for it."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from server.dependencies import EngineDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
+from server.engine.prepared import Prepared
+from server.engine.prompt import media_of
+from server.errors import BadRequest, error_with_code
+from server.openai_api.chat_media import with_media
+from server.openai_api.chat_prompt import chat_prompt, sampling_asked
+from server.openai_api.chat_reading import reading_of
+from server.openai_api.chat_tools import tools_offered
+from server.openai_api.cursor import parse_cursor
+from server.openai_api.event_stream import ClientGone, event_stream, whole_turn
+from server.openai_api.following import LastEventId, LastEventIdQuery
+from server.openai_api.models import served_model
+from server.openai_api.reading.reading import Reading
+from server.openai_api.responses import ids
+from server.openai_api.responses.as_chat import as_chat, in_our_words
+from server.openai_api.responses.attached import with_attached
+from server.openai_api.responses.conversation import Conversation
+from server.openai_api.responses.examples import CREATE_RESPONSES
+from server.openai_api.responses.framing import ResponseFraming
+from server.openai_api.responses.items import checked_items, media_parts
+from server.openai_api.responses.records import Found, Records, written
+from server.openai_api.responses.response_object import new_response
+from server.openai_api.responses.retrieve import followed
+from server.openai_api.responses.schema import Item, ResponseRequest
+from server.openai_api.responses.source import KIND, ResponseSource
+from server.openai_api.responses.tools import checked_tools
+from server.streaming.rules import KeptAs
+from server.streaming.session import Session
+from server.streaming.sessions import Asked
+from server.streaming.turn import Turn
+
+router = APIRouter()
+
+# Events of a response beyond its tokens: those of its items and of itself, with room to spare.
+_EVENTS_BESIDE_TOKENS = 256
+_CLIENT_CLOSED_REQUEST = 499
+_HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+@router.post("/responses", response_model=None, responses=CREATE_RESPONSES)
+async def create_response(
+    body: ResponseRequest,
+    request: Request,
+    engine: EngineDep,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    settings: SettingsDep,
+    media: MediaDep,
+    last_event_id: LastEventId = None,
+    last_event_id_query: LastEventIdQuery = None,
+) -> Response:
+    """Answer with items: whole, as a stream of events that can be picked up again, or in the background."""
+    records = Records(sessions, owner)
+    if cursor := parse_cursor(last_event_id, last_event_id_query, None):
+        return await followed(records.response(cursor[0]), cursor[1])
+    body.check()
+    await _require_text(request, body)
+    asked = _Asked(body, ids.new_response_id(), served_model(engine, body.model, settings.strict_model))
+    conversation = await Conversation.read(records, body.conversation_id) if body.conversation_id else None
+    earlier = await conversation.items() if conversation else []
+    if body.previous_response_id is not None:
+        earlier = await records.before(body.previous_response_id)
+    prepared, attachments = await asked.prepare(records, earlier, engine, media)
+    if conversation:
+        conversation.require_unchanged()
+    response = new_response(asked.response_id, asked.model_id, body, asked.tools, prepared.params)
+    session, turn = sessions.start(
+        asked.session(owner, prepared, settings.responses_ttl_seconds),
+        lambda: ResponseSource(engine.submit(prepared), prepared.kept, response, asked.reading, attachments),
+    )
+    if conversation and body.is_stored:
+        conversation.add_response(session.id)
+    if body.stream:
+        return event_stream(session, turn, -1, framing=ResponseFraming())
+    if body.background:
+        await sessions.flush()
+        return JSONResponse(response)
+    return await _whole(request, session, turn)
+
+
+class _Asked:
+    """A request on its way to the engine."""
+
+    def __init__(self, body: ResponseRequest, response_id: str, model_id: str) -> None:
+        if body.input is None and body.conversation_id is None and body.previous_response_id is None:
+            raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
+        self._body = body
+        self.response_id = response_id
+        self.model_id = model_id
+        self.tools = checked_tools(body.tools or ())
+        self._items = checked_items([] if body.input is None else body.input, response_id, "input")
+        self.reading: Reading | None = None
+        self._named: frozenset[str] = frozenset()
+
+    async def prepare(
+        self, records: Records, earlier: Sequence[Found], engine: EngineDep, media: MediaDep
+    ) -> tuple[Prepared, dict[str, bytes]]:
+        origin = "conversation" if self._body.conversation_id else "previous_response_id"
+        own, references = await self._with_references(records)
+        items = [*((origin, item) for item, _ in earlier), *own]
+        attached = await records.attached([*earlier, *references])
+        chat, origins = as_chat(self._body, items, self.tools, attached)
+        try:
+            prompt, sampling = chat_prompt(chat), sampling_asked(chat)
+            prompt, attachments = await with_media(prompt, self.model_id, engine, media)
+            prepared = await engine.prepare(self.model_id, prompt, sampling)
+        except BadRequest as error:
+            raise in_our_words(error, origins) from None
+        one_call = self._body.parallel_tool_calls is False
+        self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
+        num_own = len(list(media_parts(self._items)))
+        if num_own:
+            shown = media_of(prompt.messages)[-num_own:]
+            self._items, self._named = with_attached(self._items, [medium.digest for medium in shown])
+        return prepared, attachments
+
+    def session(self, owner: str, prepared: Prepared, ttl_seconds: float) -> Asked:
+        body = self._body
+        document: dict[str, Any] = {
+            "items": self._items,
+            "previous": body.previous_response_id,
+            "conversation": body.conversation_id,
+        }
+        # Nobody can come back to what is neither streamed nor in the background before it is over: its id is not known.
+        grace = math.inf if body.background else None if body.stream and body.is_stored else 0.0
+        kept_as = KeptAs(KIND, ttl_seconds, grace, written(document) if body.is_stored else b"", self._named)
+        asked = Asked(owner, self.response_id, self.response_id, resumable=body.is_stored, kept_as=kept_as)
+        return asked.keeping(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
+
+    async def _with_references(self, records: Records) -> tuple[list[tuple[str, Item]], list[Found]]:
+        """The items of the request, and of them those that stand elsewhere."""
+        items: list[tuple[str, Item]] = []
+        references: list[Found] = []
+        for position, item in enumerate(self._items):
+            where = f"input.{position}" if isinstance(self._body.input, list) else "input"
+            if item["type"] == "item_reference":
+                references.append(await records.meant(item, where))
+                item = references[-1][0]
+            items.append((where, item))
+        return items, references
+
+
+async def _require_text(request: Request, body: ResponseRequest) -> None:
+    """JSON can spell half of a surrogate pair. It is no text: nothing could encode it on the way out."""
+    if _HALF_A_PAIR.search(await request.body()):
+        try:
+            json.dumps(body.model_dump(), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise BadRequest("The body has half a surrogate pair (like \\ud800), which is no text.") from None
+
+
+async def _whole(request: Request, session: Session, turn: Turn) -> Response:
+    try:
+        events = await whole_turn(request, session, turn)
+    except ClientGone:
+        return Response(status_code=_CLIENT_CLOSED_REQUEST)
+    response = json.loads(events[-1])["response"]
+    if error := response["error"]:
+        raise error_with_code(error["message"], "server_error", error["type"], error["param"])
+    return JSONResponse(response, headers={"X-Session-Id": session.id})

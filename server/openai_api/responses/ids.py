@@ -1,0 +1,36 @@
+"""Ids of responses, conversations and their items.
+
+Those of items are made from what they belong to, so that an answer that another process continues has the same ones.
+"""
+
+import re
+import secrets
+
+PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "function_call_output": "fco"}
+_ITEM = re.compile(r"^[a-z]+_([0-9a-f]{32})_(?:in_)?\d+$")
+
+
+def new_response_id() -> str:
+    return f"resp_{secrets.token_hex(16)}"
+
+
+def new_conversation_id() -> str:
+    return f"conv_{secrets.token_hex(16)}"
+
+
+def output_id(response_id: str, kind: str, number: int) -> str:
+    return f"{PREFIXES[kind]}_{_hex(response_id)}_{number}"
+
+
+def input_id(owner_id: str, kind: str, number: int) -> str:
+    return f"{PREFIXES.get(kind, 'item')}_{_hex(owner_id)}_in_{number}"
+
+
+def response_of(item_id: str) -> str | None:
+    """Which response an item belongs to, if its id was made here."""
+    found = _ITEM.match(item_id)
+    return f"resp_{found[1]}" if found else None
+
+
+def _hex(owner_id: str) -> str:
+    return owner_id.partition("_")[2]

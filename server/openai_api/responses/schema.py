@@ -1,0 +1,158 @@
+"""The body of POST /v1/responses. As for chat: unknown fields are ignored, null means absent."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StrictBool, StrictStr, StringConstraints
+
+from server.errors import BadRequest
+from server.openai_api.chat_schema import Integer, Lenient, Number
+
+RESPONSE_ID = r"^resp_[0-9a-f]{32}$"
+CONVERSATION_ID = r"^conv_[0-9a-f]{32}$"
+LOGPROBS = "message.output_text.logprobs"
+IMAGE_URLS = "message.input_image.image_url"
+_MOST_ITEMS = 10_000
+Include = Literal[
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+]
+Item = dict[str, Any]
+Items = Annotated[list[Item], Field(max_length=_MOST_ITEMS)]
+_Short = Annotated[StrictStr, StringConstraints(max_length=64)]
+Metadata = Annotated[dict[_Short, Annotated[StrictStr, StringConstraints(max_length=512)]], Field(max_length=16)]
+
+
+class TextFormat(Lenient):
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    name: StrictStr | None = None
+    description: StrictStr | None = None
+    schema_: dict[str, Any] | None = Field(None, alias="schema")
+    strict: StrictBool | None = None
+
+
+class TextConfig(Lenient):
+    format: TextFormat | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class Reasoning(Lenient):
+    effort: StrictStr | None = None
+    summary: Literal["auto", "concise", "detailed"] | None = None
+
+
+class ConversationRef(Lenient):
+    id: StrictStr
+
+
+class ResponseRequest(Lenient):
+    model: StrictStr | None = None
+    input: StrictStr | Items | None = None
+    instructions: StrictStr | None = None
+    previous_response_id: StrictStr | None = None
+    conversation: StrictStr | ConversationRef | None = None
+    store: StrictBool | None = None
+    background: StrictBool | None = None
+    stream: StrictBool | None = None
+    include: list[Include] | None = None
+    metadata: Metadata | None = None
+
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: StrictStr | dict[str, Any] | None = None
+    parallel_tool_calls: StrictBool | None = None
+    max_tool_calls: Integer | None = None
+    text: TextConfig | None = None
+    reasoning: Reasoning | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+
+    max_output_tokens: Annotated[Integer, Field(ge=1)] | None = None
+    temperature: Number | None = None
+    top_p: Number | None = None
+    top_logprobs: Integer | None = None
+
+    # Said again in the response, and nothing else.
+    user: StrictStr | None = None
+    safety_identifier: StrictStr | None = None
+    prompt_cache_key: StrictStr | None = None
+    service_tier: StrictStr | None = None
+    prompt: Any = None  # of a library of prompts that is not here
+
+    # Not OpenAI's: as in chat.
+    seed: Integer | None = None
+    stop: StrictStr | list[StrictStr] | None = None
+    top_k: Integer | None = None
+    min_p: Number | None = None
+    min_tokens: Integer | None = None
+    repetition_penalty: Number | None = None
+    presence_penalty: Number | None = None
+    frequency_penalty: Number | None = None
+    logit_bias: dict[str, Number] | None = None
+    ignore_eos: StrictBool | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"model": "qwen-local", "input": "Halo! Siapa kamu?", "max_output_tokens": 256}]
+        }
+    )
+
+    @property
+    def is_stored(self) -> bool:
+        return self.store is not False
+
+    @property
+    def conversation_id(self) -> str | None:
+        return self.conversation.id if isinstance(self.conversation, ConversationRef) else self.conversation
+
+    @property
+    def wants_logprobs(self) -> bool:
+        return LOGPROBS in (self.include or ()) or bool(self.top_logprobs)
+
+    def check(self) -> None:
+        """What no other room would refuse."""
+        if self.background and not self.is_stored:
+            raise BadRequest("background can only be used when `store` is true.", param="background")
+        if self.previous_response_id is not None and self.conversation_id is not None:
+            raise BadRequest(
+                "previous_response_id and conversation exclude each other.",
+                param="previous_response_id",
+                code="mutually_exclusive_parameters",
+            )
+        if self.prompt is not None:
+            raise BadRequest("prompt: there are no stored prompts.", param="prompt", code="unsupported_value")
+
+
+class NewConversation(Lenient):
+    items: Items | None = None
+    metadata: Metadata | None = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"metadata": {"topic": "demo"}, "items": [{"role": "user", "content": "Halo!"}]}]
+        }
+    )
+
+
+class ChangedConversation(Lenient):
+    metadata: Metadata | None = None
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"metadata": {"topic": "demo"}}]})
+
+
+class NewItems(Lenient):
+    items: Annotated[Items, Field(min_length=1)]
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"items": [{"role": "user", "content": "Halo!"}]}]})
+
+
+def require_text(given: Mapping[str, Any], name: str, where: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str):
+        raise BadRequest(f"{where}.{name} must be a string.", param=f"{where}.{name}", code="invalid_type")
+    return value

@@ -1,0 +1,112 @@
+"""Writes the events of one response, from the first to the last, out of the pieces that the engine makes."""
+
+import time
+from typing import Any
+
+from server.engine.answer import FinishReason, Piece, TokenLogprob
+from server.error_handlers import unexpected_fault
+from server.errors import ServiceError
+from server.openai_api.reading.answer_reader import AnswerReader
+from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said, Thought
+from server.openai_api.reading.reading import Reading
+from server.openai_api.responses.output import Numbered, Output
+from server.openai_api.responses.response_object import Response, error_of, usage_of
+
+_STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"}
+
+
+class ResponseWriter:
+    def __init__(self, response: Response, num_prompt: int, reading: Reading | None) -> None:
+        self._response = response
+        self._num_prompt = num_prompt
+        self._numbered = Numbered()
+        self._output = Output(response["id"], self._numbered)
+        self._reader = AnswerReader(reading, 0) if reading else None
+        self._logprobs: list[dict[str, Any]] = []  # of text that is held back
+        self._num_reasoning = 0
+        self.is_over = False
+
+    @property
+    def num_events(self) -> int:
+        return self._numbered.next_number
+
+    @property
+    def waits_in_a_queue(self) -> bool:
+        return bool(self._response["status"] == "queued")
+
+    def begun(self) -> list[bytes]:
+        first = self._lifecycle("created")
+        return [first, self._lifecycle("queued")] if self.waits_in_a_queue else [first, self._lifecycle("in_progress")]
+
+    def started(self) -> list[bytes]:
+        self._response = self._response | {"status": "in_progress"}
+        return [self._lifecycle("in_progress")]
+
+    def of_piece(self, piece: Piece) -> list[bytes]:
+        self._logprobs += [_logprob(one) for one in piece.logprobs]
+        events: list[bytes] = []
+        for part in self._parts(piece):
+            events += self._of_part(part)
+        return events
+
+    def ended(self, finish: FinishReason, num_made: int, num_cached: int) -> list[bytes]:
+        events = [] if self._output.has_something else self._output.said("")
+        status = _STATUS[finish]
+        events += self._output.close("completed" if status == "completed" else "incomplete")
+        changes: dict[str, Any] = {
+            "status": status,
+            "usage": usage_of(self._num_prompt, num_cached, num_made, self._num_reasoning),
+        }
+        if status == "completed":
+            changes["completed_at"] = int(time.time())
+        elif status == "incomplete":
+            changes["incomplete_details"] = {"reason": "max_output_tokens"}
+        # OpenAI has no event for a cancelled one: clients see that there is no more, and whoever looks sees why.
+        return [*events, self._last("completed" if status == "completed" else "incomplete", changes)]
+
+    def failed(self, error: Exception) -> bytes:
+        told = error if isinstance(error, ServiceError) else unexpected_fault()
+        return self._last("failed", {"status": "failed", "error": error_of(told)})
+
+    def snapshot(self) -> Response:
+        """As it is now."""
+        return self._response if self.is_over else self._response | {"output": self._output.items()}
+
+    def _parts(self, piece: Piece) -> list[Part]:
+        if self._reader is None:
+            return [Said(piece.text)] if piece.text or piece.logprobs else []
+        was_thinking = self._reader.is_thinking
+        parts = self._reader.feed(piece.text)
+        if was_thinking or self._reader.is_thinking:
+            self._num_reasoning += len(piece.token_ids)
+        return [*parts, *self._reader.flush()] if piece.finish else parts
+
+    def _of_part(self, part: Part) -> list[bytes]:
+        logprobs, self._logprobs = self._logprobs, []
+        match part:
+            case Said():
+                return self._output.said(part.text, logprobs)
+            case Thought():
+                return self._output.thought(part.text)
+            case CallBegun():
+                return self._output.call_begun(part.name, part.id)
+            case CallArguments():
+                return self._output.call_arguments(part.text)
+            case CallEnded():
+                return self._output.close()
+
+    def _last(self, kind: str, changes: dict[str, Any]) -> bytes:
+        self._response = self._response | {"output": self._output.items()} | changes
+        self.is_over = True
+        return self._lifecycle(kind)
+
+    def _lifecycle(self, kind: str) -> bytes:
+        return self._numbered.event(f"response.{kind}", {"response": self._response})
+
+
+def _logprob(one: TokenLogprob) -> dict[str, Any]:
+    return {**_bare(one), "top_logprobs": [_bare(other) for other in one.top]}
+
+
+def _bare(one: TokenLogprob) -> dict[str, Any]:
+    return {"token": one.text, "logprob": one.logprob, "bytes": list(one.bytes)}

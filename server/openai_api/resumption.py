@@ -1,0 +1,48 @@
+"""Waits for an answer that another process began to be under way again, or to be given up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from server.engine.answer import Answer
+from server.engine.front_desk import Engine
+from server.engine.kept import KeptRequest, ShownChoice
+from server.engine.prompt import Medium
+
+
+class Resumption:
+    def __init__(
+        self,
+        engine: Engine,
+        kept: KeptRequest,
+        shown: Sequence[ShownChoice],
+        shown_again: Callable[[], Awaitable[Sequence[Medium]]],
+    ) -> None:
+        self._engine = engine
+        self._kept = kept
+        self._shown = shown
+        self._shown_again = shown_again
+        self._cancelled = asyncio.Event()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    async def answer(self) -> Answer | None:
+        """None if it was cancelled before it could go on."""
+        if self._cancelled.is_set():
+            return None
+        resuming = asyncio.ensure_future(self._resume())
+        giving_up = asyncio.ensure_future(self._cancelled.wait())
+        try:
+            await asyncio.wait({resuming, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+            if not resuming.done():
+                return None
+            answer = resuming.result()
+            if giving_up.done():
+                answer.cancel()
+            return answer
+        finally:
+            resuming.cancel()
+            giving_up.cancel()
+
+    async def _resume(self) -> Answer:
+        return await self._engine.resume(self._kept, self._shown, await self._shown_again())
