@@ -1,0 +1,45 @@
+"""LangChain's own standard suite for chat models, over chat completions and over responses."""
+
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_openai import ChatOpenAI
+from langchain_tests.integration_tests import ChatModelIntegrationTests
+
+
+class TestChat(ChatModelIntegrationTests):
+    @pytest.fixture(autouse=True)
+    def _server(self, base_url: str, api_key: str) -> None:
+        type(self).server = {"base_url": base_url, "api_key": api_key}
+
+    server: dict[str, str] = {}
+
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return ChatOpenAI
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {
+            "model": "any",
+            "temperature": 0,
+            "max_retries": 0,
+            "max_tokens": 256,
+            "stream_usage": True,
+            **self.server,
+        }
+
+    @property
+    def model_override_value(self) -> str | None:
+        return "demo"
+
+    @property
+    def supports_json_mode(self) -> bool:
+        return True
+
+
+class TestResponses(TestChat):
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {**super().chat_model_params, "use_responses_api": True, "output_version": "responses/v1"}
