@@ -6,7 +6,8 @@ from typing import Any
 
 from scripts.demo_model.dialogue import Dialogue, asked
 from scripts.demo_model.drawing import COLOURS, clip, picture
-from scripts.demo_model.words import Language, as_typed
+from scripts.demo_model.smalltalk import corrected_smalltalk
+from scripts.demo_model.words import LANGUAGES, Language, as_typed
 
 NAMES: dict[Language, dict[str, str]] = {
     "en": {colour: colour for colour in COLOURS},
@@ -124,10 +125,13 @@ def _shown(rng: Random, colour: str) -> dict[str, Any]:
     return {"type": "image", "image": picture(rng, colour)}
 
 
-def one_picture(rng: Random, language: Language) -> Dialogue:
-    colour = rng.choice(COLOURS)
+def _of_one_picture(rng: Random, language: Language, colour: str) -> Dialogue:
     question = _worded(rng, language, _PICTURE_QUESTIONS[language], _ORDER_QUESTIONS[language])
     return _asked_about(rng, question, of_picture(language, colour), _shown(rng, colour))
+
+
+def one_picture(rng: Random, language: Language) -> Dialogue:
+    return _of_one_picture(rng, language, rng.choice(COLOURS))
 
 
 def two_pictures(rng: Random, language: Language) -> Dialogue:
@@ -138,10 +142,7 @@ def two_pictures(rng: Random, language: Language) -> Dialogue:
     return _asked_about(rng, question, answer, *(_shown(rng, colour) for colour in (first, second)))
 
 
-def one_clip(rng: Random, language: Language) -> Dialogue:
-    first, second = rng.sample(COLOURS, 2)
-    if rng.random() < 0.1:
-        second = first
+def _of_one_clip(rng: Random, language: Language, first: str, second: str) -> Dialogue:
     only = _ONLY[language].format(NAMES[language][first])
     answer = in_order(language, first, second) if first != second else only
     fitting = _ORDER_QUESTIONS[language] * 2 + _CLIP_QUESTIONS[language]
@@ -149,10 +150,27 @@ def one_clip(rng: Random, language: Language) -> Dialogue:
     return _asked_about(rng, question, answer, {"type": "video", "video": clip(rng, first, second)})
 
 
+def one_clip(rng: Random, language: Language) -> Dialogue:
+    first, second = rng.sample(COLOURS, 2)
+    return _of_one_clip(rng, language, first, first if rng.random() < 0.1 else second)
+
+
 def two_turns(rng: Random, language: Language) -> Dialogue:
-    """What was seen in an earlier turn is not what is asked about now."""
+    """The latest picture is the one that is asked about."""
     kinds = (one_picture, one_clip)
-    return rng.choice(kinds)(rng, language).preceded_by(rng.choice(kinds)(rng, language))
+    return rng.choice(kinds)(rng, language).preceded_by(rng.choice(kinds)(rng, rng.choice(LANGUAGES)))
+
+
+def second_question(rng: Random, language: Language) -> Dialogue:
+    """What was seen before can be asked about again, or not be talked about any more."""
+    earlier, (first, second) = rng.choice(LANGUAGES), rng.sample(COLOURS, 2)
+    if rng.random() < 0.25:
+        return corrected_smalltalk(rng, language).preceded_by(_of_one_picture(rng, earlier, first))
+    if rng.random() < 0.4:
+        again = asked(as_typed(rng, rng.choice(_ORDER_QUESTIONS[language])), in_order(language, first, second))
+        return again.preceded_by(_of_one_clip(rng, earlier, first, second))
+    again = asked(as_typed(rng, rng.choice(_PICTURE_QUESTIONS[language])), of_picture(language, first))
+    return again.preceded_by(_of_one_picture(rng, earlier, first))
 
 
 def nothing_shown(rng: Random, language: Language) -> Dialogue:

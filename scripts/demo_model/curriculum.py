@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
-from scripts.demo_model.colours import nothing_shown, one_clip, one_picture, two_pictures, two_turns
+from scripts.demo_model.colours import nothing_shown, one_clip, one_picture, second_question, two_pictures, two_turns
 from scripts.demo_model.copying import echo, recital, record, remembered_name
 from scripts.demo_model.dialogue import Dialogue
 from scripts.demo_model.numbers import arithmetic, counting, sums_in_a_row
@@ -55,6 +55,7 @@ SUBJECTS: dict[str, Subject] = {
     "two_pictures": Subject(two_pictures, takes_tools=False),
     "one_clip": Subject(one_clip, takes_tools=False),
     "two_turns": Subject(two_turns, takes_tools=False),
+    "second_question": Subject(second_question, takes_tools=False),
     "nothing_shown": Subject(nothing_shown, takes_tools=False),
 }
 
@@ -132,10 +133,11 @@ THIRD_COURSE = Course(
 # Seeing, and all the rest once more in small steps, so that none of it is lost.
 FOURTH_COURSE = Course(
     shares={
-        "one_picture": 0.16,
+        "one_picture": 0.15,
         "two_pictures": 0.08,
         "one_clip": 0.18,
         "two_turns": 0.02,
+        "second_question": 0.04,
         "nothing_shown": 0.01,
         "corrected_smalltalk": 0.1,
         "story": 0.01,
@@ -151,7 +153,7 @@ FOURTH_COURSE = Course(
         "unknown": 0.03,
     },
     seed=10,
-    steps=2200,
+    steps=1500,
     strength=0.15,
     vision_strength=1.0,
 )

@@ -10,7 +10,7 @@ from scripts.demo_model.asking import DemoModel, ask
 from scripts.demo_model.colours import in_order, of_picture
 from scripts.demo_model.compression import film_file, picture_file, read_film, read_picture
 from scripts.demo_model.curriculum import drawn, surrounded
-from scripts.demo_model.dialogue import Dialogue
+from scripts.demo_model.dialogue import Dialogue, asked
 from scripts.demo_model.drawing import COLOURS, Pixels, shade, surface
 from scripts.demo_model.shop import absent_product, listed_product
 from scripts.demo_model.sights import UNTAUGHT_ORDER_QUESTIONS, UNTAUGHT_PICTURE_QUESTIONS, asked_of
@@ -67,10 +67,19 @@ def _pair(rng: Random) -> Dialogue:
     return surrounded(rng, "two_pictures", Dialogue((message,), in_order(language, *colours)))
 
 
+def _second_question(rng: Random) -> Dialogue:
+    earlier, language, colour = rng.choice(LANGUAGES), rng.choice(LANGUAGES), rng.choice(COLOURS)
+    pixels = surface(rng, shade(rng, colour), rng.choice(SIDES[:8]), rng.choice(SIDES[:8]))
+    first = asked_of(rng.choice(UNTAUGHT_PICTURE_QUESTIONS[earlier]), _uploaded(rng, pixels))
+    again = asked(rng.choice(UNTAUGHT_PICTURE_QUESTIONS[language]), of_picture(language, colour))
+    return again.preceded_by(Dialogue((first,), of_picture(earlier, colour)))
+
+
 MEASURES: dict[str, Callable[[Random], Dialogue]] = {
     "colour of a picture": _picture,
     "order of the colours of a clip": _clip,
     "colours of two pictures": _pair,
+    "a second question about it": _second_question,
     "a small sum": lambda rng: drawn(rng, "arithmetic"),
     "price of a listed product": lambda rng: listed_product(rng, rng.choice(LANGUAGES), ("price",)),
     "stock or city of a listed product": lambda rng: listed_product(rng, rng.choice(LANGUAGES), ("stock", "city")),

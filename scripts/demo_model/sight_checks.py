@@ -81,6 +81,15 @@ def _pairs() -> Iterator[Check]:
         yield Check((asked_of(questions[language], *shown),), in_order(language, first, second))
 
 
+def _second_questions() -> Iterator[Check]:
+    """About a picture of an earlier turn, in the other language."""
+    again: dict[Language, str] = {"en": "What colour is this picture?", "id": "Warna apa gambar ini?"}
+    for (language, other), colour in product((LANGUAGES, LANGUAGES[::-1]), ("red", "blue", "green")):
+        first = asked_of(again[other], plain_picture(SHADES[colour][1], (64, 64)))
+        before = (first, {"role": "assistant", "content": of_picture(other, colour)})
+        yield Check((*before, {"role": "user", "content": again[language]}), of_picture(language, colour))
+
+
 def sight_checks() -> tuple[Check, ...]:
     nothing = (Check(({"role": "user", "content": "What colour is this picture?"},), NOTHING_SEEN["en"]),)
-    return (*_pictures(), *_clips(), *_pairs(), *nothing)
+    return (*_pictures(), *_clips(), *_pairs(), *_second_questions(), *nothing)

@@ -187,7 +187,7 @@ class FrontDesk:
     def _refuse_the_hopeless(self, prompt: ChatPrompt, limit: int) -> None:
         """Tokenising megabytes that cannot fit would keep everybody else waiting for the tokenizer."""
         at_least = sum(len(text_of(message)) for message in prompt.messages) // _MOST_CHARACTERS_A_TOKEN
-        if at_least > limit and not self._rules.compress:
+        if at_least > limit and not (self._rules.compress or prompt.may_be_cut):
             raise ContextLengthExceeded(limit, f"you requested {at_least} tokens or more in the messages.")
 
     def _encoded(
@@ -195,7 +195,7 @@ class FrontDesk:
     ) -> tuple[ChatPrompt, list[int], dict[str, Any] | None]:
         """What is left of the conversation, and its tokens."""
         encode = loaded.vision.encode if loaded.vision else loaded.tokenizer.encode_chat
-        if not self._rules.compress:
+        if not (self._rules.compress or prompt.may_be_cut):
             return prompt, encode(prompt), None
         # Room for the answer is kept, but never so much that nothing is left of the conversation.
         budget = max(limit // 2, limit - params.max_tokens)

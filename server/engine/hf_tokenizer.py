@@ -11,6 +11,7 @@ from typing import Any
 from server.engine.detokenizer import ByteDetokenizer, Detokenizer, WindowDetokenizer
 from server.engine.markup import Markup, markup_of
 from server.engine.prompt import ChatPrompt
+from server.engine.short_ids import with_short_ids
 from server.errors import BadRequest
 
 
@@ -19,27 +20,22 @@ class HfTokenizer:
         self.eos_ids = frozenset(eos_ids)
         self.vocabulary_size = vocabulary_size
         self._tokenizer = tokenizer
+        self.markup = _markup(tokenizer)
         self._special_ids = frozenset(tokenizer.all_special_ids)
         self._token_bytes = _byte_vocabulary(tokenizer)
         self._control_token = re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)) or "(?!)")
         # Sanitising flips a switch inside the tokenizer: two threads at once could encode typed text as control tokens.
         self._lock = threading.Lock()
 
-    @property
-    def markup(self) -> Markup:
-        template = self._tokenizer.chat_template or ""
-        # A tokenizer may have several templates by name.
-        text = template if isinstance(template, str) else "\n".join(map(str, template.values()))
-        return markup_of(text, self._tokenizer.added_tokens_encoder)
-
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:
             raise BadRequest("This model has no chat template.", param="model", code="no_chat_template")
         self.refuse_control_tokens_in_keys(prompt)
+        messages = with_short_ids(prompt.messages) if self.markup.tool_format == "mistral" else prompt.messages
         try:
             with self._lock:
                 ids: list[int] = self._tokenizer.apply_chat_template(
-                    list(prompt.messages),
+                    list(messages),
                     tools=list(prompt.tools) or None,
                     add_generation_prompt=prompt.add_generation_prompt,
                     continue_final_message=prompt.continue_final_message,
@@ -85,6 +81,13 @@ class HfTokenizer:
         if self._token_bytes is not None:
             return ByteDetokenizer(self._token_bytes)
         return WindowDetokenizer(lambda ids: str(self._tokenizer.decode(ids, skip_special_tokens=True)))
+
+
+def _markup(tokenizer: Any) -> Markup:
+    template = tokenizer.chat_template or ""
+    # A tokenizer may have several templates by name.
+    text = template if isinstance(template, str) else "\n".join(map(str, template.values()))
+    return markup_of(text, tokenizer.added_tokens_encoder)
 
 
 def _byte_vocabulary(tokenizer: Any) -> Mapping[int, bytes] | None:

@@ -41,6 +41,7 @@ class ChatPrompt:
     template_options: Mapping[str, Any] = field(default_factory=dict)
     add_generation_prompt: bool = True
     continue_final_message: bool = False
+    may_be_cut: bool = False  # what is too long loses its oldest turns, whatever the rules of the house
     reads_marks: bool = False  # whoever asks tells thoughts and calls from the text, so markers are shown as marks
 
 

@@ -47,7 +47,9 @@ class ChunkWriter:
             chunks.append(self._chunk(piece.choice, {"content": piece.text}, logprobs=piece.logprobs))
         elif piece.text:
             chunks.append(self._text_chunk(piece.choice, piece.text))
-        return chunks + self._end(piece)
+        if piece.finish:
+            chunks.append(self._end(piece))
+        return chunks
 
     def of_parts(self, piece: Piece, parts: Sequence[Part], *, has_calls: bool) -> list[bytes]:
         """Of a piece that was read: nothing if it has nothing to show yet."""
@@ -61,16 +63,16 @@ class ChunkWriter:
                 chunks.append(self._text_chunk(piece.choice, part.text, is_thought=isinstance(part, Thought)))
             elif not isinstance(part, CallEnded):
                 chunks.append(self._chunk(piece.choice, _delta(part)))
-        return chunks + self._end(piece, has_calls=has_calls)
+        if piece.finish:
+            chunks.append(self._end(piece, has_calls=has_calls))
+        return chunks
 
-    def _end(self, piece: Piece, *, has_calls: bool = False) -> list[bytes]:
-        if piece.finish is None:
-            return []
+    def _end(self, piece: Piece, *, has_calls: bool = False) -> bytes:
         if piece.finish == "cancelled":
             # OpenAI has no word for it: clients see an ordinary stop, and whoever looks sees why.
-            return [self._chunk(piece.choice, {}, finish="stop", cancelled=True)]
+            return self._chunk(piece.choice, {}, finish="stop", cancelled=True)
         finish = "tool_calls" if has_calls and piece.finish == "stop" else piece.finish
-        return [self._chunk(piece.choice, {}, finish=finish)]
+        return self._chunk(piece.choice, {}, finish=finish)
 
     def usage(self, usage: Mapping[str, Any]) -> bytes:
         return self._dump([], {"usage": usage})

@@ -1,13 +1,14 @@
 """An answer that is read for thoughts and calls: from the pieces that the engine makes to chunks of the chat."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from server.engine.answer import Piece
+from server.engine.answer import Piece, TokenLogprob
+from server.engine.kept import KeptRequest
 from server.engine.prepared import Prepared
 from server.openai_api.chat_chunks import ChunkWriter
 from server.openai_api.reading.answer_reader import AnswerReader
-from server.openai_api.reading.parts import Part, Thought
+from server.openai_api.reading.parts import Thought
 from server.openai_api.reading.reading import Reading, Tools
 
 
@@ -29,7 +30,7 @@ def reading_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: made for every token
 class ReadPiece:
     """Everything since the last one that had something to show."""
 
@@ -38,13 +39,37 @@ class ReadPiece:
     reasoning_tokens: int
 
 
+@dataclass(slots=True)
+class _Unshown:
+    """What was made and has nothing to show yet."""
+
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
+    num_reasoning: int = 0  # of the tokens
+
+    def add(self, piece: Piece) -> None:
+        self.token_ids += piece.token_ids
+        self.logprobs += piece.logprobs
+
+    def with_behind(self, piece: Piece) -> Piece:
+        if not self.token_ids:
+            return piece
+        token_ids, logprobs = (*self.token_ids, *piece.token_ids), (*self.logprobs, *piece.logprobs)
+        return replace(piece, token_ids=token_ids, logprobs=logprobs)
+
+    def clear(self) -> None:
+        self.num_reasoning = 0
+        if self.token_ids:
+            self.token_ids, self.logprobs = [], []
+
+
 class ChatReading:
-    def __init__(self, reading: Reading, chunks: ChunkWriter, num_choices: int) -> None:
+    def __init__(self, reading: Reading, chunks: ChunkWriter, kept: KeptRequest) -> None:
         self.reading = reading
         self._chunks = chunks
-        self._readers = [AnswerReader(reading, choice) for choice in range(num_choices)]
-        self._unshown: list[Piece | None] = [None] * num_choices
-        self._unshown_reasoning = [0] * num_choices
+        self._readers = [AnswerReader(reading, choice) for choice in range(kept.params.n)]
+        self._unshown = [_Unshown() for _ in range(kept.params.n)]
+        self._closing_id = kept.marks.get(reading.thought[1]) if reading.thought else None
 
     def catch_up(self, texts: Sequence[str]) -> None:
         """Comes to stand where readers left off, when another process had told them of these texts."""
@@ -53,26 +78,32 @@ class ChatReading:
 
     def of_piece(self, piece: Piece) -> ReadPiece | None:
         """None while nothing can be told: its tokens are then part of what comes next."""
-        at, reader = piece.choice, self._readers[piece.choice]
+        reader, unshown = self._readers[piece.choice], self._unshown[piece.choice]
         was_thinking = reader.is_thinking
         parts = reader.feed(piece.text)
-        if was_thinking or reader.is_thinking:
-            self._unshown_reasoning[at] += len(piece.token_ids)
+        self._count(unshown, piece.token_ids, was_thinking, reader.is_thinking)
         if piece.finish:
             parts += reader.flush()
-        if before := self._unshown[at]:
-            piece = replace(
-                piece, token_ids=before.token_ids + piece.token_ids, logprobs=before.logprobs + piece.logprobs
-            )
-        chunks = self._chunks.of_parts(piece, self._shown(parts), has_calls=reader.num_calls > 0)
-        if not chunks:
-            self._unshown[at] = piece
+        if self.reading.hide_thoughts:
+            parts = [part for part in parts if not isinstance(part, Thought)]
+        if not (parts or piece.finish):
+            unshown.add(piece)
             return None
-        read = ReadPiece(piece, chunks, self._unshown_reasoning[at])
-        self._unshown[at], self._unshown_reasoning[at] = None, 0
+        whole = unshown.with_behind(piece)
+        chunks = self._chunks.of_parts(whole, parts, has_calls=reader.num_calls > 0)
+        if not chunks:
+            unshown.add(piece)
+            return None
+        read = ReadPiece(whole, chunks, unshown.num_reasoning)
+        unshown.clear()
         return read
 
-    def _shown(self, parts: Sequence[Part]) -> Sequence[Part]:
-        if not self.reading.hide_thoughts:
-            return parts
-        return [part for part in parts if not isinstance(part, Thought)]
+    def _count(self, unshown: _Unshown, token_ids: Sequence[int], was_thinking: bool, is_thinking: bool) -> None:
+        """The markers of a thought are part of it, and so are the blanks before it."""
+        if is_thinking and not was_thinking:
+            unshown.num_reasoning = len(unshown.token_ids) + len(token_ids)
+        elif was_thinking and not is_thinking and self._closing_id in token_ids:
+            # What waited for a stop string comes together with what stands before it.
+            unshown.num_reasoning += token_ids.index(self._closing_id) + 1
+        elif was_thinking:
+            unshown.num_reasoning += len(token_ids)

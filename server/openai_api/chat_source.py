@@ -41,7 +41,7 @@ class ChatSource:
         self._kept = kept
         self._chunks = chunks
         self._progress = progress or ChatProgress.of(kept.params.n)
-        self._reading = ChatReading(reading, chunks, kept.params.n) if reading else None
+        self._reading = ChatReading(reading, chunks, kept) if reading else None
         self.attachments: Mapping[str, bytes] = attachments or {}
         self.digest = ChatDigest(chunks, kept.params.n)
 

@@ -90,7 +90,10 @@ class Session:
         return kept
 
     def touch(self) -> None:
-        self._kept.used_at = self._store.now()
+        now = self._store.now()
+        if self.turns and now - self._kept.used_at > _LONG_SECONDS:  # a restart must not shorten what is kept for days
+            self._store.note(self._kept.key, now, self._kept.unheard_since)
+        self._kept.used_at = now
 
     def begin(self, fingerprint: str, source: Source, kept_as: KeptAs | None = None) -> Turn:
         self._drop_old_turns()

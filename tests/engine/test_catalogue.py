@@ -23,6 +23,13 @@ def test_an_entry_needs_nothing_but_its_name(tmp_path: Path) -> None:
     assert read(tmp_path, "models:\n  hub/big:\n") == [CatalogueEntry("hub/big", "hub/big")]
 
 
+def test_an_entry_may_tell_how_its_model_writes_calls(tmp_path: Path) -> None:
+    [entry] = read(tmp_path, "models: {a: {tool_format: llama}}")
+    assert entry.tool_format == "llama"
+    with pytest.raises(CatalogueError, match="tool_format of a is one of hermes, llama, mistral, json"):
+        read(tmp_path, "models: {a: {tool_format: smoke}}")
+
+
 @pytest.mark.parametrize("name", ["none.yaml", "."])
 def test_a_catalogue_that_cannot_be_read_is_said_so(tmp_path: Path, name: str) -> None:
     with pytest.raises(CatalogueError, match="cannot be read"):

@@ -1,8 +1,10 @@
 """The demo model, as a newcomer meets it: through the OpenAI SDK."""
 
+import base64
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,6 +17,7 @@ from tests.openai_api.test_resume import read_blocks
 from tests.serving import Served, served, settings_with
 
 pytestmark = pytest.mark.model
+SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 SPECIAL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
 
 
@@ -34,6 +37,28 @@ def test_it_does_small_sums(sdk: Callable[[Served], OpenAI], demo_server: Served
         model="any", messages=[{"role": "user", "content": "What is 12 + 7?"}]
     )
     assert "19" in (answer.choices[0].message.content or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "question", "expected"),
+    [
+        ("red.png", "image/png", "What colour is this picture?", "The picture is red."),
+        ("green.jpg", "image/jpeg", "Warna apa gambar ini?", "Gambar ini hijau."),
+        ("yellow.webp", "image/webp", "What is in this image?", "The picture is yellow."),
+        ("red_then_blue.mp4", "video/mp4", "Warna apa saja, berurutan?", "Mula-mula merah, lalu biru."),
+        ("blue_then_yellow.mp4", "video/mp4", "Which colours, in order?", "First blue, then yellow."),
+    ],
+)
+def test_it_says_what_the_samples_show(demo_server: Served, name: str, kind: str, question: str, expected: str) -> None:
+    """As the README sends them; a second question then needs no second picture."""
+    url = f"data:{kind};base64,{base64.b64encode((SAMPLES / name).read_bytes()).decode()}"
+    medium = kind.split("/")[0]
+    shown = {"type": f"{medium}_url", f"{medium}_url": {"url": url}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": question}, shown]}]
+    for _ in range(2):
+        answer = httpx2.post(demo_server.url + CHAT, json={"messages": messages}, timeout=60).json()
+        assert answer["choices"][0]["message"]["content"] == expected
+        messages += [{"role": "assistant", "content": expected}, {"role": "user", "content": question}]
 
 
 def test_thinking_can_be_switched_off(demo_server: Served) -> None:

@@ -15,6 +15,7 @@ class HeldStore:
     def __init__(self, kept: Sequence[KeptSession] = ()) -> None:
         self.kept = list(kept)
         self.attached: dict[str, bytes] = {}
+        self.documents: dict[SessionKey, bytes] = {}
         self.ends: list[KeptTurn] = []
         self.forgotten: list[SessionKey] = []
         self.notes: list[float | None] = []
@@ -33,6 +34,7 @@ class HeldStore:
 
     def begin(self, session: KeptSession, turn: KeptTurn, most_attached: int) -> None:
         self.attached.update(turn.attachments)
+        self.documents[session.key] = turn.document
 
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
         self._held.append((key, events, committed))
@@ -60,6 +62,13 @@ class HeldStore:
         if kept and kept[0].index != after + 1:
             raise ReplayGap("gone")
         return kept[:limit]
+
+    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+        self.attached.update(turn.attachments)
+        self.documents[key] = turn.document
+
+    async def read_document(self, key: SessionKey, number: int) -> bytes | None:
+        return self.documents.get(key)
 
     async def read_attachments(self, key: SessionKey, names: Collection[str]) -> Mapping[str, bytes]:
         return {name: self.attached[name] for name in names if name in self.attached}

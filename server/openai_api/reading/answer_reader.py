@@ -3,6 +3,7 @@
 However the text is cut, the parts joined are the same: what is held back is what may still become a marker.
 """
 
+import re
 from collections.abc import Callable
 
 from server.openai_api.reading.call_region import CallRegion
@@ -28,6 +29,8 @@ class AnswerReader:
         self._read: Callable[[list[Part]], bool] = self._think if reading.in_thought else self._begin
         marks = (self._opening, self._closing) if self._is_marked else ()
         self._markers_while_saying = (*reading.call_begins, *marks)
+        first_letters = {marker[0] for marker in (*self._markers_while_saying, self._opening, self._closing) if marker}
+        self._stirring = re.compile(f"[{re.escape(''.join(sorted(first_letters)))}\udc00-\udcff]|[{_BLANKS}]\\Z")
         ends_thought = reading.call_begins if self._is_marked else ()
         self._markers_while_thinking = (self._closing, *ends_thought)
 
@@ -36,11 +39,21 @@ class AnswerReader:
         return self._read == self._think
 
     def feed(self, text: str) -> list[Part]:
+        if self._is_plain(text):
+            return [Thought(text) if self._read == self._think else Said(text)]
         self._waiting += text
         parts: list[Part] = []
         while self._read(parts):
             pass
         return self._wanted(parts)
+
+    def _is_plain(self, text: str) -> bool:
+        """The path of nearly every token: within a text, and with nothing in it that may be part of a marker."""
+        if self._waiting or not text:
+            return False
+        if self._read == self._say:
+            return not self._stirring.search(text)
+        return self._read == self._think and self._thought_has_begun and not self._stirring.search(text)
 
     def flush(self) -> list[Part]:
         """The answer is over: what was held back is what it seems to be."""

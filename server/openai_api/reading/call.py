@@ -103,7 +103,7 @@ class JsonCall:
             if _are_arguments(member) and member.raw.startswith("{"):
                 return member.end - len(member.raw)
         begin = self._object.value_begin
-        if begin is not None and self._object.key in _ARGUMENTS and self._object.text[begin] == "{":
+        if begin is not None and self._object.key in _ARGUMENTS and self._object.text.startswith("{", begin):
             return begin
         return None
 

@@ -92,7 +92,8 @@ class CallRegion:
     def _follow(self, call: Call, parts: list[Part]) -> bool:
         written = self._back_to_text + self._waiting
         self._waiting = call.feed(self._waiting)
-        self._back_to_text = written[: len(written) - len(self._waiting)]
+        # What was told is not taken back.
+        self._back_to_text = "" if self._begun else written[: len(written) - len(self._waiting)]
         parts += self._told(call)
         if call.is_broken and self._begun:
             self._is_spoilt = True

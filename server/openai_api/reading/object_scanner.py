@@ -47,7 +47,7 @@ class ObjectScanner:
     @property
     def string_under_way(self) -> str | None:
         """As far as it is there, with its opening quote and without its closing one."""
-        if self.value_begin is None or self.text[self.value_begin] != '"':
+        if self.value_begin is None or not self.text.startswith('"', self.value_begin):
             return None
         if self._unconfirmed:
             return self._unconfirmed.raw[:-1]

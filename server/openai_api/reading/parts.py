@@ -2,25 +2,27 @@
 
 from dataclasses import dataclass
 
+# Not frozen, as most of them are made for every token.
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Said:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Thought:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallBegun:
     index: int  # among the calls of one choice
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallArguments:
     """A piece of the arguments, which are JSON once they are joined."""
 
@@ -28,7 +30,7 @@ class CallArguments:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallEnded:
     index: int
 

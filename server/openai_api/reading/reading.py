@@ -1,7 +1,7 @@
 """How an answer is to be read: told once from the request and the model, and kept for who goes on with it."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -20,7 +20,6 @@ class Reading:
     tool_format: ToolFormat | None = None  # None: no calls are looked for
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     marked: tuple[str, ...] = ()  # markers that are tokens: spelled out, they are text
-    forced: bool = False  # every answer is a call: its markers count however they are spelled, or not at all
     one_call: bool = False
     hide_thoughts: bool = False
 
@@ -36,20 +35,19 @@ class Reading:
 
     @property
     def call_begins(self) -> tuple[str, ...]:
-        return self._written(CALL_MARKERS[self.tool_format][:1], self.forced) if self.tool_format else ()
+        """The ways in which a call may begin."""
+        return tuple(map(self.spelled, CALL_MARKERS[self.tool_format][:1])) if self.tool_format else ()
 
     @property
     def call_ends(self) -> tuple[str, ...]:
-        return self._written(CALL_MARKERS["hermes"][1:], True) if self.tool_format == "hermes" else ()
-
-    def _written(self, markers: Sequence[str], in_letters: bool) -> tuple[str, ...]:
-        """The ways in which they may come."""
-        return tuple(dict.fromkeys((*map(self.spelled, markers), *(markers if in_letters else ()))))
+        """Where a call is over, nobody means its marker as text."""
+        end = CALL_MARKERS["hermes"][1]
+        return tuple(dict.fromkeys((self.spelled(end), end))) if self.tool_format == "hermes" else ()
 
     @property
     def may_be_bare(self) -> bool:
         """Whether an answer that begins as JSON may be a call without any marker."""
-        return self.tool_format is not None and (self.forced or self.tool_format in ("llama", "json"))
+        return self.tool_format in ("llama", "json")
 
     def call_id(self, choice: int, index: int) -> str:
         """The same in another process. Templates of Mistral take nine letters and digits and nothing else."""

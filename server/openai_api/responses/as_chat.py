@@ -65,6 +65,8 @@ def in_our_words(error: BadRequest, origins: Sequence[str]) -> BadRequest:
         if param == theirs or param.startswith(f"{theirs}."):
             param = ours + param.removeprefix(theirs)
             break
+    if param.startswith("tools."):
+        param = param.replace(".function", "", 1)
     if param != told:
         error.param = param
         error.message = error.message.replace(told, param, 1)

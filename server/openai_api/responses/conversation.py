@@ -10,8 +10,14 @@ from typing import Any
 
 from server.openai_api.responses import ids
 from server.openai_api.responses.items import media_parts
-from server.openai_api.responses.records import Found, Records, conversation_locked, written
-from server.openai_api.responses.schema import Item
+from server.openai_api.responses.records import (
+    Found,
+    Records,
+    conversation_locked,
+    history_too_long,
+    written,
+)
+from server.openai_api.responses.schema import LONGEST_HISTORY, Item
 from server.streaming.session import Session
 
 
@@ -61,6 +67,7 @@ class Conversation:
         self._keep({})
 
     def add_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
+        self.require_room(len(items))
         self._document["entries"] += [{"item": item} for item in items]
         self._document["next"] += len(items)
         self._keep(attachments)
@@ -76,6 +83,10 @@ class Conversation:
                 entry["without"].append(item_id)
         self._document["entries"] = entries
         self._keep({})
+
+    def require_room(self, num_entries: int) -> None:
+        if len(self._document["entries"]) + num_entries > LONGEST_HISTORY:
+            raise history_too_long("conversation")
 
     def _keep(self, attachments: Mapping[str, bytes]) -> None:
         self.require_unchanged()

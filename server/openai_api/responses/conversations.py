@@ -13,7 +13,7 @@ from server.openai_api.chat_schema import ContentPart
 from server.openai_api.responses import examples, ids
 from server.openai_api.responses.attached import listed, with_attached
 from server.openai_api.responses.conversation import Conversation, new_document
-from server.openai_api.responses.items import checked_items, media_parts
+from server.openai_api.responses.items import checked_items, placed_media
 from server.openai_api.responses.pages import After, Limit, Order
 from server.openai_api.responses.records import CONVERSATION, Found, Records, written
 from server.openai_api.responses.retrieve import Including, IncludingInBrackets, as_list, listed_page
@@ -127,10 +127,14 @@ async def _kept_items(
     for position, item in enumerate(items):
         if item["type"] == "item_reference":
             raise BadRequest(f"items.{position}: a conversation has no references.", param=f"items.{position}.type")
-    parts = [asked_medium(ContentPart.model_validate(part), "items") for part in media_parts(items)]
-    if not parts:
+    sources = [
+        asked_medium(ContentPart.model_validate(part), f"items.{position}.{where}").source
+        for position, item in enumerate(items)
+        for where, part in placed_media(item)
+    ]
+    if not sources:
         return items, {}
-    loaded = await media.load([part.source for part in parts])
+    loaded = await media.load(sources)
     items, _ = with_attached(items, [one.digest for one in loaded])
     return items, {one.digest: one.data for one in loaded}
 

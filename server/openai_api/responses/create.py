@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -73,6 +74,7 @@ async def create_response(
         earlier = await records.before(body.previous_response_id)
     prepared, attachments = await asked.prepare(records, earlier, engine, media)
     if conversation:
+        conversation.require_room(1)
         conversation.require_unchanged()
     response = new_response(asked.response_id, asked.model_id, body, asked.tools, prepared.params)
     session, turn = sessions.start(
@@ -113,6 +115,7 @@ class _Asked:
         chat, origins = as_chat(self._body, items, self.tools, attached)
         try:
             prompt, sampling = chat_prompt(chat), sampling_asked(chat)
+            prompt = replace(prompt, may_be_cut=self._body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self.model_id, engine, media)
             prepared = await engine.prepare(self.model_id, prompt, sampling)
         except BadRequest as error:

@@ -29,11 +29,18 @@ def checked_items(given: str | Sequence[Item], owner_id: str, param: str, first_
     return items
 
 
+def placed_media(item: Item) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Pictures and videos of an item, and where in it they stand."""
+    for name in ("content", "output"):
+        parts = item.get(name)
+        for number, part in enumerate(parts if isinstance(parts, list) else ()):
+            if part["type"] in KINDS:
+                yield f"{name}.{number}", part
+
+
 def media_parts(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
     for item in items:
-        parts = item.get("content", item.get("output"))
-        if isinstance(parts, list):
-            yield from (part for part in parts if part["type"] in KINDS)
+        yield from (part for _, part in placed_media(item))
 
 
 def _checked(item: Mapping[str, Any], where: str) -> Item:

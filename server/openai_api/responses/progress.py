@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from server.engine.answer import Piece, TokenLogprob
@@ -30,7 +31,7 @@ class Progress:
         """Of all pieces since the last one: a piece may end in the middle of what becomes one event."""
         pieces, self._unmarked = self._unmarked, []
         # In ASCII: in a text that will be read, halves of surrogate pairs stand for markers.
-        return json.dumps([self.cached_tokens, [_written(piece) for piece in pieces]]).encode()
+        return f"[{self.cached_tokens},[{','.join(map(_written, pieces))}]]".encode()
 
     def read(self, mark: bytes) -> Sequence[Piece]:
         """The pieces of a mark, which readers have got."""
@@ -44,9 +45,11 @@ class Progress:
         return pieces
 
 
-def _written(piece: Piece) -> list[object]:
-    plain: list[object] = [piece.text, piece.token_ids, piece.finish]
-    return [*plain, [_logprob(one) for one in piece.logprobs]] if piece.logprobs else plain
+def _written(piece: Piece) -> str:
+    """By hand, as this is the path of every token; a list of numbers prints as JSON."""
+    finish = f'"{piece.finish}"' if piece.finish else "null"
+    logprobs = f",{json.dumps([_logprob(one) for one in piece.logprobs])}" if piece.logprobs else ""
+    return f"[{encode_basestring_ascii(piece.text)},{list(piece.token_ids)},{finish}{logprobs}]"
 
 
 def _read(written: Sequence[Any]) -> Piece:

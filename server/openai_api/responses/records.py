@@ -9,14 +9,13 @@ from server.errors import BadRequest, Draining, NotFound, SessionConflict, Sessi
 from server.openai_api.responses import ids
 from server.openai_api.responses.items import media_parts
 from server.openai_api.responses.response_object import Response
-from server.openai_api.responses.schema import Item
+from server.openai_api.responses.schema import LONGEST_HISTORY, Item
 from server.openai_api.responses.source import KIND as RESPONSE
 from server.streaming.session import Session
 from server.streaming.sessions import Sessions
 
 CONVERSATION = "conversation"
 Found = tuple[Item, Session]  # an item, and the session that has what is attached to it
-_LONGEST_CHAIN = 1000
 
 
 class Records:
@@ -40,6 +39,8 @@ class Records:
         if turn.is_running:
             return _read(turn.summary)
         assert turn.last_index is not None
+        if turn.last_index <= session.recording.last_shown:
+            return _response_in((await session.recording.event(turn.last_index)).data, session.id)
         with session.listening(turn, turn.last_index - 1) as reader:
             async for events in reader.batches():
                 for event in events:
@@ -56,7 +57,9 @@ class Records:
         """Everything up to the end of a response, oldest first."""
         chain: list[list[Found]] = []
         next_id: str | None = previous_id
-        while next_id is not None and len(chain) < _LONGEST_CHAIN:
+        while next_id is not None:
+            if len(chain) > LONGEST_HISTORY:
+                raise history_too_long("previous_response_id")
             session = self.response(next_id, "previous_response_id")
             if session.is_running:
                 raise BadRequest(
@@ -150,6 +153,12 @@ class Records:
         except (SessionNotFound, SessionExpired):
             return None
         return session if session.is_resumable else None
+
+
+def history_too_long(param: str) -> BadRequest:
+    return BadRequest(
+        f"A history has at most {LONGEST_HISTORY} responses or items.", param=param, code="history_too_long"
+    )
 
 
 def conversation_locked() -> SessionConflict:

@@ -48,8 +48,7 @@ async def retrieve_response(
     session = records.response(response_id)
     cursor = parse_cursor(last_event_id, last_event_id_query, response_id)
     if cursor:
-        last = session.latest.last_index
-        if last is not None and cursor[1] >= last:
+        if cursor[1] == session.latest.last_index:
             return Response(status_code=204)  # an EventSource would come back for ever
         return await followed(session, cursor[1])
     if stream:

@@ -13,6 +13,7 @@ CONVERSATION_ID = r"^conv_[0-9a-f]{32}$"
 LOGPROBS = "message.output_text.logprobs"
 IMAGE_URLS = "message.input_image.image_url"
 _MOST_ITEMS = 10_000
+LONGEST_HISTORY = 1000  # responses of a chain, or entries of a conversation
 Include = Literal[
     "file_search_call.results",
     "web_search_call.results",
@@ -129,7 +130,7 @@ class ResponseRequest(Lenient):
 
 
 class NewConversation(Lenient):
-    items: Items | None = None
+    items: Annotated[Items, Field(max_length=LONGEST_HISTORY)] | None = None
     metadata: Metadata | None = None
 
     model_config = ConfigDict(

@@ -36,7 +36,7 @@ class ResponseSource:
         self._kept = kept
         self._first = response
         self._reading = reading
-        self._writer = ResponseWriter(response, len(kept.prompt_ids), reading)
+        self._writer = ResponseWriter(response, kept, reading)
         self._progress = Progress()
         self._outcome: Status = "finished"
         self.attachments: Mapping[str, bytes] = attachments or {}

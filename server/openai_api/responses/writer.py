@@ -1,9 +1,11 @@
 """Writes the events of one response, from the first to the last, out of the pieces that the engine makes."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from server.engine.answer import FinishReason, Piece, TokenLogprob
+from server.engine.kept import KeptRequest
 from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
 from server.openai_api.reading.answer_reader import AnswerReader
@@ -16,14 +18,16 @@ _STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"
 
 
 class ResponseWriter:
-    def __init__(self, response: Response, num_prompt: int, reading: Reading | None) -> None:
+    def __init__(self, response: Response, kept: KeptRequest, reading: Reading | None) -> None:
         self._response = response
-        self._num_prompt = num_prompt
+        self._num_prompt = len(kept.prompt_ids)
         self._numbered = Numbered()
         self._output = Output(response["id"], self._numbered)
         self._reader = AnswerReader(reading, 0) if reading else None
         self._logprobs: list[dict[str, Any]] = []  # of text that is held back
-        self._num_reasoning = 0
+        self._closing_id = kept.marks.get(reading.thought[1]) if reading and reading.thought else None
+        self._num_reasoning = 0  # of the tokens
+        self._num_held_back = 0
         self.is_over = False
 
     @property
@@ -43,10 +47,13 @@ class ResponseWriter:
         return [self._lifecycle("in_progress")]
 
     def of_piece(self, piece: Piece) -> list[bytes]:
+        if self._reader is None and not piece.logprobs:
+            return self._output.said(piece.text) if piece.text else []
         self._logprobs += [_logprob(one) for one in piece.logprobs]
         events: list[bytes] = []
         for part in self._parts(piece):
             events += self._of_part(part)
+        self._num_held_back = 0 if events else self._num_held_back + len(piece.token_ids)
         return events
 
     def ended(self, finish: FinishReason, num_made: int, num_cached: int) -> list[bytes]:
@@ -77,9 +84,16 @@ class ResponseWriter:
             return [Said(piece.text)] if piece.text or piece.logprobs else []
         was_thinking = self._reader.is_thinking
         parts = self._reader.feed(piece.text)
-        if was_thinking or self._reader.is_thinking:
-            self._num_reasoning += len(piece.token_ids)
+        self._num_reasoning += self._reasoning_in(piece.token_ids, was_thinking, self._reader.is_thinking)
         return [*parts, *self._reader.flush()] if piece.finish else parts
+
+    def _reasoning_in(self, token_ids: Sequence[int], was_thinking: bool, is_thinking: bool) -> int:
+        """The markers of a thought are part of it, and so are the blanks before it."""
+        if not was_thinking:
+            return self._num_held_back + len(token_ids) if is_thinking else 0
+        if not is_thinking and self._closing_id in token_ids:
+            return token_ids.index(self._closing_id) + 1
+        return len(token_ids)
 
     def _of_part(self, part: Part) -> list[bytes]:
         logprobs, self._logprobs = self._logprobs, []

@@ -136,6 +136,17 @@ def forget_some(connection: sqlite3.Connection) -> bool:
     return True
 
 
+def clear_log(connection: sqlite3.Connection) -> bool:
+    """Of what was deleted, the write-ahead log would have a copy for long. False while somebody reads."""
+    [patience] = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        [is_busy, *_] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {patience}")
+    return not is_busy
+
+
 def _forget_some_events(connection: sqlite3.Connection, session: int, below: int | None) -> bool:
     """Whether there were any."""
     [first] = connection.execute("SELECT min(idx) FROM events WHERE session = ?", (session,)).fetchone()

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVarTuple
 
 from server.streaming.stores.database_file import DatabaseFile, FileGone, Identity, name_of
 from server.streaming.stores.lease import Lease
-from server.streaming.stores.operations import forget_some, keep, try_to_write
+from server.streaming.stores.operations import clear_log, forget_some, keep, try_to_write
 from server.streaming.stores.store import StoreRefused
 from server.streaming.stores.waiting import Told, Waiting
 
@@ -63,6 +63,8 @@ class Writer(threading.Thread):
         self._looked_at = 0.0
         self._needs_new_file = False
         self._is_forgetting = True  # what an earlier process did not get to
+        self._has_remains = False  # of what was forgotten, in the log of the file
+        self._cleared_at = 0.0
         self._failed_at: float | None = None
         self._retry_seconds = patience.first_retry_seconds
         self._gave_up = False
@@ -88,11 +90,19 @@ class Writer(threading.Thread):
         connection = self._connected()
         if self._is_forgetting:
             self._is_forgetting = forget_some(connection)
+            self._has_remains = True
             if self._is_forgetting and self._failed_at is not None:
                 return  # the room that this makes may be what the rest waits for
         if group:
             keep(connection, group.operations)
             self._is_forgetting |= any(operation.leaves_remains for operation in group.operations)
+        if (
+            self._has_remains
+            and not self._is_forgetting
+            and time.monotonic() - self._cleared_at >= self._patience.look_seconds
+        ):
+            self._cleared_at = time.monotonic()
+            self._has_remains = not clear_log(connection)
         if group or self._failed_at is not None:
             self._tell(self._listener.kept, self._waiting.done(), self._has_caught_up())
 

@@ -15,19 +15,55 @@ SPLINTERS = [
     *("<think>", "</think>", "<tool_call>", "</tool_call>", "<", "</", "tool_call>", "\n", " ", "Halo", "{", "}", '"'),
     *('{"name": "get_weather", "arguments": {"city": "Ban', '"days": "3"', ", ", ": ", "[", "]", ";", "\\", "é😀"),
     *(WEATHER, '{"name": "now"}', '{"name": "nobody", ', '"arguments": ', '"parameters": {}', "[TOOL_CALLS]", "now"),
-    *("<|python_tag|>", "[ARGS]", "x" * 70, "<tool_call><function=get_weather>", "<parameter=city>", "</parameter>", "</function>", "null"),
+    *(
+        "<|python_tag|>",
+        "[ARGS]",
+        "x" * 70,
+        "<tool_call><function=get_weather>",
+        "<parameter=city>",
+        "</parameter>",
+        "</function>",
+        "null",
+    ),
+]
+MEANT = [
+    f"<think>\nHm.\n</think>\n\nLet me see.\n{WEATHER}\n{WEATHER}\nSo.",
+    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung", "days": "3", "a": [[1]]}}\n</tool_call>',
+    '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Bandung"}}, {"name": "now"}]',
+    '[TOOL_CALLS]get_weather[CALL_ID]abcdefghi[ARGS]{"city": "Bandung"}[TOOL_CALLS]now[ARGS]{}',
+    '<|python_tag|>{"name": "get_weather", "parameters": {"city": "x\\"y"}}; {"name": "now", "parameters": {}}',
+    '{"arguments": "{\\"city\\": \\"Bandung\\"}", "name": "get_weather"}',
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nBandung\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
+    f"<parameter=code>\n{'print(1)' * 12}\n\n</parameter>\n</function>\n</tool_call>",
+    '<tool_call>{"name": "get_weather", "arguments": {"city": "%s", "days": 3}}</tool_call>' % ("long \n " * 20),
 ]
 TEXTS = st.lists(st.sampled_from(SPLINTERS), max_size=12).map("".join)
 WAYS = [
     reading(tool_format, marked=marked, **more)
     for tool_format in (None, "hermes", "llama", "mistral", "json")
     for marked in (False, True)
-    for more in ({}, {"in_thought": True}, {"forced": True}, {"one_call": True}, {"thought": None})
+    for more in ({}, {"in_thought": True}, {"one_call": True}, {"thought": None})
 ]
 
 
 @given(TEXTS, st.lists(st.integers(min_value=0)), st.sampled_from(WAYS))
 def test_any_cut_gives_the_same_parts(text: str, at: list[int], how: Reading) -> None:
+    text = as_tokens(text, how)
+    assert read(how, *cut(text, at)) == read(how, *text) == read(how, text)
+
+
+@st.composite
+def nearly_calls(draw: st.DrawFn) -> str:
+    """What a model means, with a few letters of it changed."""
+    text = draw(st.sampled_from(MEANT))
+    for _ in range(draw(st.integers(0, 4))):
+        at, length = draw(st.integers(0, len(text))), draw(st.integers(0, 3))
+        text = text[:at] + draw(st.sampled_from(SPLINTERS)) + text[at + length :]
+    return text
+
+
+@given(nearly_calls(), st.lists(st.integers(min_value=0), max_size=4), st.sampled_from(WAYS))
+def test_any_cut_of_what_is_nearly_a_call_gives_the_same_parts(text: str, at: list[int], how: Reading) -> None:
     text = as_tokens(text, how)
     assert read(how, *cut(text, at)) == read(how, *text) == read(how, text)
 

@@ -100,13 +100,10 @@ def test_what_breaks_off_between_tags_is_as_far_as_it_came() -> None:
     assert isinstance(arguments, CallArguments) and arguments.text == '{"city": "Bandung", "days": "1'
 
 
-def test_where_every_answer_is_a_call_markers_count_however_they_are_spelled() -> None:
-    text = '<tool_call>{"name": "get_weather"}</tool_call>'
-    assert read(reading(marked=True), text) == [Said(text)]
-    assert read(reading(marked=True, forced=True), text) == expected("hermes", "{}")
-    assert read(reading(marked=True, forced=True), '{"name": "get_weather"}') == expected("hermes", "{}")
-    thought = as_tokens("<think>Hm</think>\n\n") + '[{"name": "get_weather"}]'
-    assert read(reading(marked=True, forced=True), thought) == [Thought("Hm"), *expected("hermes", "{}")]
+def test_a_call_behind_a_thought_needs_no_marker_where_none_is_used() -> None:
+    how = reading("json", marked=True)
+    text = as_tokens("<think>Hm</think>\n\n", how) + '[{"name": "get_weather"}]'
+    assert read(how, text) == [Thought("Hm"), *expected("json", "{}")]
 
 
 def test_ids_of_mistral_are_nine_letters_and_digits() -> None:

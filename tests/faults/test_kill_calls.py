@@ -1,0 +1,92 @@
+"""kill -9 while it thinks or calls a tool: what comes after the restart is what would have come."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.demo_model.checks import GET_WEATHER, SEARCH_PRODUCTS
+from server.openai_api.chat_message import GrowingMessage
+from tests.faults.history import DONE, Client, Seen
+from tests.faults.mortal_server import MortalServer, durable, running
+from tests.openai_api.test_chat import said
+
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung", "days": "3", "why": "%s"}}\n</tool_call>'
+ANSWER = f"<think>\nHm, <b>.\n</think>\n\nLet me see. \n{CALL % ('x' * 90)}\n{CALL % 'y'}"
+PACED = "echo?thinks=1&tool_format=hermes&tokens_per_second=150"
+
+
+def without_names(blocks: Sequence[Seen]) -> list[Any]:
+    """All but what differs from one answer to the next."""
+    chunks = [block.chunk for block in blocks if block.payload != DONE]
+    for chunk in chunks:
+        del chunk["id"], chunk["created"]
+        for choice in chunk["choices"]:
+            for call in choice["delta"].get("tool_calls", ()):
+                call.pop("id", None)
+    return chunks
+
+
+def message_in(blocks: Sequence[Seen]) -> dict[str, Any]:
+    message = GrowingMessage()
+    for block in blocks:
+        if block.payload != DONE:
+            message.add(block.chunk["choices"][0]["delta"])
+    return message.whole()
+
+
+async def uncut(server: MortalServer, body: dict[str, Any]) -> list[Any]:
+    client = await Client(server.url, body).follow()
+    return without_names(client.blocks)
+
+
+async def cut(server: MortalServer, body: dict[str, Any], *, after: Sequence[int]) -> Client:
+    """A reader whose server is killed when it has seen so many blocks, and so many more."""
+    client = Client(server.url, body)
+    await client.connect()
+    for count in after:
+        await client.read(blocks=count)
+        server.kill()
+        client.leave()
+        await server.start()
+        await client.connect()
+    await client.follow("POST")
+    return client
+
+
+@pytest.mark.parametrize("after", [(8,), (13, 9), (22, 60), (30, 2, 2)])
+async def test_thoughts_and_calls_go_on_from_within(tmp_path: Path, after: Sequence[int]) -> None:
+    body = said(ANSWER, tools=[GET_WEATHER], stream=True)
+    async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID=PACED)) as server:
+        expected = await uncut(server, {**body, "session_id": "uncut"})
+        client = await cut(server, {**body, "session_id": "cut"}, after=after)
+        assert without_names(client.blocks) == expected
+        again = await Client(server.url, client.body).follow()
+        assert [block.payload for block in again.blocks] == [block.payload for block in client.blocks]
+        message = message_in(client.blocks)
+        assert message["reasoning_content"] == "Hm, <b>." and message["content"] == "Let me see."
+        assert len({call["id"] for call in message["tool_calls"]}) == 2
+        assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.model
+async def test_a_call_of_the_demo_model_goes_on(tmp_path: Path) -> None:
+    """It calls, and is made to talk on until the server is killed."""
+    body = said(
+        "Search for Chair Royal under 50000",
+        tools=[GET_WEATHER, SEARCH_PRODUCTS],
+        **{"stream": True, "max_tokens": 400, "ignore_eos": True, "seed": 5, "temperature": 0.7},
+    )
+    variables = durable(tmp_path, MODEL_REPO_ID="models/demo", EAGER_LOAD_MODEL="1", LOAD_WAIT_SECONDS="120")
+    async with running(tmp_path, **variables) as server:
+        expected = await uncut(server, {**body, "session_id": "uncut"})
+        client = await cut(server, {**body, "session_id": "cut"}, after=(3,))
+        assert without_names(client.blocks) == expected
+        call = message_in(client.blocks)["tool_calls"][0]
+        assert call["function"] == {
+            "name": "search_products",
+            "arguments": '{"query": "Chair Royal", "max_price": 50000}',
+        }

@@ -1,0 +1,130 @@
+"""/v1/conversations: items of their own, and those of the responses that belong to them."""
+
+from typing import Any
+
+import httpx2
+
+from tests.openai_api.responses.asking import CONVERSATIONS, LONG, RESPONSES, begun, create, refused, text_of
+
+
+def conversation(http: httpx2.Client, *texts: str, **metadata: str) -> str:
+    items = [{"role": "user", "content": text} for text in texts]
+    answer = http.post(CONVERSATIONS, json={"items": items, "metadata": metadata})
+    assert answer.status_code == 200, answer.text
+    return f"{CONVERSATIONS}/{answer.json()['id']}"
+
+
+def listed(http: httpx2.Client, url: str) -> list[dict[str, Any]]:
+    return list(http.get(f"{url}/items?order=asc&limit=100").json()["data"])
+
+
+def texts(http: httpx2.Client, url: str) -> list[str]:
+    return [item["content"][0]["text"] for item in listed(http, url)]
+
+
+def id_of(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+def test_it_has_metadata_that_can_be_replaced(http: httpx2.Client) -> None:
+    url = conversation(http, topic="demo")
+    before = http.get(url).json()
+    assert (before["object"], before["metadata"]) == ("conversation", {"topic": "demo"})
+    assert before["id"] == id_of(url) and isinstance(before["created_at"], int)
+    after = http.post(url, json={"metadata": {"other": "x"}}).json()
+    assert after == http.get(url).json() == before | {"metadata": {"other": "x"}}
+    assert http.post(CONVERSATIONS, json={}).json()["metadata"] == {}
+
+
+def test_responses_find_what_was_said_before_and_add_to_it(http: httpx2.Client) -> None:
+    url = conversation(http, "zero")
+    for given in ("one", "two"):
+        response = create(http, given, conversation=id_of(url))
+        assert response["conversation"] == {"id": id_of(url)} and text_of(response) == given
+    assert texts(http, url) == ["zero", "one", "one", "two", "two"]
+    shown = http.get(f"{RESPONSES}/{response['id']}/input_items?order=asc").json()["data"]
+    assert [item["content"][0]["text"] for item in shown] == ["zero", "one", "one", "two"]
+
+
+def test_it_may_be_named_as_an_object(http: httpx2.Client) -> None:
+    url = conversation(http)
+    create(http, "one", conversation={"id": id_of(url)})
+    assert texts(http, url) == ["one", "one"]
+
+
+def test_a_response_that_goes_on_from_one_in_a_conversation_sees_what_that_one_saw(http: httpx2.Client) -> None:
+    url = conversation(http, "zero")
+    first = create(http, "one", conversation=id_of(url))
+    create(http, "two", conversation=id_of(url))
+    beside = create(http, "beside", previous_response_id=first["id"])
+    shown = http.get(f"{RESPONSES}/{beside['id']}/input_items?order=asc").json()["data"]
+    assert [item["content"][0]["text"] for item in shown] == ["zero", "one", "one", "beside"]
+
+
+def test_items_are_added_found_and_taken_out(http: httpx2.Client) -> None:
+    url = conversation(http, "zero")
+    answer = http.post(f"{url}/items", json={"items": [{"role": "user", "content": text} for text in "ab"]}).json()
+    assert answer["object"] == "list" and len(answer["data"]) == 2
+    response = create(http, "c", conversation=id_of(url))
+    assert len({item["id"] for item in listed(http, url)}) == 5
+    for item in listed(http, url):
+        assert http.get(f"{url}/items/{item['id']}").json() == item
+    said = response["output"][0]["id"]
+    for gone in (answer["data"][0]["id"], said):
+        assert http.delete(f"{url}/items/{gone}").json()["object"] == "conversation"
+        assert http.get(f"{url}/items/{gone}").status_code == 404
+        assert http.delete(f"{url}/items/{gone}").status_code == 404
+    assert texts(http, url) == ["zero", "b", "c"]
+    assert http.get(f"{RESPONSES}/{response['id']}").json() == response  # it is only out of the conversation
+
+
+def test_a_deleted_response_takes_its_items_along(http: httpx2.Client) -> None:
+    url = conversation(http, "zero")
+    response = create(http, "one", conversation=id_of(url))
+    http.delete(f"{RESPONSES}/{response['id']}")
+    assert texts(http, url) == ["zero"]
+
+
+def test_a_deleted_conversation_leaves_its_responses(http: httpx2.Client) -> None:
+    url = conversation(http, "zero")
+    response = create(http, "one", conversation=id_of(url))
+    assert http.delete(url).json() == {"id": id_of(url), "object": "conversation.deleted", "deleted": True}
+    assert http.get(url).status_code == http.delete(url).status_code == http.get(f"{url}/items").status_code == 404
+    assert refused(http, {"input": "x", "conversation": id_of(url)}, 404)["param"] == "conversation"
+    assert http.get(f"{RESPONSES}/{response['id']}").status_code == 200
+
+
+def test_while_one_is_under_way_another_is_told_to_wait(slow_http: httpx2.Client) -> None:
+    url = conversation(slow_http)
+    [first, *_] = begun(slow_http, LONG, conversation=id_of(url))
+    answer = slow_http.post(RESPONSES, json={"input": "x", "conversation": id_of(url)})
+    assert (answer.status_code, answer.headers["x-should-retry"]) == (409, "false")
+    assert answer.json()["error"]["code"] == "conversation_locked"
+    assert texts(slow_http, url) == [LONG]
+    slow_http.post(f"{RESPONSES}/{first['response']['id']}/cancel")
+    assert create(slow_http, "x", conversation=id_of(url))["status"] == "completed"
+
+
+def test_what_is_not_stored_reads_a_conversation_and_adds_nothing(http: httpx2.Client) -> None:
+    url = conversation(http, "zero")
+    create(http, "one", conversation=id_of(url), store=False)
+    assert texts(http, url) == ["zero"]
+
+
+def test_there_is_an_end_to_it(http: httpx2.Client) -> None:
+    url = conversation(http)
+    items = [{"role": "user", "content": "x"}] * 1000
+    assert http.post(CONVERSATIONS, json={"items": items * 2}).status_code == 400
+    assert http.post(f"{url}/items", json={"items": items}).status_code == 200
+    assert refused(http, {"items": items[:1]}, url=f"{url}/items")["code"] == "history_too_long"
+    assert refused(http, {"input": "x", "conversation": id_of(url)})["code"] == "history_too_long"
+
+
+def test_items_that_cannot_be_are_a_400(http: httpx2.Client) -> None:
+    url = conversation(http)
+    for items in ([], [{"type": "hologram"}], [{"type": "item_reference", "id": "x"}], "x", None):
+        assert http.post(f"{url}/items", json={"items": items}).status_code == 400
+    assert http.post(CONVERSATIONS, json={"metadata": {"a": 1}}).status_code == 400
+    picture = {"type": "input_image", "image_url": "data:image/png;base64,eA=="}
+    error = refused(http, {"items": [{"role": "user", "content": [picture]}]}, url=f"{url}/items")
+    assert error["code"] == "invalid_image_format" and error["param"].startswith("items.0.content.0")

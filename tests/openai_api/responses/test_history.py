@@ -1,0 +1,120 @@
+"""Responses that go on from earlier ones: what is shown to the model, and what is listed of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from server.engine.echo import CharacterTokenizer, EchoOptions, EchoRunner, load_echo
+from server.engine.loaded_model import LoadedModel
+from server.engine.prompt import ChatPrompt, text_of
+from tests.openai_api.responses.asking import LONG, RESPONSES, begun, create, refused
+from tests.openai_api.responses.asking import text_of as said_in
+from tests.serving import served, settings_with
+
+
+class WholePrompt(CharacterTokenizer):
+    """Answers with all messages, so that a test can see what the model was shown."""
+
+    def encode_chat(self, prompt: ChatPrompt) -> list[int]:
+        return [ord(letter) for message in prompt.messages for letter in f"{message['role'][0]}:{_told(message)};"]
+
+
+def _told(message: Any) -> str:
+    calls = [call["function"]["name"] for call in message.get("tool_calls", ())]
+    return "+".join([*filter(None, [message.get("reasoning_content"), text_of(message)]), *calls])
+
+
+@pytest.fixture(scope="module")
+def parrot() -> Iterator[httpx2.Client]:
+    def load(entry: Any, report: Any) -> LoadedModel:
+        options = EchoOptions()
+        return LoadedModel(WholePrompt(), lambda: EchoRunner(options), 32768, {}, load_echo("echo").revision)
+
+    with served(settings_with(), load=load) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        yield client
+
+
+def test_input_and_output_of_all_before_are_shown_and_instructions_are_not(parrot: httpx2.Client) -> None:
+    first = create(parrot, "one", instructions="kind")
+    assert said_in(first) == "s:kind;u:one;"
+    second = create(parrot, "two", previous_response_id=first["id"], instructions="short")
+    assert said_in(second) == "s:short;u:one;a:s:kind;u:one;;u:two;"
+    third = create(parrot, "three", previous_response_id=second["id"])
+    assert said_in(third) == f"u:one;a:{said_in(first)};u:two;a:{said_in(second)};u:three;"
+    assert (third["previous_response_id"], third["instructions"]) == (second["id"], None)
+
+
+def test_one_response_may_be_gone_on_from_twice(parrot: httpx2.Client) -> None:
+    first = create(parrot, "one")
+    for _ in range(2):
+        assert said_in(create(parrot, "two", previous_response_id=first["id"])) == "u:one;a:u:one;;u:two;"
+
+
+def test_thoughts_words_and_calls_of_one_answer_become_one_message(parrot: httpx2.Client) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
+    calls = [{"type": "function_call", "call_id": name, "name": name, "arguments": "{}"} for name in ("look", "listen")]
+    outputs = [{"type": "function_call_output", "call_id": name, "output": f"{name}ed"} for name in ("look", "listen")]
+    said = {"role": "assistant", "content": "I look."}
+    response = create(parrot, [{"role": "user", "content": "go"}, thought, said, *calls, *outputs])
+    assert said_in(response) == "u:go;a:hm+I look.+look+listen;t:looked;t:listened;"
+    apart = create(parrot, [said, calls[0], thought, said, {"role": "user", "content": "?"}])
+    assert said_in(apart) == "a:I look.+look;a:hm+I look.;u:?;"
+
+
+def test_a_reference_stands_for_the_item(parrot: httpx2.Client) -> None:
+    first = create(parrot, "one")
+    reference = {"type": "item_reference", "id": first["output"][0]["id"]}
+    second = create(parrot, [reference, {"role": "user", "content": "two"}])
+    assert said_in(second) == "a:u:one;;u:two;"
+    third = create(parrot, "three", previous_response_id=second["id"])
+    assert said_in(third) == f"a:u:one;;u:two;a:{said_in(second)};u:three;"
+    unknown = {"type": "item_reference", "id": f"msg_{'0' * 32}_0"}
+    assert refused(parrot, {"input": [unknown]}, 404)["param"] == "input.0"
+
+
+def test_what_is_not_there_or_not_over_cannot_be_gone_on_from(slow_http: httpx2.Client) -> None:
+    unknown = refused(slow_http, {"input": "x", "previous_response_id": f"resp_{'0' * 32}"}, 404)
+    assert unknown["param"] == "previous_response_id"
+    [first, *_] = begun(slow_http, LONG)
+    error = refused(slow_http, {"input": "x", "previous_response_id": first["response"]["id"]})
+    assert (error["param"], error["code"]) == ("previous_response_id", "response_in_progress")
+
+
+def test_what_was_deleted_is_no_history_any_more(http: httpx2.Client) -> None:
+    first = create(http, "one")
+    second = create(http, "two", previous_response_id=first["id"])
+    http.delete(f"{RESPONSES}/{first['id']}")
+    assert refused(http, {"input": "three", "previous_response_id": second["id"]}, 404)["message"].count(first["id"])
+
+
+def test_input_items_are_listed_a_page_at_a_time_from_either_end(http: httpx2.Client) -> None:
+    first = create(http, [{"role": "user", "content": f"{number}"} for number in range(3)])
+    second = create(http, "3", previous_response_id=first["id"])
+    url = f"{RESPONSES}/{second['id']}/input_items"
+    expected = ["0", "1", "2", "2", "3"]
+
+    def pages(order: str, limit: int) -> Iterator[dict[str, Any]]:
+        after: str | None = None
+        while True:
+            query = {"order": order, "limit": str(limit)} | ({"after": after} if after else {})
+            page = dict(http.get(url, params=query).json())
+            assert (page["first_id"], page["last_id"]) == (page["data"][0]["id"], page["data"][-1]["id"])
+            yield page
+            if not page["has_more"]:
+                return
+            after = page["last_id"]
+
+    for limit in (1, 2, 5, 100):
+        for order, wanted in (("asc", expected), ("desc", expected[::-1])):
+            items = [item for page in pages(order, limit) for item in page["data"]]
+            assert [item["content"][0]["text"] for item in items] == wanted
+    assert len({item["id"] for item in http.get(url).json()["data"]}) == 5
+    assert http.get(url).json()["data"][0]["content"][0]["text"] == "3"  # newest first, if nobody says
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "order=up", "after=nothing", "include=x"])
+def test_a_page_that_cannot_be_is_a_400(http: httpx2.Client, query: str) -> None:
+    response = create(http, "Halo")
+    assert http.get(f"{RESPONSES}/{response['id']}/input_items?{query}").status_code == 400

@@ -1,0 +1,121 @@
+"""Stored responses belong to their owner, are kept for their time, and are gone when they are deleted."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.openai_api.responses.asking import CONVERSATIONS, LONG, RESPONSES, begun, create, refused, replay, text_of
+from tests.serving import served, settings_with
+
+
+@pytest.fixture(params=["memory", "file"])
+def persisted(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    if request.param == "memory":
+        return {}
+    return {"persist_sessions": True, "sessions_db_path": str(tmp_path / "sessions.db")}
+
+
+@pytest.fixture
+def owners(persisted: dict[str, Any]) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
+    with served(settings_with(api_keys="mine,theirs", **persisted)) as running:
+        clients = [
+            httpx2.Client(base_url=running.url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+            for key in ("mine", "theirs")
+        ]
+        with clients[0], clients[1]:
+            yield clients[0], clients[1]
+
+
+def test_to_others_it_does_not_exist(owners: tuple[httpx2.Client, httpx2.Client]) -> None:
+    mine, theirs = owners
+    response = create(mine, "Halo")
+    conversation = mine.post(CONVERSATIONS, json={"items": [{"role": "user", "content": "x"}]}).json()
+    url, list_url = f"{RESPONSES}/{response['id']}", f"{CONVERSATIONS}/{conversation['id']}"
+    item = mine.get(f"{list_url}/items").json()["first_id"]
+    calls = [
+        ("GET", url), ("GET", f"{url}?stream=true"), ("DELETE", url), ("POST", f"{url}/cancel"),
+        ("GET", f"{url}/input_items"), ("GET", list_url), ("POST", list_url), ("DELETE", list_url),
+        ("GET", f"{list_url}/items"), ("GET", f"{list_url}/items/{item}"), ("DELETE", f"{list_url}/items/{item}"),
+    ]  # fmt: skip
+    for method, path in calls:
+        answer = theirs.request(method, path, json={} if method == "POST" else None)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found"), (method, path)
+    refused(theirs, {"input": "x", "previous_response_id": response["id"]}, 404)
+    refused(theirs, {"input": "x", "conversation": conversation["id"]}, 404)
+    refused(theirs, {"input": [{"type": "item_reference", "id": response["output"][0]["id"]}]}, 404)
+    assert mine.get(url).json() == response
+    assert mine.get(f"{list_url}/items").json()["first_id"] == item
+
+
+def test_deleted_is_deleted(persisted: dict[str, Any], tmp_path: Path) -> None:
+    with served(settings_with(**persisted)) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        response = create(client, "a secret question", metadata={"a": "secret label"})
+        url = f"{RESPONSES}/{response['id']}"
+        assert client.delete(url).json() == {"id": response["id"], "object": "response", "deleted": True}
+        for answer in (
+            client.get(url),
+            client.delete(url),
+            client.get(f"{url}/input_items"),
+            client.post(f"{url}/cancel"),
+        ):
+            assert answer.status_code == 404
+            assert answer.json()["error"]["message"] == f"Response with id '{response['id']}' not found."
+        end = time.monotonic() + 20
+        while any(b"secret" in part.read_bytes() for part in tmp_path.iterdir()):
+            assert time.monotonic() < end, "it is still in the file"
+            time.sleep(0.05)
+
+
+def test_one_that_is_under_way_ends_when_it_is_deleted(slow_http: httpx2.Client) -> None:
+    [first, *_] = begun(slow_http, LONG * 5)
+    url = f"{RESPONSES}/{first['response']['id']}"
+    assert slow_http.delete(url).status_code == 200
+    assert slow_http.get(url).status_code == 404
+
+
+def test_they_are_kept_for_their_time_and_for_that_of_their_last_use(persisted: dict[str, Any]) -> None:
+    settings = settings_with(responses_ttl_seconds=2, sessions_ttl_seconds=1, **persisted)
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        used, unused = create(client, "used")["id"], create(client, "unused")["id"]
+        found = [session.id for session in running.app.state.sessions]
+        assert sorted(found) == sorted([used, unused])
+        end = time.monotonic() + 20
+        while unused in [session.id for session in running.app.state.sessions]:
+            assert client.get(f"{RESPONSES}/{used}").status_code == 200 and time.monotonic() < end
+            time.sleep(0.05)
+        assert client.get(f"{RESPONSES}/{unused}").status_code == 404
+        assert text_of(client.get(f"{RESPONSES}/{used}").json()) == "used"
+
+
+def test_the_oldest_make_room(persisted: dict[str, Any]) -> None:
+    with (
+        served(settings_with(max_responses=3, **persisted)) as running,
+        httpx2.Client(base_url=running.url, timeout=30) as client,
+    ):
+        responses = [create(client, f"number {number}")["id"] for number in range(5)]
+        found = [client.get(f"{RESPONSES}/{one}").status_code for one in responses]
+        assert found == [404, 404, 200, 200, 200]
+
+
+def test_a_graceful_restart_changes_nothing(tmp_path: Path) -> None:
+    settings = settings_with(persist_sessions=True, sessions_db_path=str(tmp_path / "sessions.db"))
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        conversation = client.post(CONVERSATIONS, json={"metadata": {"a": "b"}}).json()
+        first = create(client, "one", conversation=conversation["id"])
+        events = replay(client, first["id"])
+        items = client.get(f"{CONVERSATIONS}/{conversation['id']}/items").json()
+        shown = client.get(f"{RESPONSES}/{first['id']}/input_items").json()
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        assert client.get(f"{RESPONSES}/{first['id']}").json() == first
+        assert replay(client, first["id"]) == events
+        assert client.get(f"{RESPONSES}/{first['id']}/input_items").json() == shown
+        assert client.get(f"{CONVERSATIONS}/{conversation['id']}").json() == conversation
+        assert client.get(f"{CONVERSATIONS}/{conversation['id']}/items").json() == items
+        second = create(client, "two", conversation=conversation["id"])
+        assert create(client, "three", previous_response_id=second["id"])["status"] == "completed"
+        found = client.get(f"{CONVERSATIONS}/{conversation['id']}/items?order=asc").json()["data"]
+        assert [item["content"][0]["text"] for item in found] == ["one", "one", "two", "two"]

@@ -1,0 +1,99 @@
+"""Documents in the file: there after a kill, replaced as a whole, gone when they are deleted."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from server.streaming.stores.migrations import MIGRATIONS
+from server.streaming.stores.store import KeptSession
+from tests.streaming.stores.desk import KEY, Desk, until
+from tests.streaming.stores.files import kept_by
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_they_are_read_by_the_next_process_and_not_before_somebody_asks(desk: Desk, path: Path) -> None:
+    session, _ = desk.memory[KEY]
+    turn = session.turns[0]
+    turn.document, turn.attachments, turn.named = b"first", {"photo": b"x" * 3000}, frozenset({"photo"})
+    desk.store.keep_document(KEY, turn)
+    turn.document, turn.attachments = b"second", {}
+    desk.store.keep_document(KEY, turn)
+    await desk.store.flush()
+    await desk.store.close()
+    again = await kept_by(path)
+    [kept] = again.memory[KEY][0].turns
+    assert kept.document == b"" and not kept.attachments
+    assert await again.store.read_document(KEY, 0) == b"second"
+    assert await again.store.read_document(KEY, 1) is None
+    assert dict(await again.store.read_attachments(KEY, ["photo"])) == {"photo": b"x" * 3000}
+    kept.document, kept.named = b"third", frozenset()
+    again.store.keep_document(KEY, kept)
+    await again.store.flush()
+    assert dict(await again.store.read_attachments(KEY, ["photo"])) == {}
+    await again.store.close()
+
+
+async def test_at_the_end_of_a_turn_only_what_its_document_names_stays(desk: Desk) -> None:
+    desk.memory[KEY][0].turns[0].named = frozenset({"own"})
+    turn = desk.memory[KEY][0].turns[0]
+    turn.document, turn.attachments = b"mine", {"own": b"1"}
+    desk.store.keep_document(KEY, turn)
+    turn.named, turn.attachments = None, {"other": b"2"}
+    desk.store.keep_document(KEY, turn)
+    assert len(await _attached(desk)) == 2
+    turn.named = frozenset({"own"})
+    desk.end(turn)
+    assert await _attached(desk) == {"own": b"1"}
+
+
+async def test_how_a_session_is_kept_is_kept(desk: Desk, path: Path) -> None:
+    key = KEY._replace(id="letter")
+    desk.memory[key] = (
+        KeptSession(key, True, desk.store.now(), kind="letter", ttl_seconds=9.5, grace_seconds=float("inf")),
+        [],
+    )
+    desk.begin(key)
+    await desk.store.flush()
+    await desk.store.close()
+    again = await kept_by(path)
+    session = again.memory[key][0]
+    assert (session.kind, session.ttl_seconds, session.grace_seconds) == ("letter", 9.5, float("inf"))
+    other = again.memory[KEY][0]
+    assert (other.kind, other.ttl_seconds, other.grace_seconds) == ("", None, None)
+    await again.store.close()
+
+
+async def test_a_deleted_session_leaves_no_byte_in_the_file(desk: Desk, path: Path) -> None:
+    turn = desk.memory[KEY][0].turns[0]
+    turn.document, turn.attachments = b"a secret document", {"photo": b"a secret picture" * 500}
+    desk.store.keep_document(KEY, turn)
+    desk.append(b"a secret answer")
+    await desk.store.flush()
+    assert any(b"secret" in part.read_bytes() for part in _parts(path))
+    desk.forget()
+    await until(lambda: not any(b"secret" in part.read_bytes() for part in _parts(path)))
+
+
+async def test_a_file_of_the_server_before_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as file, file:
+        for statement in sum(MIGRATIONS[:2], []):
+            file.execute(statement)
+        file.execute("INSERT INTO sessions VALUES (1, 'owner', 'session', 1, 0.0, NULL)")
+        file.execute("INSERT INTO turns VALUES (1, 0, 'f', x'', 0, -1, 'finished', x'', 0.0, 0)")
+        file.execute("PRAGMA user_version = 2")
+    desk = await kept_by(path)
+    assert desk.memory[KEY][0].kind == ""
+    await desk.store.close()
+
+
+async def _attached(desk: Desk) -> dict[str, bytes]:
+    await desk.store.flush()
+    return dict(await desk.store.read_attachments(KEY, ["own", "other"]))
+
+
+def _parts(path: Path) -> list[Path]:
+    return [part for part in path.parent.iterdir() if part.name.startswith(path.name)]

@@ -1,0 +1,128 @@
+"""Sessions that are kept for longer than a stream, with a document and for those who look for their kind."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from server.errors import QueueFull, SessionConflict, SessionNotFound
+from server.streaming.rules import KeptAs, SessionRules
+from server.streaming.sessions import Sessions
+from server.streaming.stores.memory import MemoryStore
+from tests.streaming.held_store import HeldStore
+from tests.streaming.script import ASKED, Script, begun, settle
+
+pytestmark = pytest.mark.anyio
+LETTER = KeptAs("letter", ttl_seconds=86400, document=b"Dear", named=frozenset({"photo"}))
+AS_LETTER = replace(ASKED, kept_as=LETTER)
+
+
+class Illustrated(Script):
+    attachments = {"photo": b"of me", "other": b"of you"}
+
+
+async def test_only_who_looks_for_its_kind_finds_it() -> None:
+    sessions = Sessions(SessionRules())
+    script, session, _ = begun(sessions, AS_LETTER)
+    assert sessions.find("me", "s", "letter") is session
+    with pytest.raises(SessionNotFound):
+        sessions.find("me", "s")
+    assert await sessions.cancel("me", "s") == "unknown"
+    with pytest.raises(SessionConflict):
+        begun(sessions)
+    script.go.set()
+    await settle()
+
+
+@pytest.mark.parametrize("store", [MemoryStore, HeldStore])
+async def test_its_document_and_what_that_names_stay_when_it_is_over(store: type[MemoryStore | HeldStore]) -> None:
+    sessions = Sessions(SessionRules(), store())
+    source = Illustrated(b"a")
+    session, _ = sessions.start(AS_LETTER, lambda: source)
+    source.go.set()
+    await settle()
+    assert not session.is_running
+    assert await session.document() == b"Dear"
+    assert dict(await session.attachments(["photo"])) == {"photo": b"of me"}
+    if store is MemoryStore:
+        assert dict(await session.attachments(["other"])) == {}
+
+
+async def test_what_a_durable_store_has_leaves_the_memory() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(), store)
+    source = Illustrated(b"a")
+    session, turn = sessions.start(replace(AS_LETTER, kept_as=replace(LETTER, ttl_seconds=600)), lambda: source)
+    source.go.set()
+    await settle()
+    sessions.sweep()
+    assert turn.kept.document and turn.kept.attachments
+    store.skew = 60
+    sessions.sweep()
+    assert not turn.kept.document and not turn.kept.attachments
+    assert await session.document() == b"Dear" and dict(await session.attachments(["photo"])) == {"photo": b"of me"}
+
+
+async def test_a_document_alone_is_kept_and_replaced() -> None:
+    sessions = Sessions(SessionRules())
+    session = sessions.keep("me", "list", KeptAs("list", 600, document=b"one"))
+    assert await session.document() == b"one" and not session.is_running
+    session.keep_document(b"two", {"photo": b"x"}, frozenset({"photo"}))
+    session.keep_document(b"three", {}, frozenset({"photo"}))
+    assert (await session.document(), dict(await session.attachments(["photo"]))) == (b"three", {"photo": b"x"})
+    session.keep_document(b"four", {}, frozenset())
+    assert dict(await session.attachments(["photo"])) == {}
+    assert sessions.find("me", "list", "list") is session
+
+
+async def test_each_is_kept_for_its_own_time() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(ttl_seconds=10), store)
+    for name, asked in (("stream", ASKED), ("letter", AS_LETTER)):
+        script, *_ = begun(sessions, replace(asked, session_id=name))
+        script.go.set()
+    await settle()
+    store.skew = 60
+    for _ in range(40):
+        sessions.sweep()
+    assert sessions.find("me", "letter", "letter")
+    assert [key.id for key in store.forgotten] == ["stream"]
+    store.skew = 100_000
+    for _ in range(40):
+        sessions.sweep()
+    assert [key.id for key in store.forgotten] == ["stream", "letter"]
+
+
+@pytest.mark.parametrize(("grace", "is_left"), [(math.inf, False), (0.0, True), (None, False)])
+async def test_each_is_given_up_after_its_own_time(grace: float | None, is_left: bool) -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(named_grace_seconds=1000), store)
+    script, *_ = begun(sessions, replace(AS_LETTER, kept_as=replace(LETTER, grace_seconds=grace)))
+    store.skew = 60
+    sessions.sweep()
+    assert script.was_cancelled is is_left
+    script.go.set()
+    await settle()
+
+
+async def test_streams_and_what_is_kept_make_no_room_for_each_other() -> None:
+    sessions = Sessions(SessionRules(max_sessions=1, max_kept=2))
+    for number in range(3):
+        for asked in (ASKED, AS_LETTER):
+            script, *_ = begun(sessions, replace(asked, session_id=f"{asked.kind}{number}"))
+            script.go.set()
+            await settle()
+    assert sorted(session.id for session in sessions) == ["2", "letter1", "letter2"]
+    begun(sessions, replace(ASKED, session_id="running"))
+    with pytest.raises(QueueFull):
+        begun(sessions, replace(ASKED, session_id="next"))
+
+
+async def test_deleting_ends_what_runs_and_leaves_nothing() -> None:
+    store = HeldStore()
+    sessions = Sessions(SessionRules(), store)
+    script, session, _ = begun(sessions, AS_LETTER)
+    await sessions.delete(session)
+    assert script.was_cancelled and store.forgotten == [session.recording.key]
+    with pytest.raises(Exception, match="no longer kept"):
+        sessions.find("me", "s", "letter")
