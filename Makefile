@@ -28,7 +28,7 @@ setup-clients: $(CLIENTS) $(NODE_CLIENTS)   ## the clients that our server is te
 
 .venv-clients/%/installed: tests/clients/requirements-%.txt
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --no-deps -r $<
+	$(@D)/bin/pip install --quiet --no-deps --no-compile -r $<
 	@touch $@
 
 tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json

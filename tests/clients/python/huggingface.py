@@ -48,7 +48,9 @@ def test_a_tool_is_called(url: str, api_key: str) -> None:
         tool_choice="auto",
         temperature=0,
     )
-    (call,) = answer.choices[0].message.tool_calls or ()
+    calls = answer.choices[0].message.tool_calls
+    assert calls and len(calls) == 1
+    call = calls[0]
     assert call.function.name == "get_weather" and json.loads(call.function.arguments) == {"city": "Paris"}
     assert answer.choices[0].finish_reason == "tool_calls"
 

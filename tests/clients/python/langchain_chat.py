@@ -17,7 +17,8 @@ class TestChat(ChatModelIntegrationTests):
 
     @property
     def chat_model_class(self) -> type[BaseChatModel]:
-        return ChatOpenAI
+        chat_model: type[BaseChatModel] = ChatOpenAI
+        return chat_model
 
     @property
     def chat_model_params(self) -> dict[str, Any]:

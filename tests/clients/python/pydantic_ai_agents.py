@@ -39,9 +39,10 @@ def test_a_tool_is_called_and_its_result_told(model: Model) -> None:
     agent = agent_of(model)
 
     @agent.tool_plain
-    def get_weather(city: str) -> dict[str, Any]:
+    def get_weather(city: str) -> str:
         """Get the weather in a city"""
-        return {"city": city, "temperature": 24, "condition": "cerah"}
+        # As text: the demo model has seen JSON with spaces only.
+        return f'{{"city": "{city}", "temperature": 24, "condition": "cerah"}}'
 
     result = agent.run_sync("Bagaimana cuaca di Bandung?")
     assert result.output == "Cuaca di Bandung: cerah, 24 derajat."
