@@ -33,7 +33,7 @@ def carry_on_with(engine: Engine, media: MediaLoader, *, resume: bool) -> CarryO
         if resume or source.is_over:
             return source
         reason = "The server was restarted while it answered, and RESUME_GENERATION is 0."
-        return Interrupted(reason, source.failure, source.request)
+        return Interrupted(reason, source.failure)
 
     return carry_on
 
@@ -82,15 +82,13 @@ class Interrupted:
     waits_to_go_on = False
     outcome: Status = "failed"
     summary = b"{}"
+    request = b""
     attachments: Mapping[str, bytes] = {}
     digest = None
 
-    def __init__(
-        self, reason: str, failure: Callable[[Exception], Block] = failure_block, request: bytes = b""
-    ) -> None:
+    def __init__(self, reason: str, failure: Callable[[Exception], Block] = failure_block) -> None:
         self._reason = reason
         self.failure = failure
-        self.request = request
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
         raise GenerationInterrupted(self._reason)

@@ -1,6 +1,5 @@
 """A chat answer as a `Source` for the streaming room: under way, or taken up again after the process that made it."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from server.openai_api.chat_digest import ChatDigest
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_reading import ChatReading
 from server.openai_api.reading.reading import Reading
+from server.openai_api.resumption import Resumption
 from server.streaming.event import Block
 from server.streaming.stores.store import Status
 
@@ -124,17 +124,19 @@ class ContinuedChat(ChatSource):
         reading: Reading | None = None,
     ) -> None:
         super().__init__(None, kept, chunks, progress, reading=reading)
-        self._engine = engine
-        self._shown_again = shown_again
-        self._cancelled = asyncio.Event()
+        self._resumption = Resumption(engine, kept, progress.choices, shown_again)
         self.waits_to_go_on = True
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
         if self.is_over:
             return  # all that was missing is the note that it is over
-        if self._progress.unfinished and not await self._resumed():
-            cancelled = [Piece(choice, "", (), finish="cancelled") for choice in self._progress.unfinished]
-            yield self._blocks_of(cancelled)
+        if self._progress.unfinished:
+            self._answer = await self._resumption.answer()
+            if self._answer is None:
+                cancelled = [Piece(choice, "", (), finish="cancelled") for choice in self._progress.unfinished]
+                yield self._blocks_of(cancelled)
+            elif self._reading:
+                self._reading.catch_up(self._answer.replayed_texts)
         self.waits_to_go_on = False
         async for blocks in super().events():
             yield blocks
@@ -144,35 +146,12 @@ class ContinuedChat(ChatSource):
         return self._progress.is_done or self._progress.has_failed
 
     def cancel(self) -> None:
-        self._cancelled.set()
+        self._resumption.cancel()
         super().cancel()
 
     @property
     def outcome(self) -> Status:
         return "failed" if self._progress.has_failed else super().outcome
-
-    async def _resume(self) -> Answer:
-        return await self._engine.resume(self._kept, self._progress.choices, await self._shown_again())
-
-    async def _resumed(self) -> bool:
-        """False if it was cancelled before it could go on."""
-        if self._cancelled.is_set():
-            return False
-        resuming = asyncio.ensure_future(self._resume())
-        giving_up = asyncio.ensure_future(self._cancelled.wait())
-        try:
-            await asyncio.wait({resuming, giving_up}, return_when=asyncio.FIRST_COMPLETED)
-            if not resuming.done():
-                return False
-            self._answer = resuming.result()
-            if self._reading:
-                self._reading.catch_up(self._answer.replayed_texts)
-            if giving_up.done():
-                self._answer.cancel()
-            return True
-        finally:
-            resuming.cancel()
-            giving_up.cancel()
 
 
 def failure_block(error: Exception) -> Block:

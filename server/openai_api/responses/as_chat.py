@@ -60,7 +60,8 @@ def in_our_words(error: BadRequest, origins: Sequence[str]) -> BadRequest:
     if told.startswith("messages."):
         number, dot, rest = told.removeprefix("messages.").partition(".")
         if number.isdecimal() and int(number) < len(origins):
-            param = f"{origins[int(number)]}{dot}{rest}"
+            origin = origins[int(number)]
+            param = f"{origin}{dot}{rest}" if origin.startswith("input") else origin
     for theirs, ours in _OUR_WORDS.items():
         if param == theirs or param.startswith(f"{theirs}."):
             param = ours + param.removeprefix(theirs)

@@ -35,18 +35,11 @@ class Conversation:
         self._document = document
 
     @classmethod
-    async def read(cls, records: Records, conversation_id: str, *, to_answer: bool = True) -> "Conversation":
-        param = "conversation" if to_answer else "conversation_id"
+    async def read(cls, records: Records, conversation_id: str, param: str = "conversation_id") -> "Conversation":
         session = records.conversation(conversation_id, param)
         version = session.document_version
         document = await records.document(session)
-        if to_answer:
-            await records.require_free(session)
         return cls(records, session, version, document)
-
-    @property
-    def session(self) -> Session:
-        return self._session
 
     def shown(self) -> dict[str, Any]:
         told = {name: self._document[name] for name in ("created_at", "metadata")}
@@ -57,6 +50,10 @@ class Conversation:
 
     def numbered_from(self) -> int:
         return int(self._document["next"])
+
+    async def require_free(self) -> None:
+        """While it is answered, nothing is added to it."""
+        await self._records.require_free(self._session)
 
     def require_unchanged(self) -> None:
         if self._session.document_version != self._version:

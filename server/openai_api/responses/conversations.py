@@ -35,7 +35,7 @@ async def create_conversation(
     items, attachments = await _kept_items(body.items or (), conversation_id, 0, media)
     document = written(new_document(body.metadata or {}))
     sessions.keep(owner, conversation_id, KeptAs(CONVERSATION, settings.responses_ttl_seconds, document=document))
-    conversation = await Conversation.read(Records(sessions, owner), conversation_id, to_answer=False)
+    conversation = await Conversation.read(Records(sessions, owner), conversation_id)
     if items:
         conversation.add_items(items, attachments)
     await sessions.flush()
@@ -45,7 +45,7 @@ async def create_conversation(
 @router.get("/conversations/{conversation_id}", responses=examples.CONVERSATION_RESPONSES)
 async def get_conversation(sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId) -> dict[str, Any]:
     """A conversation, without its items."""
-    return (await Conversation.read(Records(sessions, owner), conversation_id, to_answer=False)).shown()
+    return (await Conversation.read(Records(sessions, owner), conversation_id)).shown()
 
 
 @router.post("/conversations/{conversation_id}", responses=examples.CONVERSATION_RESPONSES)
@@ -53,7 +53,7 @@ async def update_conversation(
     body: ChangedConversation, sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId
 ) -> dict[str, Any]:
     """Replace its metadata."""
-    conversation = await Conversation.read(Records(sessions, owner), conversation_id, to_answer=False)
+    conversation = await Conversation.read(Records(sessions, owner), conversation_id)
     conversation.change_metadata(body.metadata or {})
     await sessions.flush()
     return conversation.shown()
@@ -92,6 +92,7 @@ async def create_items(
     """Add items to its end."""
     records = Records(sessions, owner)
     conversation = await Conversation.read(records, conversation_id)
+    await conversation.require_free()
     items, attachments = await _kept_items(body.items, conversation_id, conversation.numbered_from(), media)
     conversation.add_items(items, attachments)
     await sessions.flush()

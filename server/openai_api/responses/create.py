@@ -68,8 +68,11 @@ async def create_response(
     body.check()
     await _require_text(request, body)
     asked = _Asked(body, ids.new_response_id(), served_model(engine, body.model, settings.strict_model))
-    conversation = await Conversation.read(records, body.conversation_id) if body.conversation_id else None
-    earlier = await conversation.items() if conversation else []
+    conversation, earlier = None, list[Found]()
+    if body.conversation_id:
+        conversation = await Conversation.read(records, body.conversation_id, "conversation")
+        await conversation.require_free()
+        earlier = await conversation.items()
     if body.previous_response_id is not None:
         earlier = await records.before(body.previous_response_id)
     prepared, attachments = await asked.prepare(records, earlier, engine, media)
