@@ -3,20 +3,23 @@
 import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from server.engine.answer import Answer
 from server.engine.catalogue import CatalogueEntry
 from server.engine.compression import compress
+from server.engine.grammar.compiling import CompiledGrammar
+from server.engine.grammar.grammar import Grammar
 from server.engine.kept import KeptMedium, KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
+from server.engine.markup import ToolFormat
 from server.engine.model_slot import Load, ModelSlot, ModelStatus
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt, Kind, Medium, Picture, media_of, text_of
 from server.engine.random_stream import new_seed
 from server.engine.request import Request
-from server.engine.resume import prepared_again, replayed
+from server.engine.resume import prepared_again, replayed, thinking_in
 from server.engine.sampling_params import SamplingParams
 from server.engine.threads import Bridge
 from server.engine.tokenizer import Tokenizer
@@ -42,7 +45,9 @@ class Engine(Protocol):
         """Whether a model sees pictures, videos, or nothing. Waits for it to be loaded."""
         ...
 
-    async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
+    async def prepare(
+        self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any], grammar: Grammar | None = None
+    ) -> Prepared:
         """Everything that can be refused is refused here, before an answer has begun."""
         ...
 
@@ -97,10 +102,14 @@ class FrontDesk:
         vision = (await self._loaded(model_id)).vision
         return vision.kinds if vision else ()
 
-    async def prepare(self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any]) -> Prepared:
+    async def prepare(
+        self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any], grammar: Grammar | None = None
+    ) -> Prepared:
         assert self._bridge
         loaded, slot = await self._loaded(model_id), self._slots[model_id]
-        return await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
+        prepared = await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
+        compiled = await self._compiled(loaded, grammar, slot.entry.tool_format)
+        return replace(prepared, grammar=compiled, thinking=thinking_in(loaded, prepared, then_grammar=bool(grammar)))
 
     def submit(self, prepared: Prepared) -> Answer:
         if self.is_draining:
@@ -118,7 +127,8 @@ class FrontDesk:
             raise GenerationInterrupted(f"The answer cannot go on: {kept.model_id} is not served any more.")
         slot = self._slots[kept.model_id]
         loaded = await slot.loaded(self._rules.load_wait_seconds)
-        prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media))
+        compiled = await self._compiled_again(loaded, kept.grammar)
+        prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media, compiled))
         choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
         request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
         request.answer.replayed_texts = [choice.replayed_text for choice in choices]
@@ -143,6 +153,26 @@ class FrontDesk:
         if self.is_draining:
             raise Draining
         return await self._slots[model_id].loaded(self._rules.load_wait_seconds)
+
+    async def _compiled(
+        self, loaded: LoadedModel, grammar: Grammar | None, call_format: ToolFormat | None
+    ) -> CompiledGrammar | None:
+        assert self._bridge
+        if grammar is None:
+            return None
+        if (grammars := loaded.grammars) is None:
+            raise BadRequest(
+                f"{grammar.param}: answers of this model cannot be held to a grammar.",
+                param=grammar.param,
+                code="unsupported_value",
+            )
+        return await self._bridge.in_grammar_thread(lambda: grammars.compiled(grammar, call_format))
+
+    async def _compiled_again(self, loaded: LoadedModel, grammar: Grammar | None) -> CompiledGrammar | None:
+        try:
+            return await self._compiled(loaded, grammar, grammar.call_format if grammar else None)
+        except BadRequest as error:
+            raise GenerationInterrupted("The answer cannot go on: its grammar is not taken here.") from error
 
     async def _load_all(self) -> None:
         await asyncio.gather(*(slot.keep_trying() for slot in self._slots.values()))

@@ -111,11 +111,19 @@ class _OurChoice(LogitsProcessor):  # type: ignore[misc]
         self._writer = writer
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        picked = pick(scores[0].float(), self._writer.choice)
-        self._writer.accept(picked)
+        token_id = self._next(input_ids.shape[1], scores)
         only = torch.full_like(scores, -torch.inf)
-        only[0, picked.token_id] = 0
+        only[0, token_id] = 0
         return only
+
+    def _next(self, num_tokens: int, scores: Any) -> int:
+        choice = self._writer.choice
+        num_made = num_tokens - len(choice.prompt_ids)
+        if num_made < len(choice.token_ids):  # forced by a grammar, and accepted with the token before
+            return choice.token_ids[num_made]
+        picked = pick(scores[0].float(), choice)
+        self._writer.accept(picked)
+        return picked.token_id
 
 
 class _WhenFinished(StoppingCriteria):  # type: ignore[misc]

@@ -3,6 +3,7 @@
 Text that users type is never read as a control token, so nobody can forge a turn.
 """
 
+import json
 import re
 import threading
 from collections.abc import Collection, Mapping
@@ -12,6 +13,7 @@ from server.engine.detokenizer import ByteDetokenizer, Detokenizer, WindowDetoke
 from server.engine.markup import Markup, markup_of
 from server.engine.prompt import ChatPrompt
 from server.engine.short_ids import with_short_ids
+from server.engine.thinking import ThoughtTokens, thought_tokens
 from server.errors import BadRequest
 
 
@@ -20,12 +22,48 @@ class HfTokenizer:
         self.eos_ids = frozenset(eos_ids)
         self.vocabulary_size = vocabulary_size
         self._tokenizer = tokenizer
-        self.markup = _markup(tokenizer)
         self._special_ids = frozenset(tokenizer.all_special_ids)
         self._token_bytes = _byte_vocabulary(tokenizer)
         self._control_token = re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)) or "(?!)")
         # Sanitising flips a switch inside the tokenizer: two threads at once could encode typed text as control tokens.
         self._lock = threading.Lock()
+        self.markup: Markup = markup_of(self.template, tokenizer.added_tokens_encoder)
+
+    @property
+    def template(self) -> str:
+        template = self._tokenizer.chat_template or ""
+        # A tokenizer may have several, by name.
+        return template if isinstance(template, str) else "\n".join(map(str, template.values()))
+
+    @property
+    def marker_ids(self) -> Mapping[str, int]:
+        """What stands beside the words: each is one token, however it is written."""
+        return dict(self._tokenizer.added_tokens_encoder)
+
+    @property
+    def thought(self) -> ThoughtTokens | None:
+        return thought_tokens(self.marker_ids.get, self.encode_text, self.template)
+
+    def for_grammars(self) -> Any:
+        """The vocabulary as llguidance wants it."""
+        from llguidance import LLTokenizer
+
+        backend = getattr(self._tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            raise BadRequest(
+                "Answers of this model cannot be held to a grammar: its tokenizer is a slow one.",
+                param="model",
+                code="unsupported_value",
+            )
+        plain = json.loads(backend.to_str())
+        # It takes <think> for a control token, and yet would spell a text with it. Without them, grammars name markers
+        # by their ids, and a text that looks like one is spelled out.
+        plain["added_tokens"] = [
+            one for one in plain["added_tokens"] if one["special"] or not _is_marker(one["content"])
+        ]
+        plain["padding"] = plain["truncation"] = None
+        eos_ids = sorted(self.eos_ids) or self._tokenizer.eos_token_id
+        return LLTokenizer(json.dumps(plain), n_vocab=self.vocabulary_size, eos_token=eos_ids)
 
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:
@@ -83,11 +121,8 @@ class HfTokenizer:
         return WindowDetokenizer(lambda ids: str(self._tokenizer.decode(ids, skip_special_tokens=True)))
 
 
-def _markup(tokenizer: Any) -> Markup:
-    template = tokenizer.chat_template or ""
-    # A tokenizer may have several templates by name.
-    text = template if isinstance(template, str) else "\n".join(map(str, template.values()))
-    return markup_of(text, tokenizer.added_tokens_encoder)
+def _is_marker(text: str) -> bool:
+    return text.startswith("<") and text.endswith(">")
 
 
 def _byte_vocabulary(tokenizer: Any) -> Mapping[int, bytes] | None:

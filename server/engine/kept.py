@@ -7,6 +7,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter
 
 from server.engine.answer import FinishReason
+from server.engine.grammar.grammar import Grammar
 from server.engine.prompt import Detail, Kind
 from server.engine.sampling_params import SamplingParams, checked_defaults
 
@@ -32,11 +33,16 @@ class KeptRequest:
     context: dict[str, Any] | None = None
     media: list[KeptMedium] = field(default_factory=list)  # in the order of the prompt
     marks: dict[str, int] = field(default_factory=dict)
+    grammar: Grammar | None = None
 
     def to_json(self) -> dict[str, Any]:
         # By hand: dataclasses.asdict copies a prompt number by number, and this is done for every request.
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return plain | {"params": _plain(self.params), "media": [asdict(medium) for medium in self.media]}
+        return plain | {
+            "params": _plain(self.params),
+            "media": [asdict(medium) for medium in self.media],
+            "grammar": self.grammar and self.grammar.to_json(),
+        }
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from server.engine.grammar.compiling import Grammars
 from server.engine.markup import Markup
 from server.engine.runner import Runner
+from server.engine.thinking import ThoughtTokens
 from server.engine.tokenizer import Tokenizer
 from server.engine.vision.sight import VisionProcessor
 
@@ -19,3 +21,5 @@ class LoadedModel:
     revision: str  # the same wherever the same weights and tokenizer are loaded
     vision: VisionProcessor | None = None  # what makes pictures and clips into its input; None: it cannot see
     markup: Markup = Markup()
+    grammars: Grammars | None = None  # None: its answers cannot be held to any
+    thought: ThoughtTokens | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from server.engine.batching.limits import BatchLimits
+from server.engine.grammar.compiling import Grammars
 from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.loaded_model import LoadedModel
 from server.engine.revision import revision_of
@@ -74,6 +75,8 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         revision=revision_of(folder),
         vision=vision,
         markup=ours.markup,
+        grammars=Grammars(ours.for_grammars, ours.vocabulary_size, ours.markup.tool_format, ours.marker_ids),
+        thought=ours.thought,
     )
 
 

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.engine.detokenizer import Detokenizer, MarkingDetokenizer
+from server.engine.grammar.compiling import CompiledGrammar
+from server.engine.guide import Guide
 from server.engine.kept import KeptMedium, KeptRequest
 from server.engine.markup import Markup, mark_of
 from server.engine.sampling_params import SamplingParams
+from server.engine.thinking import Thinking
 from server.engine.tokenizer import Tokenizer
 from server.engine.vision.sight import Vision
 
@@ -26,6 +29,8 @@ class Prepared:
     marks: Mapping[str, int] = field(default_factory=dict)  # markers that show as marks, and their tokens
     markup: Markup = Markup()
     opens_thought: bool = False  # the prompt ends within a thought
+    grammar: CompiledGrammar | None = None
+    thinking: Thinking | None = None
 
     @property
     def kept(self) -> KeptRequest:
@@ -38,6 +43,7 @@ class Prepared:
             self.context,
             list(self.media),
             dict(self.marks),
+            grammar=self.grammar.grammar if self.grammar else None,
         )
 
     def new_detokenizer(self) -> Detokenizer:
@@ -55,3 +61,12 @@ class Prepared:
                 stop = stop.replace(marker, mark_of(marker))
             marked.append(stop)
         return tuple(dict.fromkeys((*self.params.stop, *marked)))
+
+    def new_guide(self) -> Guide | None:
+        if self.grammar is None and self.thinking is None:
+            return None
+        return Guide(self.grammar, self.thinking, self.tokenizer.eos_ids, self.tokenizer.vocabulary_size)
+
+    def text_of(self, token_ids: Sequence[int]) -> str:
+        detokenizer = self.tokenizer.new_detokenizer()
+        return "".join(map(detokenizer.feed, token_ids)) + detokenizer.flush()

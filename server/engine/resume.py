@@ -1,18 +1,23 @@
 """Takes up an answer that another process began: its choices come to stand where its readers left off."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 
 from server.engine.choice import Choice
+from server.engine.grammar.compiling import CompiledGrammar
 from server.engine.kept import KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
 from server.engine.prepared import Prepared
 from server.engine.prompt import Medium
+from server.engine.thinking import Thinking, thinking_of
 from server.engine.vision.sight import Vision
 from server.errors import BadRequest, GenerationInterrupted
 
 
-def prepared_again(kept: KeptRequest, loaded: LoadedModel, media: Sequence[Medium] = ()) -> Prepared:
+def prepared_again(
+    kept: KeptRequest, loaded: LoadedModel, media: Sequence[Medium] = (), grammar: CompiledGrammar | None = None
+) -> Prepared:
     if kept.revision != loaded.revision:
         raise GenerationInterrupted(
             f"The answer cannot go on: {kept.model_id} is another model now than the one that began it."
@@ -22,7 +27,7 @@ def prepared_again(kept: KeptRequest, loaded: LoadedModel, media: Sequence[Mediu
             f"The answer cannot go on: {kept.model_id} has room for {loaded.context_length} tokens here, fewer than "
             "it began with."
         )
-    return Prepared(
+    prepared = Prepared(
         kept.model_id,
         kept.revision,
         loaded.tokenizer,
@@ -33,6 +38,20 @@ def prepared_again(kept: KeptRequest, loaded: LoadedModel, media: Sequence[Mediu
         vision=_seen_again(kept, loaded, media),
         media=kept.media,
         marks=kept.marks,
+        grammar=grammar,
+    )
+    return replace(prepared, thinking=thinking_in(loaded, prepared, then_grammar=kept.grammar is not None))
+
+
+def thinking_in(loaded: LoadedModel, prepared: Prepared, *, then_grammar: bool) -> Thinking | None:
+    """Told from the prompt, now as when the answer was begun."""
+    return thinking_of(
+        loaded.thought,
+        prepared.prompt_ids,
+        prepared.params,
+        loaded.tokenizer.eos_ids,
+        lambda ids: not prepared.text_of(ids).strip(),
+        then_grammar=then_grammar,
     )
 
 

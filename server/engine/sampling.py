@@ -41,6 +41,7 @@ def pick_all(logits: Any, choices: Sequence[Choice]) -> list[Picked | Exception]
     A row gives the same token in any company: what is done for all at once treats each row alike.
     """
     adjusted, faults = _adjust_all(logits, choices)
+    adjusted, allowed = _only_allowed(adjusted, logits, choices, faults)
     best_values, best_ids = adjusted.max(-1)
     ids, is_usable = best_ids.tolist(), torch.isfinite(best_values).tolist()
     for at, usable in enumerate(is_usable):
@@ -52,7 +53,8 @@ def pick_all(logits: Any, choices: Sequence[Choice]) -> list[Picked | Exception]
         params = [choices[at].params for at in sampled]
         drawn = sample_all(rows, params, [choices[at].next_uniform() for at in sampled])
         for at, token_id in zip(sampled, drawn, strict=True):
-            ids[at] = token_id
+            # A draw within a rounding error of 1 may fall behind all that is allowed.
+            ids[at] = token_id if at not in allowed or allowed[at][token_id] else ids[at]
     return [faults.get(at) or _picked(ids[at], logits[at], choice) for at, choice in enumerate(choices)]
 
 
@@ -67,6 +69,30 @@ def _adjust_all(logits: Any, choices: Sequence[Choice]) -> tuple[Any, dict[int, 
         except Exception as fault:  # told to whoever asked for it; the other rows go on
             faults[at] = fault
     return adjusted, faults
+
+
+def _only_allowed(
+    adjusted: Any, logits: Any, choices: Sequence[Choice], faults: dict[int, Exception]
+) -> tuple[Any, dict[int, Any]]:
+    """Whatever a grammar forbids becomes impossible, before temperature and truncation. Other rows are left alone."""
+    allowed: dict[int, Any] = {}
+    for at, choice in enumerate(choices):
+        if choice.guide is None or at in faults:
+            continue
+        try:
+            mask = choice.allowed(lambda row=adjusted[at]: int(row.argmax()))  # type: ignore[misc]
+        except Exception as fault:  # told to whoever asked for it; the other rows go on
+            faults[at] = fault
+            continue
+        if mask is not None:
+            allowed[at] = mask
+    if not allowed:
+        return adjusted, allowed
+    if adjusted is logits:
+        adjusted = logits.clone()
+    for at, mask in allowed.items():
+        adjusted[at].masked_fill_(torch.from_numpy(~mask).to(logits.device), -torch.inf)
+    return adjusted, allowed
 
 
 def _picked(token_id: int, logits: Any, choice: Choice) -> Picked:
@@ -85,7 +111,7 @@ def adjust(logits: Any, choice: Choice) -> Any:
         logits[ids] -= params.presence_penalty + params.frequency_penalty * counts
     for token_id, bias in params.logit_bias.items():
         logits[token_id] += bias
-    if not choice.may_end:
+    if choice.bars_ending:
         logits[sorted(choice.ending_ids)] = -torch.inf
     return logits
 

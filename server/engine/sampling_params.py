@@ -33,6 +33,9 @@ class SamplingParams:
     ignore_eos: bool = False
     top_logprobs: int | None = None  # None: no logprobs at all
     n: int = 1
+    # How many tokens a model may think before it has to answer, and the same as a share of max_tokens.
+    thinking_budget: int | None = None
+    thinking_share: float | None = None
 
     @classmethod
     def layered(cls, *layers: Mapping[str, Any]) -> Self:
@@ -65,6 +68,10 @@ class SamplingParams:
         _within("n", self.n, 1, MOST_CHOICES)
         if self.top_logprobs is not None:
             _within("top_logprobs", self.top_logprobs, 0, MOST_LOGPROBS)
+        if self.thinking_budget is not None:
+            _within("thinking_token_budget", self.thinking_budget, 0, math.inf)
+        if self.thinking_share is not None:
+            _within("thinking_share", self.thinking_share, 0, 1)
         if len(self.stop) > MOST_STOPS:
             raise BadRequest(f"stop: at most {MOST_STOPS} strings, got {len(self.stop)}.", param="stop")
         if "" in self.stop:
@@ -72,6 +79,13 @@ class SamplingParams:
 
     def with_max_tokens(self, max_tokens: int) -> Self:
         return replace(self, max_tokens=max_tokens, min_tokens=min(self.min_tokens, max_tokens))
+
+    @property
+    def thinking_tokens(self) -> int | None:
+        """What is said in tokens counts more than what is said as a share. None: nothing limits a thought."""
+        if self.thinking_budget is not None or self.thinking_share is None:
+            return self.thinking_budget
+        return int(self.max_tokens * self.thinking_share)
 
     @property
     def is_greedy(self) -> bool:

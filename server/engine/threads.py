@@ -19,6 +19,8 @@ class Bridge:
         self._loop = asyncio.get_running_loop()
         # Tokenising: short, and the tokenizers are locked anyway.
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="prepare")
+        # One at a time, and apart from the others: a hostile grammar takes seconds.
+        self._grammar_thread = ThreadPoolExecutor(1, thread_name_prefix="grammar")
         self._one_load = threading.Lock()
 
     def hand_out(self, deliveries: Sequence[Delivery]) -> None:
@@ -34,6 +36,10 @@ class Bridge:
     async def in_pool(self, work: Callable[[], T]) -> T:
         """On the loop: something short that must not hold it up."""
         return await self._loop.run_in_executor(self._pool, work)
+
+    async def in_grammar_thread(self, work: Callable[[], T]) -> T:
+        """On the loop."""
+        return await self._loop.run_in_executor(self._grammar_thread, work)
 
     def in_own_thread(self, name: str, work: Callable[[], T]) -> "asyncio.Future[T]":
         """On the loop: something that may take minutes, and must not keep the process from ending."""
@@ -52,7 +58,8 @@ class Bridge:
         return future
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._grammar_thread):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _deliver(deliveries: Sequence[Delivery]) -> None:

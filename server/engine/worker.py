@@ -122,10 +122,12 @@ class Worker:
             self._fail(failed, fault)
 
     def _fail(self, requests: list[Request], fault: Exception) -> None:
+        labels = ", ".join(request.label for request in requests)
         if isinstance(fault, ServiceError):
             told = fault
+            if isinstance(fault, GenerationFailed):
+                log_fault(f"{self.name} failed", fault, labels)
         else:
-            labels = ", ".join(request.label for request in requests)
             log_fault(f"{self.name} failed", fault, labels)
             told = GenerationFailed(f"The model failed on this request; the log has the reason under {labels[:200]}.")
         self._hand_out([(request, told) for request in requests])

@@ -10,6 +10,7 @@ from server.engine.front_desk import Engine
 from server.errors import BadRequest
 from server.media.loader import MediaLoader
 from server.openai_api.chat_chunks import ChunkWriter, fold
+from server.openai_api.chat_grammar import grammar_asked
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
@@ -87,9 +88,9 @@ def _session_meant(sessions: Sessions, owner: str, body: ChatRequest) -> Session
 async def _begin(
     body: ChatRequest, engine: Engine, sessions: Sessions, media: MediaLoader, asked: Asked, model_id: str
 ) -> tuple[Session, Turn]:
-    prompt, sampling = chat_prompt(body), sampling_asked(body)
+    prompt, sampling, grammar = chat_prompt(body), sampling_asked(body), grammar_asked(body)
     prompt, shown = await with_media(prompt, model_id, engine, media)
-    prepared = await engine.prepare(model_id, prompt, sampling)
+    prepared = await engine.prepare(model_id, prompt, sampling, grammar)
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     tools = tools_offered(body)
     with_usage = bool(body.stream and body.wants_usage)

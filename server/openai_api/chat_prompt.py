@@ -1,6 +1,5 @@
 """From the words of the API to the nouns of the engine."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from server.engine.prompt import ChatPrompt
@@ -10,6 +9,8 @@ from server.openai_api.chat_schema import TEXT_TYPES, ChatMessage, ChatRequest, 
 from server.openai_api.chat_tools import checked_tools, past_call
 
 TEMPLATE_OPTIONS = frozenset({"enable_thinking", "thinking", "thinking_budget", "reasoning_effort", "add_vision_id"})
+# Of max_tokens, that a model may think before it has to answer.
+_EFFORTS = {"none": 0.0, "minimal": 0.1, "low": 0.2, "medium": 0.5, "high": 0.8}
 _SAMPLING_FIELDS = frozenset(
     {
         "min_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
@@ -19,7 +20,6 @@ _SAMPLING_FIELDS = frozenset(
 
 
 def chat_prompt(body: ChatRequest) -> ChatPrompt:
-    _refuse_what_is_not_there_yet(body)
     messages, tools = body.messages or [], tuple(checked_tools(body))
     continues = bool(body.continue_final_message)
     adds_prompt = not continues if body.add_generation_prompt is None else body.add_generation_prompt
@@ -32,7 +32,7 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
     return ChatPrompt(
         messages=[_message(position, message) for position, message in enumerate(messages)],
         tools=() if body.tool_choice == "none" else tools,
-        template_options=_template_options(body.chat_template_kwargs or {}),
+        template_options=_template_options(body),
         add_generation_prompt=adds_prompt,
         continue_final_message=continues,
         reads_marks=True,
@@ -55,6 +55,12 @@ def sampling_asked(body: ChatRequest) -> dict[str, Any]:
         asked["top_logprobs"] = body.top_logprobs or 0
     elif body.top_logprobs:
         raise BadRequest("top_logprobs needs logprobs: true.", param="top_logprobs")
+    if body.thinking_token_budget is not None:
+        asked["thinking_budget"] = body.thinking_token_budget
+    if body.reasoning_effort:
+        asked["thinking_share"] = _EFFORTS[body.reasoning_effort]
+    elif (body.chat_template_kwargs or {}).get("enable_thinking") is False:
+        asked["thinking_share"] = 0.0
     return asked
 
 
@@ -90,8 +96,9 @@ def _part(where: str, part: ContentPart) -> dict[str, Any]:
     raise BadRequest(f"{where}: unknown part type {part.type[:40]!r}.", param=f"{where}.type")
 
 
-def _template_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def _template_options(body: ChatRequest) -> dict[str, Any]:
     """An allow-list: the others would reach into the template's own variables, or replace the template."""
+    given = body.chat_template_kwargs or {}
     for name in given:
         if name not in TEMPLATE_OPTIONS:
             allowed = ", ".join(sorted(TEMPLATE_OPTIONS))
@@ -99,24 +106,17 @@ def _template_options(given: Mapping[str, Any]) -> dict[str, Any]:
                 f"chat_template_kwargs may have {allowed}; not {name[:40]!r}.",
                 param=f"chat_template_kwargs.{name[:40]}",
             )
-    return dict(given)
+    return {**_effort_options(body.reasoning_effort), **given}
+
+
+def _effort_options(effort: str | None) -> dict[str, Any]:
+    """Templates that know neither take no notice."""
+    if effort is None:
+        return {}
+    return {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
 
 
 def _token_id(key: str) -> int:
     if not (key.isascii() and key.isdigit() and len(key) < 10):
         raise BadRequest(f"logit_bias: {key[:40]!r} is not a token id.", param="logit_bias")
     return int(key)
-
-
-def _refuse_what_is_not_there_yet(body: ChatRequest) -> None:
-    refused = {
-        "response_format": body.response_format is not None and body.response_format.type != "text",
-        "tool_choice": body.tool_choice not in (None, "none", "auto"),
-        **{
-            name: getattr(body, name) is not None
-            for name in ("structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar")
-        },
-    }
-    for param, is_refused in refused.items():
-        if is_refused:
-            raise BadRequest(f"{param} is not supported with this value.", param=param, code="unsupported_value")

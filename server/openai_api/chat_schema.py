@@ -17,6 +17,7 @@ SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
 TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 _LONG_TEXT = 4096
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high"]
 # JSON knows integers of any length, the machine does not.
 Integer = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
 Number = Integer | Annotated[StrictFloat, Field(allow_inf_nan=False)]
@@ -91,6 +92,7 @@ class StreamOptions(Lenient):
 
 class ResponseFormat(Lenient):
     type: StrictStr
+    json_schema: dict[str, Any] | None = None
 
 
 class ChatRequest(Lenient):
@@ -129,12 +131,15 @@ class ChatRequest(Lenient):
     continue_final_message: StrictBool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
 
-    # Refused while grammars are not there: ignoring them would break what the caller builds on.
-    structured_outputs: Any = None
-    guided_json: Any = None
-    guided_regex: Any = None
-    guided_choice: Any = None
-    guided_grammar: Any = None
+    reasoning_effort: ReasoningEffort | None = None
+    thinking_token_budget: Integer | None = None
+
+    # vLLM's.
+    structured_outputs: dict[str, Any] | None = None
+    guided_json: StrictStr | dict[str, Any] | None = None
+    guided_regex: StrictStr | None = None
+    guided_choice: list[StrictStr] | None = None
+    guided_grammar: StrictStr | None = None
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -1,5 +1,6 @@
 """kill -9 while it thinks or calls a tool: what comes after the restart is what would have come."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from server.openai_api.chat_message import GrowingMessage
 from tests.faults.history import DONE, Client, Seen
 from tests.faults.mortal_server import MortalServer, durable, running
 from tests.openai_api.test_chat import said
+from tests.openai_api.test_tools import BOOK
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -73,20 +75,24 @@ async def test_thoughts_and_calls_go_on_from_within(tmp_path: Path, after: Seque
 
 
 @pytest.mark.model
-async def test_a_call_of_the_demo_model_goes_on(tmp_path: Path) -> None:
-    """It calls, and is made to talk on until the server is killed."""
-    body = said(
+async def test_calls_of_the_demo_model_go_on(tmp_path: Path) -> None:
+    """One of its own, behind which it is made to talk on until the server is killed; and one that it is held to."""
+    tools = [GET_WEATHER, SEARCH_PRODUCTS, BOOK]
+    own = said(
         "Search for Chair Royal under 50000",
-        tools=[GET_WEATHER, SEARCH_PRODUCTS],
+        tools=tools[:2],
         **{"stream": True, "max_tokens": 400, "ignore_eos": True, "seed": 5, "temperature": 0.7},
     )
+    named = {"type": "function", "function": {"name": "book"}}
+    held = said("Halo!", tools=tools, tool_choice=named, stream=True, seed=3, temperature=2.0, max_tokens=400)
     variables = durable(tmp_path, MODEL_REPO_ID="models/demo", EAGER_LOAD_MODEL="1", LOAD_WAIT_SECONDS="120")
     async with running(tmp_path, **variables) as server:
-        expected = await uncut(server, {**body, "session_id": "uncut"})
-        client = await cut(server, {**body, "session_id": "cut"}, after=(3,))
-        assert without_names(client.blocks) == expected
-        call = message_in(client.blocks)["tool_calls"][0]
-        assert call["function"] == {
-            "name": "search_products",
-            "arguments": '{"query": "Chair Royal", "max_price": 50000}',
-        }
+        for number, body in enumerate((own, held)):
+            expected = await uncut(server, {**body, "session_id": f"uncut-{number}"})
+            client = await cut(server, {**body, "session_id": f"cut-{number}"}, after=(3,))
+            assert without_names(client.blocks) == expected
+            function = message_in(client.blocks)["tool_calls"][0]["function"]
+            if body is own:
+                assert function["arguments"] == '{"query": "Chair Royal", "max_price": 50000}'
+            else:
+                assert set(json.loads(function["arguments"])) >= {"seats", "class", "names", "note"}

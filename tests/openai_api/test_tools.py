@@ -1,21 +1,43 @@
 """Tools over HTTP: what is refused, what is told, and the official client's whole loop with the demo model."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import httpx2
 import pytest
+from jsonschema import Draft202012Validator
 from openai import OpenAI
 
 from scripts.demo_model.checks import GET_WEATHER, SEARCH_PRODUCTS
+from server.openai_api.chat_message import GrowingMessage
 from server.openai_api.chat_prompt import chat_prompt
 from server.openai_api.chat_schema import ChatRequest
 from tests.openai_api.test_chat import CHAT, said
-from tests.openai_api.test_chat_stream import stream
+from tests.openai_api.test_chat_stream import Block, stream
 from tests.serving import Served, served, settings_with
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung"}}\n</tool_call>'
+
+BOOK: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "book",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "seats": {"type": "integer", "minimum": 1, "maximum": 99},
+                "class": {"enum": ["first", "second", 3, None]},
+                "names": {"type": "array", "items": {"type": "string", "maxLength": 20}, "maxItems": 2},
+                "exact": {"type": "boolean"},
+                "note": {"type": "string", "maxLength": 100},
+            },
+            "required": ["seats", "class", "names", "note"],
+            "additionalProperties": False,
+        },
+    },
+}
+BY_NAME = {tool["function"]["name"]: tool for tool in (BOOK, GET_WEATHER)}
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +193,19 @@ def stream_after(http: httpx2.Client, event_id: str) -> dict[str, Any]:
     return snapshot
 
 
+def without_ids(message: dict[str, Any]) -> dict[str, Any]:
+    calls = [{**call, "id": ""} for call in message.get("tool_calls", ())]
+    return {**message, "tool_calls": calls}
+
+
+def folded(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    messages: dict[int, GrowingMessage] = {}
+    for block in blocks[:-1]:
+        [part] = block.chunk["choices"]
+        messages.setdefault(part["index"], GrowingMessage()).add(part["delta"])
+    return [without_ids(messages[index].whole()) for index in sorted(messages)]
+
+
 @pytest.mark.model
 class TestDemoModel:
     """Its own calls, not forced ones."""
@@ -223,6 +258,21 @@ class TestDemoModel:
             assert 0 < usage["completion_tokens_details"]["reasoning_tokens"] < usage["completion_tokens"]
             *_, finish, _ = stream(http, said("What is 12 + 7?", temperature=0))
             assert finish.chunk["choices"][0]["finish_reason"] == "stop"
+
+    @pytest.mark.parametrize("tool_choice", ["required", {"type": "function", "function": {"name": "book"}}], ids=str)
+    def test_forced_calls_are_calls_however_it_talks(self, demo_server: Served, tool_choice: Any) -> None:
+        body = said("Halo!", tools=[BOOK, GET_WEATHER], tool_choice=tool_choice, temperature=2.0, max_tokens=400, n=2)
+        with httpx2.Client(base_url=demo_server.url, timeout=120) as http:
+            for seed in range(2):
+                whole = http.post(CHAT, json={**body, "seed": seed}).json()["choices"]
+                assert folded(stream(http, {**body, "seed": seed})) == [without_ids(one["message"]) for one in whole]
+                for choice in whole:
+                    if choice["finish_reason"] == "length":
+                        continue
+                    assert choice["finish_reason"] == "tool_calls" and choice["message"]["content"] is None
+                    for call in choice["message"]["tool_calls"]:
+                        schema = BY_NAME[call["function"]["name"]]["function"]["parameters"]
+                        Draft202012Validator(schema).validate(json.loads(call["function"]["arguments"]))
 
     def test_what_it_repeats_of_a_marker_is_text(self, demo_server: Served) -> None:
         with httpx2.Client(base_url=demo_server.url, timeout=60) as http:

@@ -225,6 +225,8 @@ class BatchRunner:
         if isinstance(fault, NoCandidates):
             return request, GenerationFailed("The model gave no number to choose a token by (NaN or infinity).")
         log_fault("a request failed in its batch", fault, request.label)
+        if isinstance(fault, GenerationFailed):
+            return request, fault
         return request, GenerationFailed(
             f"The model failed on this request; the log has the reason under {request.label}."
         )

@@ -87,7 +87,7 @@ class Scheduler:
             budget -= self._chunk(plan, sequence, budget)
 
     def _chunk(self, plan: Plan, sequence: Sequence, budget: int) -> int:
-        if budget <= 0 or (sequence.span is None and not self._begin(sequence, plan)):
+        if budget <= 0 or not (self._make_room(sequence, plan) if sequence.span else self._begin(sequence, plan)):
             return 0
         size = min(budget, sequence.num_left)
         plan.rows.append(Row(sequence, sequence.num_computed, sequence.num_computed + size))
@@ -127,23 +127,20 @@ class Scheduler:
         return needed + len(self.running) <= self._pool.num_free or (not self.running and needed == length)
 
     def _make_room(self, sequence: Sequence, plan: Plan) -> bool:
-        """For one token more. False when the sequence had to give up its own place."""
-        assert sequence.span
-        if self._pool.blocks_for(sequence.num_tokens) <= sequence.span.length:
-            return True
-        while not (self._pool.extend(sequence.span) or self._move(sequence, plan)):
+        """For a token more, or all that a grammar forced. False when the sequence had to give up its own place."""
+        while sequence.span and self._pool.blocks_for(sequence.num_tokens) > sequence.span.length:
+            if self._pool.extend(sequence.span) or self._move(sequence, plan):
+                continue
             victim = self.running[-1]
             self._preempt(victim)
             plan.rows[:] = [row for row in plan.rows if row.sequence is not victim]
-            if victim is sequence:
-                return False
-        return True
+        return sequence.span is not None
 
     def _move(self, sequence: Sequence, plan: Plan) -> bool:
         """To where there is room to grow."""
         old = sequence.span
         assert old
-        new = self._pool.allocate(old.length + 1, self._room(sequence))
+        new = self._pool.allocate(self._pool.blocks_for(sequence.num_tokens), self._room(sequence))
         if new is None:
             return False
         plan.copies.append(Copy(list(old.blocks), new.start))

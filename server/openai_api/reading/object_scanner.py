@@ -9,7 +9,7 @@ from server.openai_api.reading.marks import visible
 
 _BLANKS = " \t\r\n"
 _OUTSIDE_STRINGS = frozenset('-+.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ{}[]:,"' + _BLANKS)
-_MOST_NESTED = 64
+_MOST_NESTED = 256
 
 _State = Literal["before", "key", "colon", "value", "next", "done", "broken"]
 

@@ -17,6 +17,7 @@ from server.engine.prompt import ChatPrompt
 from server.engine.request import Delivery, Request
 from server.engine.runner import Runner
 from server.engine.sampling_params import SamplingParams
+from server.engine.tokenizer import Tokenizer
 from server.errors import ServiceError
 
 VOCABULARY = 320
@@ -72,8 +73,16 @@ ARCHITECTURES: dict[str, Callable[[], Any]] = {
 
 
 def new_model(architecture: str) -> Any:
+    return _seeded(ARCHITECTURES[architecture])
+
+
+def new_model_of(kind: str, **more: Any) -> Any:
+    return _seeded(_of(kind, **more))
+
+
+def _seeded(make: Callable[[], Any]) -> Any:
     torch.manual_seed(7)
-    model = ARCHITECTURES[architecture]().eval().float()
+    model = make().eval().float()
     model.generation_config = transformers.GenerationConfig(pad_token_id=0)
     return model
 
@@ -159,12 +168,16 @@ def run(runner: Runner, requests: Iterable[Request], *, every: int = 1) -> Reade
 
 def alone(model: Any, request: Request) -> Readers:
     """What generate() makes of it, through the runner that knows no batch."""
+    return alone_with(model, TOKENIZER, request)
+
+
+def alone_with(model: Any, tokenizer: Tokenizer, request: Request) -> Readers:
     theirs = "sdpa" if model._supports_sdpa else "eager"
     plain = {"text_config": theirs} if "text_config" in model.config.sub_configs else theirs
     ours = model.config.get_text_config()._attn_implementation
     model.set_attn_implementation(plain)
     try:
-        return run(GenerateRunner(model, TOKENIZER), [request])
+        return run(GenerateRunner(model, tokenizer), [request])
     finally:
         model.set_attn_implementation({"text_config": ours} if isinstance(plain, dict) else ours)
 

@@ -1,0 +1,45 @@
+"""What an answer must look like, as it was asked for: plain facts that can be written down."""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from server.engine.markup import ToolFormat
+
+Kind = Literal["json_schema", "json_object", "regex", "choice", "lark", "tool_calls"]
+CallFormat = ToolFormat
+
+
+@dataclass(frozen=True, slots=True)
+class CallableTool:
+    name: str
+    parameters: dict[str, Any]  # a JSON schema
+    param: str = ""  # where its schema stands in the request
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    kind: Kind
+    value: Any = None  # a JSON schema, a regular expression, a list of texts, a Lark grammar
+    tools: tuple[CallableTool, ...] = ()
+    one_call: bool = False
+    call_format: CallFormat = "hermes"
+    param: str = field(default="response_format", compare=False)  # what of the request a refusal is about
+
+    @property
+    def key(self) -> str:
+        """The same for what means the same. The order of properties is part of it: answers keep to it."""
+        return json.dumps(
+            [self.kind, self.value, [asdict(tool) for tool in self.tools], self.one_call, self.call_format]
+        )
+
+    def in_format(self, call_format: CallFormat) -> "Grammar":
+        return replace(self, call_format=call_format)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def tool_call_grammar(tools: tuple[CallableTool, ...], *, one_call: bool, param: str = "tool_choice") -> Grammar:
+    """One call or more of these tools, and nothing else. The engine puts it into the format of its model."""
+    return Grammar("tool_calls", tools=tools, one_call=one_call, param=param)

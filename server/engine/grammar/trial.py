@@ -1,0 +1,77 @@
+"""Compiles a grammar in a process that can be killed, before this one does: a schema of a kilobyte can take minutes.
+
+One thread at a time uses it. The process stays for the next grammar, and is replaced when it had to be killed.
+"""
+
+import json
+import select
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+
+from server.engine.grammar.limits import COMPILE_SECONDS
+
+COMMAND = (sys.executable, "-s", "-m", "server.engine.grammar.trial_process")
+_REPOSITORY = Path(__file__).resolve().parents[3]
+_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "RAYON_NUM_THREADS": "1"}
+_START_SECONDS = 30.0
+
+
+class TooExpensive(Exception):
+    """It took longer than a grammar may, or more memory."""
+
+
+class Trial:
+    def __init__(self, seconds: float = COMPILE_SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ends_with_us = weakref.finalize(self, _end, None)
+
+    def fault_of(self, source: str) -> str:
+        """What the compiler says against it, or nothing."""
+        process = self._running()
+        assert process.stdin
+        try:
+            process.stdin.write(json.dumps(source).encode() + b"\n")
+            process.stdin.flush()
+            return str(self._answer(process, self._seconds))
+        except (BrokenPipeError, TooExpensive):
+            self.close()
+            raise TooExpensive from None
+
+    def close(self) -> None:
+        self._process = None
+        self._ends_with_us()
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process and self._process.poll() is None:
+            return self._process
+        self.close()
+        self._process = subprocess.Popen(
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=_REPOSITORY,
+            env=_ENVIRONMENT,
+            start_new_session=True,  # Ctrl-C is for the server, which lets running work end
+        )
+        self._ends_with_us = weakref.finalize(self, _end, self._process)
+        self._answer(self._process, _START_SECONDS)
+        return self._process
+
+    def _answer(self, process: "subprocess.Popen[bytes]", seconds: float) -> Any:
+        assert process.stdout
+        readable, _, _ = select.select([process.stdout], [], [], seconds)
+        line = process.stdout.readline() if readable else b""
+        if not line:
+            raise TooExpensive
+        return json.loads(line)
+
+
+def _end(process: "subprocess.Popen[bytes] | None") -> None:
+    if process:
+        process.kill()
+        process.communicate()

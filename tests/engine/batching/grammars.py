@@ -1,0 +1,74 @@
+"""A model of random weights with the demo's real tokenizer, and requests to it that are held to a grammar."""
+
+from functools import lru_cache
+from typing import Any
+
+import transformers
+
+from server.engine.batching.batch_runner import BatchRunner
+from server.engine.batching.batchable import cache_shape
+from server.engine.batching.paged_cache import PagedCache
+from server.engine.grammar.compiling import Grammars
+from server.engine.grammar.grammar import Grammar
+from server.engine.hf_tokenizer import HfTokenizer
+from server.engine.prepared import Prepared
+from server.engine.request import Request
+from server.engine.sampling_params import SamplingParams
+from server.engine.thinking import thinking_of
+from tests.engine.batching.tiny import new_model_of
+from tests.serving import REPOSITORY
+
+END = 2030
+VOCABULARY = 2048
+
+
+@lru_cache(1)
+def tokenizer() -> HfTokenizer:
+    plain = transformers.AutoTokenizer.from_pretrained(REPOSITORY / "models" / "demo")
+    return HfTokenizer(plain, {END}, VOCABULARY)
+
+
+@lru_cache(1)
+def grammars() -> Grammars:
+    ours = tokenizer()
+    return Grammars(ours.for_grammars, VOCABULARY, ours.markup.tool_format, ours.marker_ids)
+
+
+@lru_cache(1)
+def model() -> Any:
+    return new_model_of("Qwen3", head_dim=32, vocab_size=VOCABULARY, max_position_embeddings=4096)
+
+
+def new_runner(*, num_tokens: int = 32768, block_size: int = 16, **options: Any) -> BatchRunner:
+    cache = PagedCache(cache_shape(model()), num_tokens // block_size, block_size)
+    return BatchRunner(model(), tokenizer(), cache, **options)
+
+
+def prepared(grammar: Grammar | None, text: str = "Halo", seed: int = 1, **params: Any) -> Prepared:
+    asked = SamplingParams(**{"temperature": 1.0, "max_tokens": 600, "thinking_budget": 0} | params)
+    ids = tokenizer().encode_text(text)
+    compiled = grammars().compiled(grammar) if grammar else None
+    made = Prepared("tiny", "r1", tokenizer(), ids, asked, seed, grammar=compiled)
+    return with_thinking(made)
+
+
+def with_thinking(made: Prepared) -> Prepared:
+    from dataclasses import replace
+
+    thinking = thinking_of(
+        tokenizer().thought,
+        made.prompt_ids,
+        made.params,
+        tokenizer().eos_ids,
+        lambda ids: not made.text_of(ids).strip(),
+        then_grammar=made.grammar is not None,
+    )
+    return replace(made, thinking=thinking)
+
+
+def new_request(grammar: Grammar | None, text: str = "Halo", seed: int = 1, **params: Any) -> Request:
+    return Request(prepared(grammar, text, seed, **params))
+
+
+def schema(value: dict[str, Any]) -> Grammar:
+    return Grammar("json_schema", value)
