@@ -14,6 +14,7 @@ from server.dependencies import EngineDep, MediaDep, OwnerDep, SessionsDep, Sett
 from server.engine.prepared import Prepared
 from server.engine.prompt import media_of
 from server.errors import BadRequest, error_with_code
+from server.openai_api.chat_grammar import grammar_asked
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
@@ -117,10 +118,10 @@ class _Asked:
         attached = await records.attached([*earlier, *references])
         chat, origins = as_chat(self._body, items, self.tools, attached)
         try:
-            prompt, sampling = chat_prompt(chat), sampling_asked(chat)
+            prompt, sampling, grammar = chat_prompt(chat), sampling_asked(chat), grammar_asked(chat)
             prompt = replace(prompt, may_be_cut=self._body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self.model_id, engine, media)
-            prepared = await engine.prepare(self.model_id, prompt, sampling)
+            prepared = await engine.prepare(self.model_id, prompt, sampling, grammar)
         except BadRequest as error:
             raise in_our_words(error, origins) from None
         one_call = self._body.parallel_tool_calls is False
