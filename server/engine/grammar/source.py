@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from server.engine.grammar.closing import closed
 from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar
 from server.engine.grammar.schema_check import MOST_BYTES, check_schema, refused_by_compiler
 from server.errors import BadRequest
@@ -77,7 +78,7 @@ def _of_schema(schema: Any, param: str) -> str:
 
 
 def _spelled(schema: dict[str, Any]) -> str:
-    return json.dumps({**schema, "x-guidance": _SPELLING}, ensure_ascii=False)
+    return json.dumps({**closed(schema), "x-guidance": _SPELLING}, ensure_ascii=False)
 
 
 def _of_choice(choices: Any, param: str) -> str:
