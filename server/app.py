@@ -126,6 +126,7 @@ def _loader(settings: Settings) -> Load:
         load_in_4bit=settings.load_in_4bit,
         load_in_8bit=settings.load_in_8bit,
         trust_remote_code=settings.trust_remote_code,
+        most_pixels=settings.max_shown_pixels,
         batch=BatchLimits(
             cache_tokens=settings.cache_tokens,
             tokens_per_step=settings.max_batch_tokens,

@@ -122,7 +122,7 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
 
 def bad_request_from(problems: Sequence[Mapping[str, Any]]) -> BadRequest:
     """The first problem pydantic found, named by its dotted path."""
-    problem = problems[0]
+    problem = _closest(problems)
     kind, message = problem["type"], str(problem["msg"])
     if kind == "json_invalid":
         where = problem["loc"][-1]
@@ -135,10 +135,17 @@ def bad_request_from(problems: Sequence[Mapping[str, Any]]) -> BadRequest:
     return BadRequest(f"{param}: {message.removeprefix('Value error, ')}", param=param, code=code)
 
 
+def _closest(problems: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Of the branches of a union, the one that went deepest: what was sent had that shape."""
+    first = _dotted(problems[0]["loc"])
+    of_same_value = [problem for problem in problems if _dotted(problem["loc"])[: len(first)] == first]
+    return max(of_same_value, key=lambda one: (len(_dotted(one["loc"])), not one["type"].endswith("_type")))
+
+
 def _dotted(location: Sequence[str | int]) -> list[str]:
     """Without where FastAPI found it, and without the branches of a union that pydantic tried."""
     names = [str(part) for part in location[1:]]
-    return [name for name in names if name not in _UNION_BRANCHES and "[" not in name]
+    return [name for name in names if name not in _UNION_BRANCHES and "[" not in name and not name[:1].isupper()]
 
 
 _UNION_BRANCHES = frozenset({"str", "int", "float", "constrained-str", "constrained-int", "constrained-float"})

@@ -89,6 +89,11 @@ class Settings(BaseModel):
     cache_tokens: int = Field(
         0, ge=0, description="tokens kept for running requests and shared prefixes; 0 = a share of the free memory"
     )
+    max_shown_pixels: int = Field(
+        0,
+        ge=0,
+        description="larger pictures are shrunk for the model; 0 = as it was made for, but 1,048,576 on a CPU",
+    )
     vision_cache_mb: int = Field(256, ge=0, description="memory for what the model made of pictures and clips already")
     quantize: Literal["int8", "int4"] | None = Field(None, description="weights as integers on a CPU: int8 or int4")
     max_queue_size: int = Field(64, ge=1, description="requests that may wait for the model; more get a 429")

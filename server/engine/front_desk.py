@@ -107,7 +107,8 @@ class FrontDesk:
     ) -> Prepared:
         assert self._bridge
         loaded, slot = await self._loaded(model_id), self._slots[model_id]
-        prepared = await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
+        pool = self._bridge.in_lookers if media_of(prompt.messages) else self._bridge.in_pool
+        prepared = await pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
         compiled = await self._compiled(loaded, grammar, slot.entry.tool_format)
         return replace(prepared, grammar=compiled, thinking=thinking_in(loaded, prepared, then_grammar=bool(grammar)))
 
@@ -128,7 +129,8 @@ class FrontDesk:
         slot = self._slots[kept.model_id]
         loaded = await slot.loaded(self._rules.load_wait_seconds)
         compiled = await self._compiled_again(loaded, kept.grammar)
-        prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media, compiled))
+        pool = self._bridge.in_lookers if media else self._bridge.in_pool
+        prepared = await pool(lambda: prepared_again(kept, loaded, media, compiled))
         choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
         request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
         request.answer.replayed_texts = [choice.replayed_text for choice in choices]

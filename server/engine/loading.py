@@ -20,6 +20,8 @@ from server.errors import BadRequest, LoadFailed
 # Everything of a repository but weights in formats that can run code.
 _WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
 _DEFAULTS_OF_INTEREST = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+# Everybody waits while one picture is looked at, with work that grows by the square of its size.
+_MOST_PIXELS_ON_A_CPU = 1024 * 1024
 _MODEL_CLASSES = ("AutoModelForImageTextToText", "AutoModelForCausalLM")
 
 Report = Callable[[str, float | None], None]  # stage, and the share done where it is known
@@ -35,6 +37,8 @@ class LoadOptions:
     load_in_8bit: bool = False
     trust_remote_code: bool = False
     batch: BatchLimits = BatchLimits()
+    # Of a picture as the model is shown it; 0 leaves it to the model, but for a CPU.
+    most_pixels: int = 0
 
 
 def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
@@ -65,7 +69,9 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     text_config = config.get_text_config()
     ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
     report("preparing the weights", None)
-    vision = vision_of(folder, config, ours)
+    vision = vision_of(
+        folder, config, ours, options.most_pixels or (_MOST_PIXELS_ON_A_CPU if model.device.type == "cpu" else None)
+    )
     runner = choose_runner(model, ours, _context_length(text_config, tokenizer), options.batch, vision)
     return LoadedModel(
         tokenizer=ours,

@@ -19,6 +19,8 @@ class Bridge:
         self._loop = asyncio.get_running_loop()
         # Tokenising: short, and the tokenizers are locked anyway.
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="prepare")
+        # Large pictures take a while, and text should not wait for them.
+        self._lookers = ThreadPoolExecutor(2, thread_name_prefix="look")
         # One at a time, and apart from the others: a hostile grammar takes seconds.
         self._grammar_thread = ThreadPoolExecutor(1, thread_name_prefix="grammar")
         self._one_load = threading.Lock()
@@ -36,6 +38,10 @@ class Bridge:
     async def in_pool(self, work: Callable[[], T]) -> T:
         """On the loop: something short that must not hold it up."""
         return await self._loop.run_in_executor(self._pool, work)
+
+    async def in_lookers(self, work: Callable[[], T]) -> T:
+        """On the loop: pictures, cut and measured."""
+        return await self._loop.run_in_executor(self._lookers, work)
 
     async def in_grammar_thread(self, work: Callable[[], T]) -> T:
         """On the loop."""
@@ -58,7 +64,7 @@ class Bridge:
         return future
 
     def close(self) -> None:
-        for pool in (self._pool, self._grammar_thread):
+        for pool in (self._pool, self._lookers, self._grammar_thread):
             pool.shutdown(wait=False, cancel_futures=True)
 
 

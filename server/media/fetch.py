@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 import h11
 
-from server.errors import BadMedia
+from server.errors import BadMedia, Unavailable
 from server.media.addresses import is_public
 from server.media.budget import Budget, in_mib
 from server.media.refusals import malformed_url, no_remote_media, not_fetched, too_large
@@ -73,15 +73,25 @@ class Fetcher:
             url = read_url(text)
         except NoUrl:
             raise malformed_url(kind) from None
+        await self._take_turn()
         try:
             # One deadline for everything: servers that send a byte a second never run into one between two bytes.
-            async with asyncio.timeout(self._rules.fetch_seconds), self._turns:
+            async with asyncio.timeout(self._rules.fetch_seconds):
                 return await self._follow(kind, url, budget)
         # ValueError: a redirect to what is no URL, a name that cannot be encoded.
         except (_Unfetched, ValueError, OSError, h11.ProtocolError) as error:
             reason = error.args[0] if isinstance(error, _Unfetched) else type(error).__name__
             _log.info("%s not fetched: %s", kind, reason)
             raise not_fetched(kind) from None
+        finally:
+            self._turns.release()
+
+    async def _take_turn(self) -> None:
+        try:
+            async with asyncio.timeout(self._rules.fetch_seconds):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise Unavailable("Too much is being fetched for others.", retry_after=5) from None
 
     def close(self) -> None:
         self._resolvers.shutdown(wait=False, cancel_futures=True)

@@ -16,4 +16,5 @@ def is_risky(data: bytes) -> bool:
         return True
     if data.startswith(b"\xff\xd8"):
         return data.count(b"\xff\xda") > _MOST_SCANS
-    return data.startswith((b"II", b"MM")) or data[4:8] == b"ftyp"  # TIFF and HEIF
+    # TIFF, HEIF, and BMP, whose runs are unpacked in Python.
+    return data.startswith((b"II", b"MM", b"BM")) or data[4:8] == b"ftyp"

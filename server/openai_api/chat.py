@@ -90,6 +90,8 @@ async def _begin(
 ) -> tuple[Session, Turn]:
     prompt, sampling, grammar = chat_prompt(body), sampling_asked(body), grammar_asked(body)
     prompt, shown = await with_media(prompt, model_id, engine, media)
+    if sessions.durability == "memory":
+        shown = {}  # nobody will read them again
     prepared = await engine.prepare(model_id, prompt, sampling, grammar)
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     tools = tools_offered(body)

@@ -57,17 +57,19 @@ async def with_media(
     return replace(prompt, messages=_in_place(prompt.messages, iter(shown))), {one.digest: one.data for one in loaded}
 
 
-async def media_again(kept: Sequence[KeptMedium], read: ReadAttachments, media: MediaLoader) -> list[Medium]:
+async def media_again(
+    kept: Sequence[KeptMedium], read: ReadAttachments, media: MediaLoader
+) -> tuple[list[Medium], Mapping[str, bytes]]:
     """What a request showed, from the bytes that were kept of it."""
     if not kept:
-        return []
+        return [], {}
     data = await read({one.digest for one in kept})
     if missing := sum(one.digest not in data for one in kept):
         raise GenerationInterrupted(
             f"The answer cannot go on: of the pictures and videos that it is about, {missing} were not kept."
         )
     try:
-        return [_as_shown(await media.decode(one.kind, data[one.digest]), one.detail) for one in kept]
+        return [_as_shown(await media.decode(one.kind, data[one.digest]), one.detail) for one in kept], data
     except BadMedia as error:
         raise GenerationInterrupted("The answer cannot go on: what it is about is not accepted any more.") from error
 

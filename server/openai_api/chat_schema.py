@@ -78,7 +78,8 @@ class Tool(Lenient):
 
 class ChatMessage(Lenient):
     role: Role
-    content: StrictStr | list[ContentPart] | None = None
+    # More would take minutes to check, and no model has room for them.
+    content: StrictStr | Annotated[list[ContentPart], Field(max_length=4096)] | None = None
     name: StrictStr | None = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: StrictStr | None = None
@@ -98,7 +99,7 @@ class ResponseFormat(Lenient):
 class ChatRequest(Lenient):
     model: StrictStr | None = None
     # Absent where a known session is picked up again: its request is known.
-    messages: Annotated[list[ChatMessage], Field(min_length=1)] | None = None
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=65536)] | None = None
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
     session_id: Annotated[StrictStr, StringConstraints(pattern=SESSION_ID)] | None = None

@@ -1,13 +1,12 @@
 """A chat answer as a `Source` for the streaming room: under way, or taken up again after the process that made it."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from server.engine.answer import Answer, Piece
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptRequest
-from server.engine.prompt import Medium
 from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
 from server.observability.logs import log_fault
@@ -18,7 +17,7 @@ from server.openai_api.chat_digest import ChatDigest
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_reading import ChatReading
 from server.openai_api.reading.reading import Reading
-from server.openai_api.resumption import Resumption
+from server.openai_api.resumption import Resumption, ShownAgain
 from server.streaming.event import Block
 from server.streaming.stores.store import Status
 
@@ -120,7 +119,7 @@ class ContinuedChat(ChatSource):
         kept: KeptRequest,
         chunks: ChunkWriter,
         progress: ChatProgress,
-        shown_again: Callable[[], Awaitable[Sequence[Medium]]],
+        shown_again: ShownAgain,
         reading: Reading | None = None,
     ) -> None:
         super().__init__(None, kept, chunks, progress, reading=reading)
@@ -132,6 +131,7 @@ class ContinuedChat(ChatSource):
             return  # all that was missing is the note that it is over
         if self._progress.unfinished:
             self._answer = await self._resumption.answer()
+            self.attachments = self._resumption.attachments
             if self._answer is None:
                 cancelled = [Piece(choice, "", (), finish="cancelled") for choice in self._progress.unfinished]
                 yield self._blocks_of(cancelled)

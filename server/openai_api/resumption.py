@@ -1,12 +1,15 @@
 """Waits for an answer that another process began to be under way again, or to be given up."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from server.engine.answer import Answer
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptRequest, ShownChoice
 from server.engine.prompt import Medium
+
+# What a request showed, and the bytes of that.
+ShownAgain = Callable[[], Awaitable[tuple[Sequence[Medium], Mapping[str, bytes]]]]
 
 
 class Resumption:
@@ -15,13 +18,14 @@ class Resumption:
         engine: Engine,
         kept: KeptRequest,
         shown: Sequence[ShownChoice],
-        shown_again: Callable[[], Awaitable[Sequence[Medium]]],
+        shown_again: ShownAgain,
     ) -> None:
         self._engine = engine
         self._kept = kept
         self._shown = shown
         self._shown_again = shown_again
         self._cancelled = asyncio.Event()
+        self.attachments: Mapping[str, bytes] = {}
 
     def cancel(self) -> None:
         self._cancelled.set()
@@ -45,4 +49,5 @@ class Resumption:
             giving_up.cancel()
 
     async def _resume(self) -> Answer:
-        return await self._engine.resume(self._kept, self._shown, await self._shown_again())
+        media, self.attachments = await self._shown_again()
+        return await self._engine.resume(self._kept, self._shown, media)

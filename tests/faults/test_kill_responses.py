@@ -13,6 +13,7 @@ from tests.faults.forms import short_or_long
 from tests.faults.mortal_server import MortalServer, durable, get, post, running, until
 from tests.openai_api.responses.asking import CONVERSATIONS, RESPONSES, events_in, text_of
 from tests.openai_api.responses.grammar import Event, check_events
+from tests.openai_api.showing import data_uri, picture_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -34,7 +35,7 @@ TOOL = {
 class Reader:
     """Reads one response, and comes back to it wherever the server went."""
 
-    def __init__(self, server: MortalServer, given: str, **more: Any) -> None:
+    def __init__(self, server: MortalServer, given: Any, **more: Any) -> None:
         self.server = server
         self.body = {"input": given, "stream": True, **more}
         self.events: list[Event] = []
@@ -191,3 +192,27 @@ async def test_the_demo_model_says_what_it_would_have_said(tmp_path: Path) -> No
         response = await reader.follow()
         assert comparable(response) == comparable(expected)
         assert list(await replayed(server, response["id"])) == reader.events
+
+
+@pytest.mark.model
+async def test_what_it_is_about_outlives_it_too(tmp_path: Path) -> None:
+    def showing(colour: str) -> list[dict[str, Any]]:
+        url = data_uri(picture_file(colour))
+        parts = [{"type": "input_image", "image_url": url}, {"type": "input_text", "text": "Apa ini?"}]
+        return [{"role": "user", "content": parts}]
+
+    settings = durable(tmp_path, MODEL_REPO_ID="models/demo", TORCH_DTYPE="float32", LOAD_WAIT_SECONDS="120")
+    more: dict[str, Any] = {"max_output_tokens": 100, "ignore_eos": True, "temperature": 0}
+    async with running(tmp_path, **settings) as server:
+        expected = await Reader(server, showing("red"), **more).follow()
+        first = await Reader(server, showing("red"), **more).read(20)
+        server.kill()
+        await server.start()
+        assert comparable(await first.follow()) == comparable(expected)
+        server.kill()
+        await server.start()
+        behind = [
+            await Reader(server, "Apa warnanya?", previous_response_id=one, **more).follow()
+            for one in (first.response_id, expected["id"])
+        ]
+        assert comparable(behind[0]) == comparable(behind[1])

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from server.errors import Unavailable
+from server.media.budget import Budget
+from server.media.fetch import Fetcher
 from server.media.loader import MediaSource
+from server.media.rules import MediaRules
 from tests.media.loading import a_loader, load, load_all, refused
 from tests.media.pictures import a_picture
 from tests.media.web import (
@@ -187,6 +191,17 @@ async def test_cookies_are_not_kept(web: Web) -> None:
 async def test_one_deadline_holds_for_all_of_it(web: Web, answer: Answer) -> None:
     web.answers["/slow"] = answer
     await web.never_answers("http://first.example/slow", fetch_seconds=0.3)
+
+
+async def test_who_finds_no_turn_for_others_is_told_to_come_again(web: Web) -> None:
+    """It is not his picture's fault."""
+    rules = MediaRules(max_fetches=1, fetch_seconds=0.2)
+    fetcher = Fetcher(rules, **web.doubles)
+    async with fetcher._turns:
+        with pytest.raises(Unavailable):
+            await fetcher.fetch("image", "http://first.example/a.png", Budget(rules))
+    assert await fetcher.fetch("image", "http://first.example/a.png", Budget(rules))
+    fetcher.close()
 
 
 async def test_the_deadline_holds_for_the_resolver_too(web: Web) -> None:

@@ -27,13 +27,14 @@ def tiff_of_strips(count: int) -> bytes:
 
 
 def test_usual_pictures_need_no_process() -> None:
-    usual = [a_picture(form, (300, 200)) for form in FORMATS if form != "TIFF"]
+    usual = [a_picture(form, (300, 200)) for form in FORMATS if form not in ("TIFF", "BMP")]
     assert not any(is_risky(data) for data in [*usual, jpeg_with_scans(0), b"", b"no picture"])
 
 
 def test_unusual_ones_do() -> None:
     unusual = [
         a_picture("TIFF"),
+        a_picture("BMP"),
         tiff_of_strips(1),
         jpeg_with_scans(100),
         b"MM\0+",
@@ -77,3 +78,16 @@ async def test_a_picture_from_the_process_is_what_it_was() -> None:
     assert (await undecoded(data, max_image_pixels=1199)).code == "image_too_large"
     assert (await undecoded(data, max_decoded_bytes=3599)).code == "image_too_large"
     assert (await undecoded(b"II*\0nothing")).code in ("invalid_image", "invalid_image_format")
+
+
+def bmp_of_one_run(width: int) -> bytes:
+    """Its one line ends after a pixel: all others are filled up, in Python."""
+    line = bytes([1, 1, 0, 0, 0, 1])
+    info = struct.pack("<IiiHHIIiiII", 40, width, 1, 1, 8, 1, len(line), 1, 1, 256, 0)
+    return struct.pack("<2sIHHI", b"BM", 1078 + len(line), 0, 0, 1078) + info + bytes(1024) + line
+
+
+async def test_a_bmp_of_a_kilobyte_that_takes_long_is_killed() -> None:
+    assert (await decode(bmp_of_one_run(100))).pixels.shape == (1, 100, 3)
+    error = await undecoded(bmp_of_one_run(25_000_000), decode_seconds=1)
+    assert error.code == "image_too_large"

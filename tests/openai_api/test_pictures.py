@@ -150,3 +150,14 @@ def test_a_picture_that_nothing_fits_beside_is_too_long_by_name(demo_server: Ser
     with served(settings) as small, httpx2.Client(base_url=small.url, timeout=120) as client:
         error = _error(client, image_url(picture_file("red", (512, 512))), "Apa ini?")
     assert error["code"] == "context_length_exceeded"
+
+
+def test_more_parts_than_any_model_has_room_for_are_refused_at_once(http: httpx2.Client) -> None:
+    body = asking(*["a"] * 100_000)
+    reply = http.post("/v1/chat/completions", json=body)
+    assert reply.status_code == 400 and "4096" in reply.json()["error"]["message"]
+
+
+def test_a_part_of_the_wrong_type_is_named(http: httpx2.Client) -> None:
+    error = _error(http, "Apa ini?", {"type": "image_url", "image_url": 7})
+    assert error["param"] == "messages.0.content.1.image_url"

@@ -116,7 +116,7 @@ class BatchRunner:
 
     def _look(self, plan: Plan) -> list[Delivery]:
         """Whatever the rows show that was not looked at yet. Who must wait for that, waits for another step."""
-        failures = self._eyes.look(plan.rows)
+        failures = self._eyes.look(plan.rows, self.scheduler.sequences)
         blind: dict[Request, Exception] = {}
         for row in plan.rows:
             for sight in sights_in(row):

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from server.engine.batching.scheduler import Row
+from server.engine.batching.sequence import Sequence as SequenceOfTokens
 from server.engine.vision.sight import Sight
 
 
@@ -50,15 +51,19 @@ class Eyes:
         self._begun: dict[bytes, list[Features]] = {}
         self._failures: dict[bytes, Exception] = {}
 
-    def look(self, rows: Sequence[Row]) -> dict[bytes, Exception]:
-        """At what these rows show, as far as a step goes. What could not be looked at, by the digest of the sight."""
+    def look(self, rows: Sequence[Row], sequences: Iterable[SequenceOfTokens]) -> dict[bytes, Exception]:
+        """At what these rows show, as far as a step goes. What could not be looked at, by the digest of the sight.
+
+        What was begun is kept as long as one of the sequences will need it.
+        """
         self._failures = {}
         wanted = {sight.digest: sight for row in rows for sight in sights_in(row)}
         for digest in wanted:
             if digest in self._seen:
                 self._seen.move_to_end(digest)
-        # What nobody waits for any more will not be finished.
-        self._begun = {digest: begun for digest, begun in self._begun.items() if digest in wanted}
+        if self._begun:
+            waiting = {sight.digest for sequence in sequences for sight in sequence.sights}
+            self._begun = {digest: begun for digest, begun in self._begun.items() if digest in waiting}
         glances = list(self._next_glances(sight for digest, sight in wanted.items() if digest not in self._seen))
         if glances:
             self._look_at(glances)

@@ -57,8 +57,10 @@ class OfficialVision:
                 **self._known_options(prompt.template_options),
             )
         except Exception as error:  # templates and processors raise what they like; it is always about the messages
+            # Of pictures the library may say more than a client should hear.
+            why = "it cannot show these pictures." if media else error
             raise BadRequest(
-                f"The model's processor refused the messages: {error}",
+                f"The model's processor refused the messages: {why}",
                 param="messages",
                 code="invalid_image",
             ) from error

@@ -14,7 +14,7 @@ from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.prompt import ChatPrompt, Clip, Kind, Medium, Picture, media_of
 from server.engine.vision import placeholders
 from server.engine.vision.budget import fitted_clip, fitted_frame, fitted_picture
-from server.engine.vision.patches import clip_patches, picture_patches
+from server.engine.vision.patches import Patches, clip_patches, picture_patches
 from server.engine.vision.qwen_family import QWEN_FAMILIES
 from server.engine.vision.reading import PixelRules, read_clip_rules, read_picture_rules
 from server.engine.vision.sight import Sight, Vision
@@ -22,6 +22,7 @@ from server.engine.vision.template import as_templates_take
 from server.errors import BadRequest
 
 _USUAL_FPS = 24.0  # of a film that does not say
+_PICTURES_A_CLIP = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,13 @@ class QwenVision:
     kinds: frozenset[Kind] = frozenset({"image", "video"})
     gives_sights = True
 
-    def __init__(self, folder: Path, config: Any, tokenizer: HfTokenizer) -> None:
+    def __init__(self, folder: Path, config: Any, tokenizer: HfTokenizer, most_pixels: int | None = None) -> None:
         self._family = QWEN_FAMILIES[config.model_type]
-        self._pictures = read_picture_rules(folder, self._family.picture_defaults)
-        self._clips = read_clip_rules(folder, self._family.clip_defaults)
+        self._pictures = read_picture_rules(folder, self._family.picture_defaults).capped(most_pixels)
+        clips = read_clip_rules(folder, self._family.clip_defaults)
+        # Where all frames share one budget, a clip is shown with as much as so many pictures.
+        share = _PICTURES_A_CLIP if self._family.writes_times else 1
+        self._clips = clips.capped(most_pixels and share * most_pixels)
         self._tokenizer = tokenizer
         self._start, self._end = config.vision_start_token_id, config.vision_end_token_id
         self._pad: Mapping[Kind, int] = {"image": config.image_token_id, "video": config.video_token_id}
@@ -64,7 +68,7 @@ class QwenVision:
         shapes = [self._shape(medium) for medium in media]
         runs = [(self._pad[shape.kind], length) for shape in shapes for length in shape.runs]
         spans = iter(placeholders.find(prompt_ids, runs, list(self._pad.values())))
-        patches: dict[bytes, torch.Tensor] = {}  # the same picture shown twice is computed once
+        patches: dict[bytes, Patches] = {}  # the same picture shown twice is computed once
         sights = []
         for medium, shape in zip(media, shapes, strict=True):
             if shape.digest not in patches:
@@ -115,7 +119,7 @@ class QwenVision:
         seconds = _seconds_per_grid(clip, rules) if self._family.spaces_by_seconds else None
         return _Shape("video", size, grid, runs, _digest("video", clip.digest, grid, seconds, clip.times), seconds)
 
-    def _patches(self, medium: Medium, shape: _Shape) -> torch.Tensor:
+    def _patches(self, medium: Medium, shape: _Shape) -> Patches:
         if isinstance(medium, Picture):
             return picture_patches(medium.pixels, shape.size, self._pictures)
         return clip_patches(medium.frames, shape.size, self._clips)
@@ -129,10 +133,10 @@ class QwenVision:
         pictures = [sight for sight in sights if sight.kind == "image"]
         clips = [sight for sight in sights if sight.kind == "video"]
         if pictures:
-            inputs["pixel_values"] = torch.cat([sight.patches for sight in pictures])
+            inputs["pixel_values"] = torch.cat([sight.patches[:] for sight in pictures])
             inputs["image_grid_thw"] = torch.tensor([sight.grid for sight in pictures])
         if clips:
-            inputs["pixel_values_videos"] = torch.cat([sight.patches for sight in clips])
+            inputs["pixel_values_videos"] = torch.cat([sight.patches[:] for sight in clips])
             inputs["video_grid_thw"] = torch.tensor([sight.grid for sight in clips])
             if self._family.spaces_by_seconds:
                 inputs["second_per_grid_ts"] = torch.tensor([sight.seconds_per_grid for sight in clips])

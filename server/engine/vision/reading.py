@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,11 @@ class PixelRules:
     def factor(self) -> int:
         """Sides are multiples of it: one placeholder stands for so many pixels in either direction."""
         return self.patch_size * self.merge_size
+
+    def capped(self, most: int | None) -> "PixelRules":
+        if not most:
+            return self
+        return replace(self, shortest_edge=min(self.shortest_edge, most), longest_edge=min(self.longest_edge, most))
 
 
 def read_picture_rules(folder: Path, defaults: PixelRules) -> PixelRules:

@@ -15,7 +15,7 @@ class Sight:
     digest: bytes  # of all that decides its features and positions: content, kind, grid, seconds_per_grid
     grid: tuple[int, int, int]  # patches in time, height and width
     spans: tuple[tuple[int, int], ...]  # its placeholder tokens: first, and one behind the last
-    patches: Any  # tensor, float32, one row for each patch
+    patches: Any  # rows of a float32 tensor, one for each patch, once they are asked for by a slice
     seconds_per_grid: float | None = None  # of a clip, where positions depend on it (Qwen2.5-VL)
 
 

@@ -15,6 +15,7 @@ from server.openai_api.responses.tools import chat_tools
 _SAME = (
     "model", "temperature", "top_p", "parallel_tool_calls", "seed", "stop", "top_k", "min_p", "min_tokens",
     "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "ignore_eos", "chat_template_kwargs",
+    "thinking_token_budget", "structured_outputs",
 )  # fmt: skip
 _OUR_WORDS = {
     "response_format.json_schema": "text.format",

@@ -12,11 +12,14 @@ from server.openai_api.responses.schema import Item
 _DATA_URI = re.compile(r"^data:([\w.+/-]+)[;,]")
 
 
-def with_attached(items: Sequence[Item], names: Iterable[str]) -> tuple[list[Item], frozenset[str]]:
-    """Items that name what they show instead of having it, and all names."""
+def with_attached(items: Sequence[Item], names: Iterable[str]) -> list[Item]:
+    """Items that name what they show instead of having it."""
     digests = iter(names)
-    named = [_mapped(item, digests) for item in items]
-    return named, frozenset(part["attached"] for part in media_parts(named))
+    return [_mapped(item, digests) for item in items]
+
+
+def names_in(items: Sequence[Item]) -> frozenset[str]:
+    return frozenset(part["attached"] for part in media_parts(items))
 
 
 def listed(items: Sequence[Item], data: Mapping[str, bytes] | None = None) -> list[Item]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from server.openai_api.responses import ids
-from server.openai_api.responses.items import media_parts
+from server.openai_api.responses.attached import names_in
 from server.openai_api.responses.records import (
     Found,
     Records,
@@ -88,5 +88,4 @@ class Conversation:
     def _keep(self, attachments: Mapping[str, bytes]) -> None:
         self.require_unchanged()
         own = [entry["item"] for entry in self._document["entries"] if "item" in entry]
-        named = frozenset(part["attached"] for part in media_parts(own))
-        self._session.keep_document(written(self._document), attachments, named)
+        self._session.keep_document(written(self._document), attachments, names_in(own))

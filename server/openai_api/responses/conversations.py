@@ -136,8 +136,7 @@ async def _kept_items(
     if not sources:
         return items, {}
     loaded = await media.load(sources)
-    items, _ = with_attached(items, [one.digest for one in loaded])
-    return items, {one.digest: one.data for one in loaded}
+    return with_attached(items, [one.digest for one in loaded]), {one.digest: one.data for one in loaded}
 
 
 def _one_of(found: Sequence[Found], item_id: str) -> Found:

@@ -26,7 +26,7 @@ from server.openai_api.models import served_model
 from server.openai_api.reading.reading import Reading
 from server.openai_api.responses import ids
 from server.openai_api.responses.as_chat import as_chat, in_our_words
-from server.openai_api.responses.attached import with_attached
+from server.openai_api.responses.attached import names_in, with_attached
 from server.openai_api.responses.conversation import Conversation
 from server.openai_api.responses.examples import CREATE_RESPONSES
 from server.openai_api.responses.framing import ResponseFraming
@@ -126,10 +126,9 @@ class _Asked:
             raise in_our_words(error, origins) from None
         one_call = self._body.parallel_tool_calls is False
         self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
-        num_own = len(list(media_parts(self._items)))
-        if num_own:
-            shown = media_of(prompt.messages)[-num_own:]
-            self._items, self._named = with_attached(self._items, [medium.digest for medium in shown])
+        self._name_own([item for _, item in own], [medium.digest for medium in media_of(prompt.messages)])
+        if records.durability == "memory":  # nobody will go on with it in another process
+            attachments = {name: data for name, data in attachments.items() if name in self._named}
         return prepared, attachments
 
     def session(self, owner: str, prepared: Prepared, ttl_seconds: float) -> Asked:
@@ -144,6 +143,14 @@ class _Asked:
         kept_as = KeptAs(KIND, ttl_seconds, grace, written(document) if body.is_stored else b"", self._named)
         asked = Asked(owner, self.response_id, self.response_id, resumable=body.is_stored, kept_as=kept_as)
         return asked.keeping(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
+
+    def _name_own(self, items: Sequence[Item], digests: Sequence[str]) -> None:
+        """What the request itself shows is shown last, in this order."""
+        named = with_attached(items, digests[len(digests) - len(list(media_parts(items))) :])
+        self._items = [
+            item if item["type"] == "item_reference" else own for item, own in zip(self._items, named, strict=True)
+        ]
+        self._named = names_in(self._items)
 
     async def _with_references(self, records: Records) -> tuple[list[tuple[str, Item]], list[Found]]:
         """The items of the request, and of them those that stand elsewhere."""

@@ -13,6 +13,7 @@ from server.openai_api.responses import ids
 from server.openai_api.responses.schema import Item, require_text
 
 _ROLES = ("user", "assistant", "system", "developer")
+_MOST_PARTS = 4096
 _TEXTS = ("input_text", "output_text", "text", "refusal")
 
 
@@ -78,6 +79,8 @@ def _message(item: Mapping[str, Any], where: str) -> Item:
 def _parts(given: Any, where: str, text_type: str) -> list[Item]:
     if not isinstance(given, list):
         raise BadRequest(f"{where} must be a string or a list of parts.", param=where, code="invalid_type")
+    if len(given) > _MOST_PARTS:
+        raise BadRequest(f"{where} has more than {_MOST_PARTS} parts.", param=where)
     return [_part(part, f"{where}.{position}", text_type) for position, part in enumerate(given)]
 
 

@@ -13,6 +13,7 @@ from server.openai_api.responses.schema import LONGEST_HISTORY, Item
 from server.openai_api.responses.source import KIND as RESPONSE
 from server.streaming.session import Session
 from server.streaming.sessions import Sessions
+from server.streaming.stores.store import Durability
 
 CONVERSATION = "conversation"
 Found = tuple[Item, Session]  # an item, and the session that has what is attached to it
@@ -22,6 +23,10 @@ class Records:
     def __init__(self, sessions: Sessions, owner: str) -> None:
         self._sessions = sessions
         self._owner = owner
+
+    @property
+    def durability(self) -> Durability:
+        return self._sessions.durability
 
     def response(self, response_id: str, param: str = "response_id") -> Session:
         if session := self._find(response_id, RESPONSE):

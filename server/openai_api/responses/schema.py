@@ -96,6 +96,8 @@ class ResponseRequest(Lenient):
     logit_bias: dict[str, Number] | None = None
     ignore_eos: StrictBool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
+    thinking_token_budget: Integer | None = None
+    structured_outputs: dict[str, Any] | None = None
 
     model_config = ConfigDict(
         json_schema_extra={

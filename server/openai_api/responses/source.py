@@ -122,6 +122,7 @@ class ContinuedResponse(ResponseSource):
         if self._progress.shown.finish is None:
             assert self._resumption
             self._answer = await self._resumption.answer()
+            self.attachments = self._resumption.attachments
             if self._answer is None:
                 self._note(Piece(0, "", (), finish="cancelled"), 0)
         self.waits_to_go_on = False

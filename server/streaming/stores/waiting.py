@@ -52,7 +52,7 @@ class Waiting:
             before = self._num_events
             self._queue.append(operation)
             self._count(operation, 1)
-            has_room = self._num_bytes <= self._most_bytes
+            has_room = self._num_bytes <= self._most_bytes or self._drop_waiting_attachments()
             if not has_room:
                 self._drop_all()
             if len(self._queue) <= 1 or before < _EVENTS_WORTH_A_COMMIT <= self._num_events:
@@ -139,6 +139,13 @@ class Waiting:
                 self._count(operation, 1)
 
     # With the lock held.
+
+    def _drop_waiting_attachments(self) -> bool:
+        """Everybody's answers are worth more than what some of them are about. Whether that is enough."""
+        for operation in self._queue:
+            operation.attached, operation.attached_bytes = (), 0
+        self._num_bytes = sum(operation.num_bytes for operation in self._queue)
+        return self._num_bytes <= self._most_bytes
 
     def _gather(self, idle_seconds: float) -> None:
         something = self._changed.wait_for(lambda: self._queue or self._snapshot or self.is_stopping, idle_seconds)

@@ -175,3 +175,13 @@ def test_an_answer_about_a_picture_goes_on_in_another_batch(seeing: Any) -> None
     readers = run(new_runner(seeing, tokens_per_step=9), [again for _, again in parts])
     for cut, again in parts:
         assert [*whole[:cut], *readers.of(again)] == whole
+
+
+def test_what_was_seen_of_a_clip_is_not_forgotten_while_others_come_first(qwen3_vl: Any) -> None:
+    looked = _count_looks(qwen3_vl)
+    runner = new_runner(qwen3_vl, tokens_per_step=24)
+    runner._eyes._patches_per_step = 16  # one frame
+    clip = Prompt(qwen3_vl).text(4, 1).clip(6, 4, 4, 1).text(5, 2).request()
+    company = [Prompt(qwen3_vl).text(90, 3).request()] + [Prompt(qwen3_vl).text(5, 4 + n).request() for n in range(20)]
+    run(runner, [company[0], clip, *company[1:]], every=1)
+    assert sum(looked) == 6 * 16

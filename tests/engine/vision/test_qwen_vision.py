@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from server.engine.hf_tokenizer import HfTokenizer
 from server.engine.prompt import ChatPrompt, Clip, Detail, Medium, Picture, media_of
 from server.engine.vision.qwen_vision import QwenVision
 from server.errors import BadRequest
-from tests.engine.vision.cases import DEMO, clip, picture, prompt
+from tests.engine.vision.cases import DEMO, FAMILIES, clip, make_folder, picture, prompt
+from tests.engine.vision.conftest import qwen_config
 
 Qwen = Callable[[str], QwenVision]
 
@@ -110,7 +112,7 @@ class TestSights:
         backwards = Picture(plain.pixels[::-1].copy()[::-1], plain.digest)
         read_only = picture(64, 48)
         read_only.pixels.flags.writeable = False
-        one, *others = (sights_of(qwen("demo"), shown)[0].patches for shown in (plain, backwards, read_only))
+        one, *others = (sights_of(qwen("demo"), shown)[0].patches[:] for shown in (plain, backwards, read_only))
         assert all(torch.equal(one, other) for other in others)
 
 
@@ -213,3 +215,16 @@ def _with_tokenizer(vision: QwenVision, tokenizer: HfTokenizer) -> QwenVision:
     other = copy.copy(vision)
     other._tokenizer = tokenizer
     return other
+
+
+def test_pictures_can_be_capped_below_what_the_model_was_made_for(tmp_path: Path, tokenizer: HfTokenizer) -> None:
+    folder = make_folder(tmp_path / "qwen3", FAMILIES["qwen3"])
+    capped = QwenVision(folder, qwen_config("qwen3_vl"), tokenizer, most_pixels=256 * 256)
+    shown: list[Medium] = [picture(500, 700), clip(500, 700, [0, 1, 2, 3], 2.0)]
+    [one, film] = capped.look(capped.encode(prompt(*shown)), shown).sights
+    assert one.grid[1] * one.grid[2] * 16 * 16 <= 256 * 256
+    assert film.grid[0] * 2 * film.grid[1] * film.grid[2] * 16 * 16 <= 4 * 256 * 256
+    small = picture(320, 200)
+    free = QwenVision(folder, qwen_config("qwen3_vl"), tokenizer)
+    [one], [other] = (vision.look(vision.encode(prompt(small)), [small]).sights for vision in (capped, free))
+    assert one.grid == other.grid

@@ -1,6 +1,7 @@
 """The parts of an answer, however its text is cut."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,44 +27,17 @@ SPLINTERS = [
         "null",
     ),
 ]
-MEANT = [
-    f"<think>\nHm.\n</think>\n\nLet me see.\n{WEATHER}\n{WEATHER}\nSo.",
-    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung", "days": "3", "a": [[1]]}}\n</tool_call>',
-    '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Bandung"}}, {"name": "now"}]',
-    '[TOOL_CALLS]get_weather[CALL_ID]abcdefghi[ARGS]{"city": "Bandung"}[TOOL_CALLS]now[ARGS]{}',
-    '<|python_tag|>{"name": "get_weather", "parameters": {"city": "x\\"y"}}; {"name": "now", "parameters": {}}',
-    '{"arguments": "{\\"city\\": \\"Bandung\\"}", "name": "get_weather"}',
-    "<tool_call>\n<function=get_weather>\n<parameter=city>\nBandung\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
-    f"<parameter=code>\n{'print(1)' * 12}\n\n</parameter>\n</function>\n</tool_call>",
-    '<tool_call>{"name": "get_weather", "arguments": {"city": "%s", "days": 3}}</tool_call>' % ("long \n " * 20),
-]
 TEXTS = st.lists(st.sampled_from(SPLINTERS), max_size=12).map("".join)
 WAYS = [
     reading(tool_format, marked=marked, **more)
     for tool_format in (None, "hermes", "llama", "mistral", "json")
     for marked in (False, True)
-    for more in ({}, {"in_thought": True}, {"one_call": True}, {"thought": None})
+    for more in ({}, {"in_thought": True}, {"forced": True}, {"one_call": True}, {"thought": None})
 ]
 
 
 @given(TEXTS, st.lists(st.integers(min_value=0)), st.sampled_from(WAYS))
 def test_any_cut_gives_the_same_parts(text: str, at: list[int], how: Reading) -> None:
-    text = as_tokens(text, how)
-    assert read(how, *cut(text, at)) == read(how, *text) == read(how, text)
-
-
-@st.composite
-def nearly_calls(draw: st.DrawFn) -> str:
-    """What a model means, with a few letters of it changed."""
-    text = draw(st.sampled_from(MEANT))
-    for _ in range(draw(st.integers(0, 4))):
-        at, length = draw(st.integers(0, len(text))), draw(st.integers(0, 3))
-        text = text[:at] + draw(st.sampled_from(SPLINTERS)) + text[at + length :]
-    return text
-
-
-@given(nearly_calls(), st.lists(st.integers(min_value=0), max_size=4), st.sampled_from(WAYS))
-def test_any_cut_of_what_is_nearly_a_call_gives_the_same_parts(text: str, at: list[int], how: Reading) -> None:
     text = as_tokens(text, how)
     assert read(how, *cut(text, at)) == read(how, *text) == read(how, text)
 
@@ -76,6 +50,26 @@ def test_parts_are_text_that_can_be_sent_and_calls_are_whole(text: str, how: Rea
     for part in parts:
         if isinstance(part, Said | Thought | CallArguments):
             assert part.text.encode()
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=90) | st.sampled_from(
+    ["</tool_call>", "<think>", "}"]
+)
+NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(TEXT, VALUES, max_size=4), st.sampled_from([None, 2]), st.booleans(), st.lists(st.integers(0)))
+def test_any_arguments_come_through(arguments: dict[str, Any], indent: int | None, plain: bool, at: list[int]) -> None:
+    written = json.dumps({"name": "now", "arguments": arguments}, indent=indent, ensure_ascii=plain)
+    for how in (reading(), reading(marked=True)):
+        text = f"{how.spelled('<tool_call>')}\n{written}\n{how.spelled('</tool_call>')}"
+        begun, told, ended = read(how, *cut(text, at))
+        assert isinstance(told, CallArguments) and json.loads(told.text) == arguments
 
 
 @pytest.mark.parametrize("marked", [False, True])

@@ -1,10 +1,14 @@
 """The ways in which families of models write calls."""
 
+import json
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server.engine.markup import ToolFormat
 from server.openai_api.reading.parts import CallArguments, Part, Said, Thought
-from tests.openai_api.reading.answers import as_tokens, call, read, reading
+from tests.openai_api.reading.answers import as_tokens, call, cut, read, reading
 
 NOW = '{"name": "now", "arguments": {}}'
 ARGUMENTS = '{"city": "Bandung", "days": 3}'
@@ -85,6 +89,13 @@ def test_parameters_between_tags_have_the_types_of_the_schema() -> None:
     assert read(reading(), *XML.format(more)) == expected("hermes", text)
     assert read(reading(), *XML.format("")) == expected("hermes", '{"city": "Bandung"}')
     assert read(reading(), "<tool_call><function=now></function></tool_call>") == call("now", "{}")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=150), st.lists(st.integers(0)))
+def test_any_text_between_tags_comes_through(text: str, at: list[int]) -> None:
+    written = f"<tool_call>\n<function=now>\n<parameter=note>\n{text}\n</parameter>\n</function>\n</tool_call>"
+    _, arguments, _ = read(reading(), *cut(written, at))
+    assert isinstance(arguments, CallArguments) and json.loads(arguments.text) == {"note": text}
 
 
 def test_a_long_text_between_tags_comes_as_it_is_made() -> None:

@@ -152,6 +152,9 @@ def test_a_function_is_said_again_with_all_its_fields(http: httpx2.Client) -> No
         ({"tool_choice": {"type": "web_search"}}, "tool_choice"),
         ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
         ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
+        ({"text": {"format": {"type": "json_object"}}}, "text.format"),  # echo cannot be held to a grammar
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"reasoning": {"effort": "extreme"}}, "reasoning.effort"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt"),
         ({"stream": "yes"}, "stream"),
         ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages"),

@@ -78,6 +78,17 @@ def test_a_picture_in_the_output_of_a_tool_is_seen(demo: httpx2.Client) -> None:
     assert logprobs(answer(RED)) != logprobs(answer(BLUE))
 
 
+def test_a_reference_to_a_picture_among_others_is_that_picture(demo: httpx2.Client) -> None:
+    first = create(demo, showing(RED), **STEADY)
+    [asked] = demo.get(f"{RESPONSES}/{first['id']}/input_items").json()["data"]
+    items = [*showing(BLUE), {"type": "item_reference", "id": asked["id"]}]
+    second = create(demo, items, **STEADY)
+    assert logprobs(second) == logprobs(create(demo, [*showing(BLUE), *showing(RED)], **STEADY))
+    third = create(demo, "Apa warnanya?", previous_response_id=second["id"], **STEADY)
+    said = [{"role": "assistant", "content": text_of(second)}, {"role": "user", "content": "Apa warnanya?"}]
+    assert logprobs(third) == logprobs(create(demo, [*showing(BLUE), *showing(RED), *said], **STEADY))
+
+
 def test_it_is_listed_with_its_data_only_if_that_is_asked_for(demo: httpx2.Client) -> None:
     url = f"{RESPONSES}/{create(demo, showing(RED), **STEADY)['id']}/input_items"
     bare = {"type": "input_image", "detail": "low", "file_id": None, "image_url": None}

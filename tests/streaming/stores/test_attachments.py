@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import StoreUnavailable
+from server.streaming.event import Event
 from server.streaming.stores.memory import MemoryStore
 from server.streaming.stores.migrations import MIGRATIONS
 from server.streaming.stores.operations import Operation
@@ -198,3 +199,13 @@ async def test_a_file_of_the_first_version_is_taken_over(path: Path) -> None:
     desk.begin(attachments={"picture": PICTURE})
     assert await attached(desk, "picture") == {"picture": PICTURE}
     await desk.store.close()
+
+
+def test_where_too_much_waits_they_go_before_anybodys_answer() -> None:
+    waiting = Waiting(most_bytes=1000)
+    answer = Operation(session=1, events=[Event(0, b"a" * 100)])
+    assert waiting.put(answer)
+    large = Operation(session=2, attached=[("INSERT", (b"",))], attached_bytes=5000)
+    assert waiting.put(large) and not large.attached
+    assert not waiting.needs_snapshot
+    assert not waiting.put(Operation(session=3, events=[Event(0, b"a" * 1000)]))
