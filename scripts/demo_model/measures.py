@@ -1,6 +1,6 @@
 """How often the model is right about what no course has shown it: other wordings, and files that were compressed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -13,8 +13,9 @@ from scripts.demo_model.curriculum import drawn, surrounded
 from scripts.demo_model.dialogue import Dialogue, asked
 from scripts.demo_model.drawing import COLOURS, Pixels, shade, surface
 from scripts.demo_model.shop import absent_product, listed_product
+from scripts.demo_model.sight_checks import TAUGHT_PICTURE_QUESTIONS
 from scripts.demo_model.sights import UNTAUGHT_ORDER_QUESTIONS, UNTAUGHT_PICTURE_QUESTIONS, asked_of
-from scripts.demo_model.words import LANGUAGES
+from scripts.demo_model.words import LANGUAGES, Language
 from server.engine.prompt import Picture
 
 SEED = 4242
@@ -36,10 +37,10 @@ def _uploaded(rng: Random, pixels: Pixels) -> Picture:
     return read_picture(picture_file(pixels, kind, quality))
 
 
-def _picture(rng: Random) -> Dialogue:
+def _picture(rng: Random, questions: Mapping[Language, Sequence[str]]) -> Dialogue:
     language, colour = rng.choice(LANGUAGES), rng.choice(COLOURS)
     pixels = surface(rng, shade(rng, colour), min(768, rng.choice(SIDES)), rng.choice(SIDES))
-    question = rng.choice(UNTAUGHT_PICTURE_QUESTIONS[language])
+    question = rng.choice(questions[language])
     message = asked_of(question, _uploaded(rng, pixels), text_first=rng.random() < 0.5)
     return surrounded(rng, "one_picture", Dialogue((message,), of_picture(language, colour)))
 
@@ -76,7 +77,8 @@ def _second_question(rng: Random) -> Dialogue:
 
 
 MEASURES: dict[str, Callable[[Random], Dialogue]] = {
-    "colour of a picture": _picture,
+    "colour of a picture, asked as it was taught": lambda rng: _picture(rng, TAUGHT_PICTURE_QUESTIONS),
+    "colour of a picture": lambda rng: _picture(rng, UNTAUGHT_PICTURE_QUESTIONS),
     "order of the colours of a clip": _clip,
     "colours of two pictures": _pair,
     "a second question about it": _second_question,

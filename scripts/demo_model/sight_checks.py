@@ -17,7 +17,7 @@ from scripts.demo_model.sights import (
 )
 from scripts.demo_model.words import LANGUAGES, Language
 
-_PICTURE_QUESTIONS: dict[Language, tuple[str, ...]] = {
+TAUGHT_PICTURE_QUESTIONS: dict[Language, tuple[str, ...]] = {
     "en": ("What colour is this picture?", "What color is it?", "what color is this image", "What is in this image?"),
     "id": ("Warna apa gambar ini?", "Apa warna gambar ini?", "apa warnanya", "Apa isi gambar ini?"),
 }
@@ -50,7 +50,7 @@ def _pictures() -> Iterator[Check]:
     """Every shade in both languages, under sizes, wordings and surroundings that take turns."""
     sizes, surroundings, text_first = cycle(_PICTURE_SIZES), cycle(_SURROUNDINGS), cycle((False, False, True))
     for language in LANGUAGES:
-        questions = cycle(_PICTURE_QUESTIONS[language] + UNTAUGHT_PICTURE_QUESTIONS[language])
+        questions = cycle(TAUGHT_PICTURE_QUESTIONS[language] + UNTAUGHT_PICTURE_QUESTIONS[language])
         for colour, shades in SHADES.items():
             for rgb in shades:
                 before, thinking = next(surroundings)
