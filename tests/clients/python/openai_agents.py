@@ -7,6 +7,7 @@ import pytest
 from agents import Agent, Model, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
 from agents import set_tracing_disabled as switch_tracing_off
 from openai import AsyncOpenAI
+from pydantic import BaseModel
 
 switch_tracing_off(True)  # it would report to OpenAI
 
@@ -57,3 +58,20 @@ def test_a_tool_is_called_and_its_result_told(model: Model, streamed: bool) -> N
         return result.final_output
 
     assert asyncio.run(ask()) == "Cuaca di Bandung: cerah, 24 derajat."
+
+
+class Person(BaseModel):
+    name: str
+    city: str
+
+
+def test_an_answer_is_an_object(model: Model) -> None:
+    agent = agent_of(model, output_type=Person)
+    result = Runner.run_sync(agent, "Answer in JSON: name and city of Sari from Bandung.")
+    assert result.final_output == Person(name="Sari", city="Bandung")
+
+
+def test_a_tool_is_called_if_it_has_to_be(model: Model) -> None:
+    settings = ModelSettings(temperature=0, tool_choice="required", max_tokens=100)
+    agent = agent_of(model, tools=[get_weather], tool_use_behavior="stop_on_first_tool").clone(model_settings=settings)
+    assert "cerah" in Runner.run_sync(agent, "Bandung").final_output

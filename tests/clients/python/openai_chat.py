@@ -8,8 +8,10 @@ from typing import Any
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from pydantic import BaseModel
 
 STORY = "Tell me a short story."
+SARI = "Answer in JSON: name and city of Sari from Bandung."
 WEATHER: list[Any] = [
     {
         "type": "function",
@@ -96,6 +98,40 @@ def test_the_stream_helper_puts_a_call_together(client: OpenAI) -> None:
     assert "tool_calls.function.arguments.delta" in kinds and message.tool_calls
     call: Any = message.tool_calls[0]
     assert (call.function.name, json.loads(call.function.arguments)) == ("get_weather", {"city": "Jakarta"})
+
+
+class Person(BaseModel):
+    name: str
+    city: str
+
+
+def test_an_answer_is_parsed_into_an_object(client: OpenAI) -> None:
+    answer = client.chat.completions.parse(model="demo", messages=said(SARI), response_format=Person, temperature=0)
+    assert answer.choices[0].message.parsed == Person(name="Sari", city="Bandung")
+    with client.chat.completions.stream(
+        model="demo", messages=said(SARI), response_format=Person, temperature=0
+    ) as stream:
+        for _ in stream:
+            pass
+        assert stream.get_final_completion().choices[0].message.parsed == Person(name="Sari", city="Bandung")
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "get_weather"}}])
+def test_a_tool_is_called_if_it_has_to_be(client: OpenAI, choice: Any) -> None:
+    answer = client.chat.completions.create(
+        model="demo", messages=said("Bandung"), tools=WEATHER, tool_choice=choice, temperature=0, max_tokens=100
+    ).choices[0]
+    assert answer.message.tool_calls and answer.finish_reason == "tool_calls"
+    call: Any = answer.message.tool_calls[0]
+    assert call.function.name == "get_weather" and isinstance(json.loads(call.function.arguments)["city"], str)
+
+
+def test_a_keyword_that_cannot_be_held_to_is_named(client: OpenAI) -> None:
+    schema = {"type": "object", "properties": {"a": {"not": {"type": "string"}}}}
+    form: Any = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.chat.completions.create(model="demo", messages=said("Halo"), response_format=form)
+    assert refused.value.code == "unsupported_schema_keyword" and "properties.a.not" in (refused.value.param or "")
 
 
 def test_logprobs(client: OpenAI) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from pydantic import BaseModel
 
 STORY = "Tell me a short story."
+SARI = "Answer in JSON: name and city of Sari from Bandung."
 WEATHER: list[Any] = [
     {
         "type": "function",
@@ -115,6 +117,29 @@ def test_a_streamed_call_comes_in_pieces(client: OpenAI) -> None:
         (call,) = (item for item in stream.get_final_response().output if item.type == "function_call")
     pieces = [event.delta for event in events if event.type == "response.function_call_arguments.delta"]
     assert "".join(pieces) == call.arguments and json.loads(call.arguments) == {"city": "Jakarta"}
+
+
+class Person(BaseModel):
+    name: str
+    city: str
+
+
+def test_an_answer_is_parsed_into_an_object(client: OpenAI) -> None:
+    response = client.responses.parse(model="demo", input=SARI, text_format=Person, temperature=0)
+    assert response.output_parsed == Person(name="Sari", city="Bandung")
+    with client.responses.stream(model="demo", input=SARI, text_format=Person, temperature=0) as stream:
+        for _ in stream:
+            pass
+        assert stream.get_final_response().output_parsed == Person(name="Sari", city="Bandung")
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "get_weather"}])
+def test_a_tool_is_called_if_it_has_to_be(client: OpenAI, choice: Any) -> None:
+    response = client.responses.create(
+        model="demo", input="Bandung", tools=WEATHER, tool_choice=choice, temperature=0, max_output_tokens=100
+    )
+    (call,) = (item for item in response.output if item.type == "function_call")
+    assert call.name == "get_weather" and isinstance(json.loads(call.arguments)["city"], str)
 
 
 def test_a_response_goes_on_from_another(client: OpenAI) -> None:

@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic import BaseModel
+from pydantic_ai import Agent, NativeOutput, PromptedOutput, ToolOutput
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -59,3 +60,14 @@ def test_thoughts_are_parts_of_their_own(model: Model) -> None:
     result = agent_of(model).run_sync("What is 12 + 7?")
     assert [part.part_kind for part in result.response.parts] == ["thinking", "text"]
     assert result.output == "12 + 7 = 19."
+
+
+class Person(BaseModel):
+    name: str
+    city: str
+
+
+@pytest.mark.parametrize("form", [NativeOutput, PromptedOutput, ToolOutput])
+def test_an_answer_is_an_object(model: Model, form: Any) -> None:
+    agent = agent_of(model, output_type=form(Person))
+    assert isinstance(agent.run_sync("Answer in JSON: name and city of Sari from Bandung.").output, Person)
