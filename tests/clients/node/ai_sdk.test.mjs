@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
-import { apiKey, CITY, collect, STORY, url, WEATHER, WEATHER_TOLD } from './house.mjs'
+import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from 'ai'
+import { z } from 'zod'
+import { apiKey, CITY, collect, SARI, STORY, url, WEATHER, WEATHER_TOLD } from './house.mjs'
 
 const baseURL = `${url}/v1`
 const models = {
-  chat: createOpenAICompatible({ name: 'house', baseURL, apiKey, includeUsage: true })('demo'),
+  chat: createOpenAICompatible({ name: 'house', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true })('demo'),
   responses: createOpenAI({ name: 'house', baseURL, apiKey }).responses('demo'),
 }
 const get_weather = tool({
@@ -49,5 +50,21 @@ for (const [name, model] of Object.entries(models)) {
     const streamed = streamText(asked)
     assert.equal((await collect(streamed.textStream)).join(''), WEATHER_TOLD)
     assert.equal((await streamed.steps)[0].finishReason, 'tool-calls')
+  })
+
+  test(`${name}: an answer is an object`, async () => {
+    const output = Output.object({ schema: z.object({ name: z.string(), city: z.string() }) })
+    const whole = await generateText({ ...settings, prompt: SARI, output })
+    assert.deepEqual(whole.output, { name: 'Sari', city: 'Bandung' })
+    const parts = await collect(streamText({ ...settings, prompt: SARI, output }).partialOutputStream)
+    assert.deepEqual(parts.at(-1), { name: 'Sari', city: 'Bandung' })
+  })
+
+  test(`${name}: a tool is called if it has to be`, async () => {
+    const asked = { ...settings, prompt: 'Bandung', tools: { get_weather }, maxOutputTokens: 100 }
+    for (const toolChoice of ['required', { type: 'tool', toolName: 'get_weather' }]) {
+      const { toolCalls } = await generateText({ ...asked, toolChoice })
+      assert.equal(typeof toolCalls[0].input.city, 'string')
+    }
   })
 }

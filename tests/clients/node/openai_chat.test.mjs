@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { apiKey, CITY, collect, STORY, url, WEATHER, WEATHER_TOLD } from './house.mjs'
+import { zodResponseFormat } from 'openai/helpers/zod'
+import { z } from 'zod'
+import { apiKey, CITY, collect, SARI, STORY, url, WEATHER, WEATHER_TOLD } from './house.mjs'
 
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
 const tools = [{ type: 'function', function: { name: 'get_weather', description: 'Get the weather in a city', parameters: CITY } }]
@@ -47,4 +49,18 @@ test('a stream is aborted and the server is still there', async () => {
     break
   }
   assert.equal((await client.models.retrieve('demo')).id, 'demo')
+})
+
+test('an answer is parsed into an object', async () => {
+  const response_format = zodResponseFormat(z.object({ name: z.string(), city: z.string() }), 'person')
+  const { choices } = await client.chat.completions.parse({ ...asked(SARI), response_format })
+  assert.deepEqual(choices[0].message.parsed, { name: 'Sari', city: 'Bandung' })
+})
+
+test('a tool is called if it has to be', async () => {
+  for (const tool_choice of ['required', { type: 'function', function: { name: 'get_weather' } }]) {
+    const { choices } = await client.chat.completions.create({ ...asked('Bandung'), tools, tool_choice, max_tokens: 100 })
+    assert.equal(choices[0].finish_reason, 'tool_calls')
+    assert.equal(typeof JSON.parse(choices[0].message.tool_calls[0].function.arguments).city, 'string')
+  }
 })

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { apiKey, CITY, collect, STORY, url, WEATHER, WEATHER_TOLD } from './house.mjs'
+import { zodTextFormat } from 'openai/helpers/zod'
+import { z } from 'zod'
+import { apiKey, CITY, collect, SARI, STORY, url, WEATHER, WEATHER_TOLD } from './house.mjs'
 
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
 const tools = [{ type: 'function', name: 'get_weather', description: 'Get the weather in a city', parameters: CITY, strict: false }]
@@ -68,4 +70,10 @@ test('a conversation remembers', async () => {
   assert.equal((await say('What is my name?')).output_text, 'Your name is Sari.')
   assert.equal((await collect(client.conversations.items.list(conversation.id))).length, 4)
   await client.conversations.delete(conversation.id)
+})
+
+test('an answer is parsed into an object', async () => {
+  const format = zodTextFormat(z.object({ name: z.string(), city: z.string() }), 'person')
+  const { output_parsed } = await client.responses.parse({ ...asked(SARI), text: { format } })
+  assert.deepEqual(output_parsed, { name: 'Sari', city: 'Bandung' })
 })
