@@ -1,7 +1,7 @@
 """pydantic-ai, over chat completions and over responses."""
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -71,3 +71,21 @@ class Person(BaseModel):
 def test_an_answer_is_an_object(model: Model, form: Any) -> None:
     agent = agent_of(model, output_type=form(Person))
     assert isinstance(agent.run_sync("Answer in JSON: name and city of Sari from Bandung.").output, Person)
+
+
+class Weather(BaseModel):
+    city: Literal["Bandung", "Jakarta"]
+    condition: Literal["cerah", "hujan"]
+
+
+def test_a_tool_is_called_before_the_answer_is_an_object(model: Model) -> None:
+    agent, asked = agent_of(model, output_type=NativeOutput(Weather)), []
+
+    @agent.tool_plain
+    def get_weather(city: str) -> str:
+        """Get the weather in a city"""
+        asked.append(city)
+        return f'{{"city": "{city}", "temperature": 24, "condition": "cerah"}}'
+
+    result = agent.run_sync("Bagaimana cuaca di Bandung?")
+    assert asked[0] == "Bandung" and isinstance(result.output, Weather)
