@@ -21,7 +21,8 @@ from server.streaming.turn import Turn
 
 HEARTBEAT_SECONDS = 15.0
 _SWEEP_SECONDS = 1.0
-_SWEEPS_OF_THE_IDLE = 30  # thousands that are kept for days need not be looked at every second
+# Thousands that are kept for days need not all be looked at every second: it would hold up everybody.
+_MOST_AT_REST_A_SWEEP = 500
 _TOMBSTONES = 4096  # of sessions that are gone: who comes back to one is told that it was there
 
 
@@ -55,7 +56,8 @@ class Sessions:
         self._carry_on = carry_on
         self._sessions: dict[SessionKey, Session] = {}
         self._num_of: Counter[str] = Counter()  # by kind
-        self._num_sweeps = 0
+        self._astir: dict[SessionKey, Session] = {}  # those that every sweep looks at
+        self._at_rest: list[Session] = []  # those that the next sweeps look at, a part at a time
         self._gone: dict[SessionKey, None] = {}  # oldest first
         self._recorders: dict[asyncio.Task[None], Turn] = {}
         self._sweeper: asyncio.Task[None] | None = None
@@ -107,6 +109,7 @@ class Sessions:
         session = self._sessions.get(key)
         if session and session.kind == kind:
             session.touch()
+            self._astir[key] = session
             return session
         if key in self._gone:
             raise SessionExpired(f"Session {session_id!r} is over and no longer kept.", param="session_id")
@@ -119,6 +122,7 @@ class Sessions:
             return None
         if session.kind != asked.kind:
             raise SessionConflict(f"{session.id!r} is no id for a session: it is taken.", param="session_id")
+        self._astir[session.recording.key] = session
         turn = session.turn_with(asked.fingerprint)
         if turn is None and session.is_running:
             raise SessionConflict(
@@ -188,12 +192,18 @@ class Sessions:
     def sweep(self) -> None:
         """What goes wrong with one thing must not end the care for all others."""
         _attempt(self._store.look_after, "the store could not be looked after")
-        self._num_sweeps += 1
-        for session in self:
-            if session.is_idle and self._num_sweeps % _SWEEPS_OF_THE_IDLE:
-                continue
+        for session in [*self._astir.values(), *self._some_at_rest()]:
             _attempt(partial(self._look_after, session), "a session could not be swept", session.id)
-        _attempt(self._bound_memory, "memory could not be freed")
+        if not self._at_rest:  # a round is over: to count all takes as long as to look at them
+            _attempt(self._bound_memory, "memory could not be freed")
+
+    def _some_at_rest(self) -> list[Session]:
+        """All of them, one sweep after the other."""
+        if not self._at_rest:
+            self._at_rest = [session for key, session in self._sessions.items() if key not in self._astir]
+        some = self._at_rest[-_MOST_AT_REST_A_SWEEP:]
+        del self._at_rest[-_MOST_AT_REST_A_SWEEP:]
+        return [session for session in some if self._sessions.get(session.recording.key) is session]
 
     def _look_after(self, session: Session) -> None:
         session.cancel_if_unheard()
@@ -204,8 +214,10 @@ class Sessions:
         unused = self._store.now() - session.last_used_at
         if unused > session.ttl_seconds or not session.is_resumable:
             self._forget(session)
-        else:
-            session.rest()
+            return
+        session.rest()
+        if session.is_idle:
+            self._astir.pop(session.recording.key, None)
 
     def _bound_memory(self) -> None:
         surplus = sum(one.num_bytes for one in self._sessions.values()) - self._rules.max_bytes
@@ -235,7 +247,7 @@ class Sessions:
         store = self._store if kept.is_resumable else self._unkept
         recording = Recording(kept.key, store, WindowSize(), kept.next_index)
         session = Session(kept, recording, store, self._rules)
-        self._sessions[kept.key] = session
+        self._sessions[kept.key] = self._astir[kept.key] = session
         self._num_of[kept.kind] += 1
         self._gone.pop(kept.key, None)
         return session
@@ -288,6 +300,7 @@ class Sessions:
     def _forget(self, session: Session) -> None:
         key = session.recording.key
         del self._sessions[key]
+        self._astir.pop(key, None)
         self._num_of[session.kind] -= 1
         if session.is_resumable:
             self._store.forget(key)

@@ -56,9 +56,10 @@ class Output:
     def has_something(self) -> bool:
         return bool(self._done or self._open)
 
-    def items(self) -> list[Item]:
+    def items(self, *, is_over: bool = False) -> list[Item]:
         """As far as they are."""
-        return [*self._done, *([_whole(self._open, "in_progress")] if self._open else [])]
+        status = "incomplete" if is_over else "in_progress"
+        return [*self._done, *([_whole(self._open, status)] if self._open else [])]
 
     def said(self, text: str, logprobs: Sequence[Any] = ()) -> list[bytes]:
         return self._grown("message", text, logprobs)

@@ -132,11 +132,13 @@ class Records:
     async def attached(self, found: Sequence[Found]) -> dict[str, bytes]:
         """The bytes of all pictures that items show, by their digest."""
         attached: dict[str, bytes] = {}
-        for session in {id(session): session for _, session in found}.values():
-            own = [item for item, kept_in in found if kept_in is session]
-            names = {part["attached"] for part in media_parts(own) if "attached" in part} - attached.keys()
+        named: dict[Session, set[str]] = {}
+        for item, session in found:
+            names = {part["attached"] for part in media_parts([item]) if "attached" in part}
             if names:
-                attached |= await session.attachments(names)
+                named.setdefault(session, set()).update(names)
+        for session, names in named.items():
+            attached |= await session.attachments(names - attached.keys())
             if missing := names - attached.keys():
                 raise BadRequest(
                     f"Of the pictures of '{session.id}', {len(missing)} were not kept (MAX_SESSION_MEDIA_MB).",

@@ -110,7 +110,7 @@ class ResponseWriter:
                 return self._output.close()
 
     def _last(self, kind: str, changes: dict[str, Any]) -> bytes:
-        self._response = self._response | {"output": self._output.items()} | changes
+        self._response = self._response | {"output": self._output.items(is_over=True)} | changes
         self.is_over = True
         return self._lifecycle(kind)
 

@@ -213,5 +213,6 @@ def test_a_failure_in_the_middle_is_told_to_everybody() -> None:
         response = check_events(stream(client, "Halo"))
         assert response["status"] == "failed" and "told to fail" in response["error"]["message"]
         assert (response["error"]["code"], response["completed_at"]) == ("server_error", None)
+        assert (text_of(response), response["output"][0]["status"]) == ("Hal", "incomplete")
         assert client.get(f"{RESPONSES}/{response['id']}").json() == response
         assert refused(client, {"input": "Halo"}, 500)["code"] == "generation_failed"
