@@ -4,8 +4,12 @@ BIN := .venv/bin
 # Threads that spin while they wait take the cores from the servers that run beside the tests.
 PYTEST := OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest
 CODE := main.py server tests benchmarks scripts
+# Packages of other people that are pointed at our server: each set has an environment of its own.
+CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
+NPM := $(shell command -v npm 2>/dev/null)
+NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 
-.PHONY: setup setup-dev demo run test soak check format bench
+.PHONY: setup setup-dev setup-clients demo run test clients soak check format bench
 
 setup: .venv/installed            ## what the server needs
 setup-dev: .venv/installed-dev    ## what its developers need on top
@@ -20,14 +24,28 @@ setup-dev: .venv/installed-dev    ## what its developers need on top
 	$(BIN)/pip install --quiet -r requirements-dev.txt
 	@touch $@ .venv/installed
 
+setup-clients: $(CLIENTS) $(NODE_CLIENTS)   ## the clients that our server is tested with
+
+.venv-clients/%/installed: tests/clients/requirements-%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --no-deps --no-compile -r $<
+	@touch $@
+
+tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
+	cd tests/clients/node && npm ci --omit=optional --no-audit --no-fund
+	@touch $@
+
 demo: setup                       ## set up and serve the small model of this repository
 	MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py
 
-test: setup-dev                   ## set up and pass all tests
+test: setup-dev setup-clients     ## set up and pass all tests
 	$(PYTEST)
+
+clients: setup-dev setup-clients  ## other people's clients, unmodified, against our server
+	$(PYTEST) tests/clients
 
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour)
 	SOAK=1 $(PYTEST) -o faulthandler_timeout=1500 tests/faults

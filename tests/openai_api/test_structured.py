@@ -220,3 +220,26 @@ def test_company_without_a_form_notices_nothing(demo_server: Served) -> None:
         together = list(pool.map(text_of, [*held[:3], *free, *held[3:]]))
     assert together[3:6] == alone
     assert all(Person.model_validate_json(text) for text in [*together[:3], *together[6:]])
+
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+ASK_WEATHER = {
+    "type": "function",
+    "function": {"name": "get_weather", "description": "Get the weather in a city", "parameters": CITY},
+}
+
+
+@pytest.mark.parametrize("form", [{"type": "json_object"}, {"type": "json_schema", "json_schema": PERSON}])
+def test_with_a_form_and_tools_the_model_may_still_choose(demo_server: Served, form: dict[str, Any]) -> None:
+    """As an agent with tools asks, whose last word is to be an object."""
+    offered: dict[str, Any] = {"tools": [ASK_WEATHER], "response_format": form, "temperature": 0}
+    assert calls_of(demo_server, "Bagaimana cuaca di Bandung?", **offered) == [("get_weather", {"city": "Bandung"})]
+    said_so = asked(demo_server, **offered)
+    assert said_so["finish_reason"] == "stop" and "tool_calls" not in said_so["message"]
+    assert json.loads(said_so["message"]["content"])["city"] == "Bandung"
+
+
+def test_a_call_that_has_to_be_made_goes_before_the_form_of_what_is_said(demo_server: Served) -> None:
+    form = {"type": "json_schema", "json_schema": PERSON}
+    calls = calls_of(demo_server, "Bandung", tools=[WEATHER], tool_choice="required", response_format=form)
+    assert all(name == "get_weather" and set(arguments) == {"city", "unit"} for name, arguments in calls)

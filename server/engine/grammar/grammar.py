@@ -20,7 +20,8 @@ class CallableTool:
 @dataclass(frozen=True, slots=True)
 class Grammar:
     kind: Kind
-    value: Any = None  # a JSON schema, a regular expression, a list of texts, a Lark grammar
+    # A JSON schema, a regular expression, a list of texts, a Lark grammar; of calls, a schema of what may be instead
+    value: Any = None
     tools: tuple[CallableTool, ...] = ()
     one_call: bool = False
     call_format: CallFormat = "hermes"
@@ -40,6 +41,15 @@ class Grammar:
         return asdict(self)
 
 
-def tool_call_grammar(tools: tuple[CallableTool, ...], *, one_call: bool, param: str = "tool_choice") -> Grammar:
-    """One call or more of these tools, and nothing else. The engine puts it into the format of its model."""
-    return Grammar("tool_calls", tools=tools, one_call=one_call, param=param)
+def tool_call_grammar(
+    tools: tuple[CallableTool, ...],
+    *,
+    one_call: bool,
+    param: str = "tool_choice",
+    instead: dict[str, Any] | None = None,
+) -> Grammar:
+    """One call or more of these tools, and nothing else, or what the schema `instead` says, if there is one.
+
+    The engine puts it into the format of its model.
+    """
+    return Grammar("tool_calls", instead, tools=tools, one_call=one_call, param=param)

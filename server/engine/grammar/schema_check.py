@@ -43,7 +43,7 @@ def check_schema(schema: Any, param: str) -> None:
     if not isinstance(schema, dict):
         raise BadRequest(f"{param}: a JSON schema is an object.", param=param, code="invalid_json_schema")
     num_properties = num_enumerated = 0
-    for path, one in _schemas(schema, param):
+    for path, one in schemas_within(schema, param):
         for keyword, value in one.items():
             _check_keyword(keyword, value, f"{path}.{keyword}", one, is_root=one is schema)
         num_properties += _size(one.get("properties"))
@@ -59,14 +59,14 @@ def check_schema(schema: Any, param: str) -> None:
 
 def refused_by_compiler(schema: dict[str, Any], param: str, message: str) -> BadRequest:
     """llguidance names the keyword, and seldom the place."""
-    for path, one in _schemas(schema, param):
+    for path, one in schemas_within(schema, param):
         for keyword in _NOT_ALWAYS:
             if keyword in one and keyword in message:
                 return UnsupportedKeyword(f"{path}.{keyword}: {message}"[:400], param=f"{path}.{keyword}"[:300])
     return BadRequest(f"{param}: {message}"[:400], param=param, code="invalid_json_schema")
 
 
-def _schemas(schema: dict[str, Any], param: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def schemas_within(schema: dict[str, Any], param: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every schema within, and where it stands. What is annotation, or a value, is not looked into."""
     waiting: list[tuple[str, Any, int]] = [(param, schema, 0)]
     while waiting:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from server.engine.grammar.closing import closed
 from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar
 from server.engine.grammar.schema_check import MOST_BYTES, check_schema, refused_by_compiler
 from server.errors import BadRequest
@@ -56,8 +57,9 @@ def why_refused(grammar: Grammar, message: str) -> BadRequest:
     message = _in_words(message)
     if grammar.kind == "json_schema":
         return refused_by_compiler(grammar.value, grammar.param, message)
-    for tool in grammar.tools:
-        refused = refused_by_compiler(tool.parameters, tool.param, message)
+    schemas = [(tool.parameters, tool.param) for tool in grammar.tools]
+    for schema, param in [*schemas, (grammar.value, grammar.param)] if grammar.kind == "tool_calls" else ():
+        refused = refused_by_compiler(schema or {}, param, message)
         if refused.code == "unsupported_schema_keyword":
             return refused
     return BadRequest(f"{grammar.param}: {message}"[:400], param=grammar.param, code="invalid_grammar")
@@ -77,7 +79,7 @@ def _of_schema(schema: Any, param: str) -> str:
 
 
 def _spelled(schema: dict[str, Any]) -> str:
-    return json.dumps({**schema, "x-guidance": _SPELLING}, ensure_ascii=False)
+    return json.dumps({**closed(schema), "x-guidance": _SPELLING}, ensure_ascii=False)
 
 
 def _of_choice(choices: Any, param: str) -> str:
@@ -108,7 +110,10 @@ def _of_tools(grammar: Grammar, token_ids: TokenIds) -> str:
     rules = []
     before, between, after = _frame(grammar.call_format, token_ids)
     more = "" if grammar.one_call else f" ({between} call){{0,{_MOST_CALLS - 1}}}"
-    rules.append(f"start: {before} call{more} {after}")
+    rules.append(f"start: {before} call{more} {after}" + (" | answer" if grammar.value is not None else ""))
+    if grammar.value is not None:
+        check_schema(grammar.value, grammar.param)
+        rules.append(f"answer: %json {_spelled(grammar.value)}")
     name_of_arguments = "parameters" if grammar.call_format == "llama" else "arguments"
     head, tail = _around_call(grammar.call_format, token_ids)
     rules.append(f"call: {head} ({' | '.join(f'call_{at}' for at in range(len(grammar.tools)))}) {tail}")

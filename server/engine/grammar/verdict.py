@@ -77,7 +77,13 @@ def judge_of(grammar: Grammar) -> Judge:
             return lambda text: None if text.strip() in map(str.strip, grammar.value) else "it is none of the choices"
         case "tool_calls":
             validators = {tool.name: _Validator(tool.parameters, tool.param) for tool in grammar.tools}
-            return lambda text: _fault_of_calls(grammar.call_format, validators, text)
+            instead = None if grammar.value is None else _Validator(grammar.value, grammar.param)
+
+            def fault_of(text: str) -> Fault:
+                fault = _fault_of_calls(grammar.call_format, validators, text)
+                return _fault_of(instead, text) if fault and instead else fault
+
+            return fault_of
         case _:
             return lambda text: None  # there is no second reader of these
 
