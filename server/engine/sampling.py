@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from server.engine.choice import Choice
@@ -91,8 +92,16 @@ def _only_allowed(
     if adjusted is logits:
         adjusted = logits.clone()
     for at, mask in allowed.items():
-        adjusted[at].masked_fill_(torch.from_numpy(~mask).to(logits.device), -torch.inf)
+        forbid(adjusted[at], ~mask)
     return adjusted, allowed
+
+
+def forbid(logits: Any, forbidden: Any) -> None:
+    if logits.device.type == "cpu":
+        # By one thread: to wake the others takes torch longer than the work itself.
+        np.copyto(logits.numpy(), -np.inf, where=forbidden)
+    else:
+        logits.masked_fill_(torch.from_numpy(forbidden).to(logits.device), -torch.inf)
 
 
 def _picked(token_id: int, logits: Any, choice: Choice) -> Picked:

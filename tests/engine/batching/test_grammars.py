@@ -48,7 +48,7 @@ def of(requests: list[Request], **options: Any) -> Readers:
 def test_random_schemas_have_valid_answers_only(how_many: int) -> None:
     chance = random.Random(how_many)
     schemas = [random_schema(chance) for _ in range(how_many)]
-    kinds: list[dict[str, Any]] = [{}, {"top_p": 0.9}, {"temperature": 0.0}, {"top_k": 3, "presence_penalty": 1.0}]
+    kinds: list[dict[str, Any]] = [{}, {"top_p": 0.9}, {"temperature": 0.0}, {"top_k": 50, "presence_penalty": 0.5}]
     requests = [
         new_request(schema(one), seed=at, **{"temperature": 1.3, "max_tokens": 2000, **kinds[at % 4]})
         for at, one in enumerate(schemas)
