@@ -105,9 +105,10 @@ class FrontDesk:
     ) -> Prepared:
         assert self._bridge
         loaded, slot = await self._loaded(model_id), self._slots[model_id]
-        prepared = await self._bridge.in_pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
-        compiled = await self._compiled(loaded, grammar)
-        return replace(prepared, grammar=compiled, thinking=thinking_in(loaded, prepared, then_grammar=bool(grammar)))
+        prepared = await self._bridge.in_pool(
+            lambda: self._prepared(slot.entry, loaded, prompt, asked, then_grammar=grammar is not None)
+        )
+        return replace(prepared, grammar=await self._compiled(loaded, grammar)) if grammar else prepared
 
     def submit(self, prepared: Prepared) -> Answer:
         if self.is_draining:
@@ -173,7 +174,13 @@ class FrontDesk:
         await asyncio.gather(*(slot.keep_trying() for slot in self._slots.values()))
 
     def _prepared(
-        self, entry: CatalogueEntry, loaded: LoadedModel, prompt: ChatPrompt, asked: Mapping[str, Any]
+        self,
+        entry: CatalogueEntry,
+        loaded: LoadedModel,
+        prompt: ChatPrompt,
+        asked: Mapping[str, Any],
+        *,
+        then_grammar: bool,
     ) -> Prepared:
         params = SamplingParams.layered(
             asked, entry.defaults, self._rules.chosen or {}, loaded.generation_defaults, self._rules.built_in or {}
@@ -193,7 +200,7 @@ class FrontDesk:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
         media = media_of(shown.messages)
-        return Prepared(
+        prepared = Prepared(
             entry.id,
             loaded.revision,
             loaded.tokenizer,
@@ -204,6 +211,7 @@ class FrontDesk:
             vision=loaded.vision.look(prompt_ids, media) if loaded.vision and media else None,
             media=[_as_kept(medium) for medium in media],
         )
+        return replace(prepared, thinking=thinking_in(loaded, prepared, then_grammar=then_grammar))
 
     def _refuse_the_hopeless(self, prompt: ChatPrompt, limit: int) -> None:
         """Tokenising megabytes that cannot fit would keep everybody else waiting for the tokenizer."""
