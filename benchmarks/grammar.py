@@ -200,7 +200,7 @@ class _LargeVocabulary:
 def _seconds_to_apply(allowed: Any) -> float:
     import torch
 
-    from server.engine.sampling import forbid
+    from server.engine.masking import forbid
 
     logits = torch.zeros(1, len(allowed))
     began = time.perf_counter()

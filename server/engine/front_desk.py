@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from server.engine.answer import Answer
 from server.engine.catalogue import CatalogueEntry
 from server.engine.compression import compress
-from server.engine.grammar.compiling import CompiledGrammar
+from server.engine.grammar.asking import compiled, compiled_again
 from server.engine.grammar.grammar import Grammar
 from server.engine.kept import KeptMedium, KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
@@ -108,7 +108,7 @@ class FrontDesk:
         prepared = await self._bridge.in_pool(
             lambda: self._prepared(slot.entry, loaded, prompt, asked, then_grammar=grammar is not None)
         )
-        return replace(prepared, grammar=await self._compiled(loaded, grammar)) if grammar else prepared
+        return replace(prepared, grammar=await compiled(grammar, loaded, self._bridge)) if grammar else prepared
 
     def submit(self, prepared: Prepared) -> Answer:
         if self.is_draining:
@@ -126,8 +126,8 @@ class FrontDesk:
             raise GenerationInterrupted(f"The answer cannot go on: {kept.model_id} is not served any more.")
         slot = self._slots[kept.model_id]
         loaded = await slot.loaded(self._rules.load_wait_seconds)
-        compiled = await self._compiled_again(loaded, kept.grammar)
-        prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media, compiled))
+        grammar = await compiled_again(kept.grammar, loaded, self._bridge)
+        prepared = await self._bridge.in_pool(lambda: prepared_again(kept, loaded, media, grammar))
         choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
         request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
         if request.unfinished:
@@ -151,24 +151,6 @@ class FrontDesk:
         if self.is_draining:
             raise Draining
         return await self._slots[model_id].loaded(self._rules.load_wait_seconds)
-
-    async def _compiled(self, loaded: LoadedModel, grammar: Grammar | None) -> CompiledGrammar | None:
-        assert self._bridge
-        if grammar is None:
-            return None
-        if (grammars := loaded.grammars) is None:
-            raise BadRequest(
-                f"{grammar.param}: answers of this model cannot be held to a grammar.",
-                param=grammar.param,
-                code="unsupported_value",
-            )
-        return await self._bridge.in_grammar_thread(lambda: grammars.compiled(grammar))
-
-    async def _compiled_again(self, loaded: LoadedModel, grammar: Grammar | None) -> CompiledGrammar | None:
-        try:
-            return await self._compiled(loaded, grammar)
-        except BadRequest as error:
-            raise GenerationInterrupted("The answer cannot go on: its grammar is not taken here.") from error
 
     async def _load_all(self) -> None:
         await asyncio.gather(*(slot.keep_trying() for slot in self._slots.values()))

@@ -181,6 +181,13 @@ def test_a_stop_string_is_the_callers_own_will() -> None:
     assert re.fullmatch(r'\{"nik": "[0-9]{16}', readers.text(request)) and readers.finish(request) == "stop"
 
 
+def test_so_is_a_stop_token() -> None:
+    ids = [at for at in range(2000) if tokenizer().token_text(at).endswith(",")]
+    request = new_request(schema(CARD), stop_token_ids=tuple(ids), top_logprobs=0)
+    readers = of([request])
+    assert readers.finish(request) == "stop" and not readers.text(request).endswith("}")
+
+
 CASES: dict[str, tuple[Grammar, dict[str, Any]]] = {
     "card": (schema(CARD), {}),
     "logprobs": (schema(CARD), {"top_logprobs": 2}),
