@@ -11,9 +11,10 @@ import pytest
 
 from server.engine.answer import Piece
 from server.engine.choice import Choice
-from server.engine.grammar.grammar import CallableTool, Grammar, tool_call_grammar
+from server.engine.grammar.compiling import Grammars
+from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar, tool_call_grammar
 from server.engine.request import Request
-from tests.engine.batching.grammars import END, model, new_request, new_runner, schema, tokenizer
+from tests.engine.batching.grammars import END, VOCABULARY, model, new_request, new_runner, schema, tokenizer
 from tests.engine.batching.tiny import Readers, alone_with, run
 from tests.engine.grammar.random_schemas import random_schema
 from tests.engine.resuming import assert_same, resumed
@@ -103,6 +104,28 @@ def test_a_named_tool_is_called_once() -> None:
     assert all(len(CALL.findall(text)) == 1 and '"search"' in text for text in texts)
     marker = tokenizer().marker_ids["<tool_call>"]
     assert all(request.choices[0].token_ids[0] == marker for request in requests)
+
+
+@pytest.mark.parametrize(
+    ("call_format", "begin", "between", "name_of_arguments"),
+    [
+        ("hermes", "<tool_call>\n{", "\n</tool_call>\n<tool_call>\n", "arguments"),
+        ("mistral", "[TOOL_CALLS][{", "}}, {", "arguments"),
+        ("llama", "{", "}; {", "parameters"),
+        ("json", "{", "}\n{", "arguments"),
+    ],
+)
+def test_every_family_writes_its_calls_its_own_way(
+    call_format: CallFormat, begin: str, between: str, name_of_arguments: str
+) -> None:
+    family = Grammars(tokenizer().for_grammars, VOCABULARY, call_format, {})
+    compiled = family.compiled(tool_call_grammar((WEATHER,), one_call=False))
+    prepared = replace(new_request(None, max_tokens=500).prepared, grammar=compiled)
+    requests = [Request(replace(prepared, seed=seed)) for seed in range(12)]
+    readers = of(requests)
+    texts = [readers.text(request) for request in requests if readers.finish(request) == "stop"]
+    assert texts and all(text.startswith(begin) and f'"{name_of_arguments}": {{"city": "' in text for text in texts)
+    assert any(between in text for text in texts)
 
 
 @pytest.mark.parametrize(
