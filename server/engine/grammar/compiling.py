@@ -49,7 +49,10 @@ class Grammars:
 
     def compiled(self, grammar: Grammar) -> CompiledGrammar:
         grammar = grammar.in_format(self._call_format)
-        key = grammar.key
+        try:
+            key = grammar.key
+        except RecursionError:
+            raise why_refused(grammar, "nested too deep.") from None
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key][0]
