@@ -9,11 +9,10 @@ from typing import Any, Protocol
 from server.engine.answer import Answer
 from server.engine.catalogue import CatalogueEntry
 from server.engine.compression import compress
-from server.engine.grammar.compiling import CompiledGrammar
+from server.engine.grammar.asking import compiled, compiled_again
 from server.engine.grammar.grammar import Grammar
 from server.engine.kept import KeptMedium, KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
-from server.engine.markup import ToolFormat
 from server.engine.model_slot import Load, ModelSlot, ModelStatus
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt, Kind, Medium, Picture, media_of, text_of
@@ -108,9 +107,12 @@ class FrontDesk:
         assert self._bridge
         loaded, slot = await self._loaded(model_id), self._slots[model_id]
         pool = self._bridge.in_lookers if media_of(prompt.messages) else self._bridge.in_pool
-        prepared = await pool(lambda: self._prepared(slot.entry, loaded, prompt, asked))
-        compiled = await self._compiled(loaded, grammar, slot.entry.tool_format)
-        return replace(prepared, grammar=compiled, thinking=thinking_in(loaded, prepared, then_grammar=bool(grammar)))
+        prepared = await pool(
+            lambda: self._prepared(slot.entry, loaded, prompt, asked, then_grammar=grammar is not None)
+        )
+        if grammar is None:
+            return prepared
+        return replace(prepared, grammar=await compiled(grammar, loaded, self._bridge, slot.entry.tool_format))
 
     def submit(self, prepared: Prepared) -> Answer:
         if self.is_draining:
@@ -128,9 +130,9 @@ class FrontDesk:
             raise GenerationInterrupted(f"The answer cannot go on: {kept.model_id} is not served any more.")
         slot = self._slots[kept.model_id]
         loaded = await slot.loaded(self._rules.load_wait_seconds)
-        compiled = await self._compiled_again(loaded, kept.grammar)
+        grammar = await compiled_again(kept.grammar, loaded, self._bridge)
         pool = self._bridge.in_lookers if media else self._bridge.in_pool
-        prepared = await pool(lambda: prepared_again(kept, loaded, media, compiled))
+        prepared = await pool(lambda: prepared_again(kept, loaded, media, grammar))
         choices = await self._bridge.in_pool(lambda: replayed(prepared, shown))
         request = Request(prepared, when_cancelled=slot.let_go, resumed=choices)
         request.answer.replayed_texts = [choice.replayed_text for choice in choices]
@@ -156,31 +158,17 @@ class FrontDesk:
             raise Draining
         return await self._slots[model_id].loaded(self._rules.load_wait_seconds)
 
-    async def _compiled(
-        self, loaded: LoadedModel, grammar: Grammar | None, call_format: ToolFormat | None
-    ) -> CompiledGrammar | None:
-        assert self._bridge
-        if grammar is None:
-            return None
-        if (grammars := loaded.grammars) is None:
-            raise BadRequest(
-                f"{grammar.param}: answers of this model cannot be held to a grammar.",
-                param=grammar.param,
-                code="unsupported_value",
-            )
-        return await self._bridge.in_grammar_thread(lambda: grammars.compiled(grammar, call_format))
-
-    async def _compiled_again(self, loaded: LoadedModel, grammar: Grammar | None) -> CompiledGrammar | None:
-        try:
-            return await self._compiled(loaded, grammar, grammar.call_format if grammar else None)
-        except BadRequest as error:
-            raise GenerationInterrupted("The answer cannot go on: its grammar is not taken here.") from error
-
     async def _load_all(self) -> None:
         await asyncio.gather(*(slot.keep_trying() for slot in self._slots.values()))
 
     def _prepared(
-        self, entry: CatalogueEntry, loaded: LoadedModel, prompt: ChatPrompt, asked: Mapping[str, Any]
+        self,
+        entry: CatalogueEntry,
+        loaded: LoadedModel,
+        prompt: ChatPrompt,
+        asked: Mapping[str, Any],
+        *,
+        then_grammar: bool,
     ) -> Prepared:
         params = SamplingParams.layered(
             asked, entry.defaults, self._rules.chosen or {}, loaded.generation_defaults, self._rules.built_in or {}
@@ -201,7 +189,7 @@ class FrontDesk:
         seed = new_seed() if params.seed is None else params.seed
         media = media_of(shown.messages)
         markup, tokenizer = loaded.markup.with_format(entry.tool_format), loaded.tokenizer
-        return Prepared(
+        prepared = Prepared(
             entry.id,
             loaded.revision,
             tokenizer,
@@ -215,6 +203,7 @@ class FrontDesk:
             markup=markup,
             opens_thought=markup.opens_thought(prompt_ids, tokenizer.eos_ids, lambda ids: _text_of(tokenizer, ids)),
         )
+        return replace(prepared, thinking=thinking_in(loaded, prepared, then_grammar=then_grammar))
 
     def _refuse_the_hopeless(self, prompt: ChatPrompt, limit: int) -> None:
         """Tokenising megabytes that cannot fit would keep everybody else waiting for the tokenizer."""

@@ -86,8 +86,10 @@ class Guide:
         self._may_open = False
 
     def check(self, text_of: Callable[[Sequence[int]], str]) -> None:
-        """Of a finished answer."""
-        if self._judge and (fault := self._judge(text_of(self._answer_ids))):
+        """Of an answer that ended where its grammar lets it end; a stop of the caller's may have cut it elsewhere."""
+        if self._judge is None or not (self._matcher and self._matcher.may_end):
+            return
+        if (fault := self._judge(text_of(self._answer_ids))) is not None:
             raise GenerationFailed(f"The answer was to follow a grammar, and does not: {fault}.")
 
     def _opens(self, token_id: int) -> bool:

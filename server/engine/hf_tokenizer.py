@@ -50,11 +50,7 @@ class HfTokenizer:
 
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
         if backend is None:
-            raise BadRequest(
-                "Answers of this model cannot be held to a grammar: its tokenizer is a slow one.",
-                param="model",
-                code="unsupported_value",
-            )
+            raise _unguided("its tokenizer is a slow one")
         plain = json.loads(backend.to_str())
         # It takes <think> for a control token, and yet would spell a text with it. Without them, grammars name markers
         # by their ids, and a text that looks like one is spelled out.
@@ -63,7 +59,10 @@ class HfTokenizer:
         ]
         plain["padding"] = plain["truncation"] = None
         eos_ids = sorted(self.eos_ids) or self._tokenizer.eos_token_id
-        return LLTokenizer(json.dumps(plain), n_vocab=self.vocabulary_size, eos_token=eos_ids)
+        try:
+            return LLTokenizer(json.dumps(plain), n_vocab=self.vocabulary_size, eos_token=eos_ids)
+        except ValueError as error:
+            raise _unguided(str(error)) from error
 
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self._tokenizer.chat_template:
@@ -119,6 +118,11 @@ class HfTokenizer:
         if self._token_bytes is not None:
             return ByteDetokenizer(self._token_bytes)
         return WindowDetokenizer(lambda ids: str(self._tokenizer.decode(ids, skip_special_tokens=True)))
+
+
+def _unguided(reason: str) -> BadRequest:
+    message = f"Answers of this model cannot be held to a grammar: {reason}."
+    return BadRequest(message[:300], param="model", code="unsupported_value")
 
 
 def _is_marker(text: str) -> bool:

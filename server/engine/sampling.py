@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from server.engine.choice import Choice
+from server.engine.masking import only_allowed
 from server.engine.sampling_params import SamplingParams
 
 _CANDIDATES = 1024
@@ -41,7 +42,7 @@ def pick_all(logits: Any, choices: Sequence[Choice]) -> list[Picked | Exception]
     A row gives the same token in any company: what is done for all at once treats each row alike.
     """
     adjusted, faults = _adjust_all(logits, choices)
-    adjusted, allowed = _only_allowed(adjusted, logits, choices, faults)
+    adjusted, allowed = only_allowed(adjusted, logits, choices, faults)
     best_values, best_ids = adjusted.max(-1)
     ids, is_usable = best_ids.tolist(), torch.isfinite(best_values).tolist()
     for at, usable in enumerate(is_usable):
@@ -69,30 +70,6 @@ def _adjust_all(logits: Any, choices: Sequence[Choice]) -> tuple[Any, dict[int, 
         except Exception as fault:  # told to whoever asked for it; the other rows go on
             faults[at] = fault
     return adjusted, faults
-
-
-def _only_allowed(
-    adjusted: Any, logits: Any, choices: Sequence[Choice], faults: dict[int, Exception]
-) -> tuple[Any, dict[int, Any]]:
-    """Whatever a grammar forbids becomes impossible, before temperature and truncation. Other rows are left alone."""
-    allowed: dict[int, Any] = {}
-    for at, choice in enumerate(choices):
-        if choice.guide is None or at in faults:
-            continue
-        try:
-            mask = choice.allowed(lambda row=adjusted[at]: int(row.argmax()))  # type: ignore[misc]
-        except Exception as fault:  # told to whoever asked for it; the other rows go on
-            faults[at] = fault
-            continue
-        if mask is not None:
-            allowed[at] = mask
-    if not allowed:
-        return adjusted, allowed
-    if adjusted is logits:
-        adjusted = logits.clone()
-    for at, mask in allowed.items():
-        adjusted[at].masked_fill_(torch.from_numpy(~mask).to(logits.device), -torch.inf)
-    return adjusted, allowed
 
 
 def _picked(token_id: int, logits: Any, choice: Choice) -> Picked:

@@ -47,6 +47,8 @@ class SamplingParams:
         if layers and "min_tokens" not in layers[0] and "max_tokens" in values:
             # A default must not contradict what was asked for.
             values["min_tokens"] = min(values.get("min_tokens", 0), values["max_tokens"])
+        if layers and "thinking_share" in layers[0] and "thinking_budget" not in layers[0]:
+            values.pop("thinking_budget", None)
         return cls(**values)
 
     def __post_init__(self) -> None:

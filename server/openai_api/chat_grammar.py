@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from server.engine.grammar.grammar import CallableTool, Grammar, Kind, tool_call_grammar
+from server.engine.grammar.schema_check import MOST_BYTES
 from server.errors import BadRequest
 from server.openai_api.chat_schema import ChatRequest
 from server.openai_api.chat_tools import checked_tools
@@ -93,7 +94,7 @@ def _of_guided(body: ChatRequest) -> list[Grammar]:
 def _guided(name: str, value: Any, param: str) -> Grammar:
     if name == "json" and isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = json.loads(value[: MOST_BYTES + 1])
         except (ValueError, RecursionError):
             raise BadRequest(f"{param}: neither a schema nor the JSON of one.", param=param) from None
     return Grammar(_KINDS[name], value, param=param)

@@ -59,7 +59,7 @@ def sampling_asked(body: ChatRequest) -> dict[str, Any]:
         asked["thinking_budget"] = body.thinking_token_budget
     if body.reasoning_effort:
         asked["thinking_share"] = _EFFORTS[body.reasoning_effort]
-    elif (body.chat_template_kwargs or {}).get("enable_thinking") is False:
+    elif any((body.chat_template_kwargs or {}).get(name) is False for name in ("enable_thinking", "thinking")):
         asked["thinking_share"] = 0.0
     return asked
 

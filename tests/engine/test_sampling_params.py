@@ -4,6 +4,13 @@ from server.engine.sampling_params import SamplingParams
 from server.errors import BadRequest
 
 
+def test_an_effort_that_is_asked_for_beats_a_budget_by_default() -> None:
+    params = SamplingParams.layered({"thinking_share": 0.2, "max_tokens": 100}, {"thinking_budget": 7})
+    assert params.thinking_tokens == 20
+    assert SamplingParams.layered({"max_tokens": 100}, {"thinking_budget": 7}).thinking_tokens == 7
+    assert SamplingParams.layered({}).thinking_tokens is None
+
+
 def test_the_first_layer_that_speaks_wins() -> None:
     request, catalogue, variable = {"top_k": 5}, {"temperature": 0.2, "top_k": 9}, {"temperature": 0.5, "max_tokens": 7}
     params = SamplingParams.layered(request, catalogue, variable, {"top_p": None, "do_sample": True})

@@ -15,7 +15,7 @@ from server.engine.grammar.matcher import Matcher
 from server.engine.grammar.source import TokenIds, source_of, why_refused
 from server.engine.grammar.trial import TooExpensive, Trial
 from server.engine.grammar.verdict import Judge, judge_of
-from server.errors import BadRequest
+from server.errors import BadRequest, GenerationFailed
 
 _MOST_KEPT = 128
 # What took long to compile is large: this bounds the memory of what is kept.
@@ -50,7 +50,10 @@ class Grammars:
     def compiled(self, grammar: Grammar, call_format: CallFormat | None = None) -> CompiledGrammar:
         """Calls are written as the model writes them, unless it is said otherwise."""
         grammar = grammar.in_format(call_format or self._call_format)
-        key = grammar.key
+        try:
+            key = grammar.key
+        except RecursionError:
+            raise why_refused(grammar, "nested too deep.") from None
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key][0]
@@ -81,11 +84,12 @@ class Grammars:
         inner = LLMatcher(self._tokenizer, source, log_level=0, limits=parser_limits())
         if inner.is_error():
             raise why_refused(grammar, inner.get_error())
-        # The first mask is the dearest, and copies have it too. Some grammars fail only with the model's own tokens.
-        inner.compute_bitmask()
-        if inner.is_error():
-            raise why_refused(grammar, inner.get_error())
-        return Matcher(inner, self._vocabulary_size)
+        matcher = Matcher(inner, self._vocabulary_size)
+        try:
+            matcher.begin()  # some grammars fail only with the model's own tokens
+        except GenerationFailed:
+            raise why_refused(grammar, inner.get_error() or "it takes too long.") from None
+        return matcher
 
     def _keep(self, key: str, made: CompiledGrammar, seconds: float) -> None:
         self._kept[key] = made, seconds

@@ -6,16 +6,24 @@ from typing import Any
 from server.engine.grammar.limits import MASK_SECONDS, MASK_SECONDS_PER_TOKEN
 from server.errors import GenerationFailed
 
+_LONGEST_RUN = 2048  # tokens; what is forced behind them is found behind them
+
 
 class Matcher:
-    def __init__(self, inner: Any, num_tokens: int) -> None:
+    def __init__(self, inner: Any, num_tokens: int, first_run: list[int] | None = None) -> None:
         self._inner = inner  # an LLMatcher
         self._num_tokens = num_tokens
+        self._first_run = first_run
         self._seconds = 0.0
         self._fed = 0
 
     def copy(self) -> "Matcher":
-        return Matcher(self._inner.deep_copy(), self._num_tokens)
+        return Matcher(self._inner.deep_copy(), self._num_tokens, self._first_run)
+
+    def begin(self) -> None:
+        """What comes first is found once, for all copies: they are made on the event loop."""
+        self.allowed()
+        self._first_run = self.forced()
 
     @property
     def is_complete(self) -> bool:
@@ -38,12 +46,17 @@ class Matcher:
 
     def forced(self) -> list[int]:
         """The tokens of which nothing else can come, in the spelling of the tokenizer itself."""
+        if self._first_run is not None and not self._fed:
+            return self._first_run
         if self._inner.is_stopped():
             return []
-        ids: list[int] = self._inner.compute_ff_tokens()
-        self._check()
+        began = time.thread_time()
+        ids: list[int] = self._inner.compute_ff_tokens()[:_LONGEST_RUN]
         # A text that looks like a control token is tokenised as one, which no text may hold.
-        return ids[: self._inner.validate_tokens(ids)] if ids else ids
+        ids = ids[: self._inner.validate_tokens(ids)] if ids else ids
+        self._seconds += time.thread_time() - began
+        self._check()
+        return ids
 
     def feed(self, token_id: int) -> None:
         self._inner.consume_token(token_id)

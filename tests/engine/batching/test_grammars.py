@@ -11,9 +11,10 @@ import pytest
 
 from server.engine.answer import Piece
 from server.engine.choice import Choice
-from server.engine.grammar.grammar import CallableTool, Grammar, tool_call_grammar
+from server.engine.grammar.compiling import Grammars
+from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar, tool_call_grammar
 from server.engine.request import Request
-from tests.engine.batching.grammars import END, model, new_request, new_runner, schema, tokenizer
+from tests.engine.batching.grammars import END, VOCABULARY, model, new_request, new_runner, schema, tokenizer
 from tests.engine.batching.tiny import Readers, alone_with, run
 from tests.engine.grammar.random_schemas import random_schema
 from tests.engine.resuming import assert_same, resumed
@@ -48,7 +49,7 @@ def of(requests: list[Request], **options: Any) -> Readers:
 def test_random_schemas_have_valid_answers_only(how_many: int) -> None:
     chance = random.Random(how_many)
     schemas = [random_schema(chance) for _ in range(how_many)]
-    kinds: list[dict[str, Any]] = [{}, {"top_p": 0.9}, {"temperature": 0.0}, {"top_k": 3, "presence_penalty": 1.0}]
+    kinds: list[dict[str, Any]] = [{}, {"top_p": 0.9}, {"temperature": 0.0}, {"top_k": 50, "presence_penalty": 0.5}]
     requests = [
         new_request(schema(one), seed=at, **{"temperature": 1.3, "max_tokens": 2000, **kinds[at % 4]})
         for at, one in enumerate(schemas)
@@ -103,6 +104,28 @@ def test_a_named_tool_is_called_once() -> None:
     assert all(len(CALL.findall(text)) == 1 and '"search"' in text for text in texts)
     marker = tokenizer().marker_ids["<tool_call>"]
     assert all(request.choices[0].token_ids[0] == marker for request in requests)
+
+
+@pytest.mark.parametrize(
+    ("call_format", "begin", "between", "name_of_arguments"),
+    [
+        ("hermes", "<tool_call>\n{", "\n</tool_call>\n<tool_call>\n", "arguments"),
+        ("mistral", "[TOOL_CALLS][{", "}}, {", "arguments"),
+        ("llama", "{", "}; {", "parameters"),
+        ("json", "{", "}\n{", "arguments"),
+    ],
+)
+def test_every_family_writes_its_calls_its_own_way(
+    call_format: CallFormat, begin: str, between: str, name_of_arguments: str
+) -> None:
+    family = Grammars(tokenizer().for_grammars, VOCABULARY, call_format, {})
+    compiled = family.compiled(tool_call_grammar((WEATHER,), one_call=False))
+    prepared = replace(new_request(None, max_tokens=500).prepared, grammar=compiled)
+    requests = [Request(replace(prepared, seed=seed)) for seed in range(12)]
+    readers = of(requests)
+    texts = [readers.text(request) for request in requests if readers.finish(request) == "stop"]
+    assert texts and all(text.startswith(begin) and f'"{name_of_arguments}": {{"city": "' in text for text in texts)
+    assert any(between in text for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +202,13 @@ def test_a_stop_string_is_the_callers_own_will() -> None:
     request = new_request(schema(CARD), stop=('", "nama"',))
     readers = of([request])
     assert re.fullmatch(r'\{"nik": "[0-9]{16}', readers.text(request)) and readers.finish(request) == "stop"
+
+
+def test_so_is_a_stop_token() -> None:
+    ids = [at for at in range(2000) if tokenizer().token_text(at).endswith(",")]
+    request = new_request(schema(CARD), stop_token_ids=tuple(ids), top_logprobs=0)
+    readers = of([request])
+    assert readers.finish(request) == "stop" and not readers.text(request).endswith("}")
 
 
 CASES: dict[str, tuple[Grammar, dict[str, Any]]] = {

@@ -1,0 +1,29 @@
+"""Asks a loaded model's grammars for one, without holding up the event loop or those who have none."""
+
+from server.engine.grammar.compiling import CompiledGrammar
+from server.engine.grammar.grammar import CallFormat, Grammar
+from server.engine.loaded_model import LoadedModel
+from server.engine.threads import Bridge
+from server.errors import BadRequest, GenerationInterrupted
+
+
+async def compiled(
+    grammar: Grammar, loaded: LoadedModel, bridge: Bridge, call_format: CallFormat | None = None
+) -> CompiledGrammar:
+    if (grammars := loaded.grammars) is None:
+        raise BadRequest(
+            f"{grammar.param}: answers of this model cannot be held to a grammar.",
+            param=grammar.param,
+            code="unsupported_value",
+        )
+    return await bridge.in_grammar_thread(lambda: grammars.compiled(grammar, call_format))
+
+
+async def compiled_again(grammar: Grammar | None, loaded: LoadedModel, bridge: Bridge) -> CompiledGrammar | None:
+    """For an answer that another process began."""
+    if grammar is None:
+        return None
+    try:
+        return await compiled(grammar, loaded, bridge, grammar.call_format)
+    except BadRequest as error:
+        raise GenerationInterrupted("The answer cannot go on: its grammar is not taken here.") from error

@@ -1,0 +1,116 @@
+"""Grammars through the front desk: kept, taken up by another process, refused without holding up anybody."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+
+from server.engine.answer import Piece
+from server.engine.catalogue import CatalogueEntry
+from server.engine.front_desk import DeskRules, FrontDesk
+from server.engine.grammar.grammar import CallableTool, Grammar, tool_call_grammar
+from server.engine.kept import KeptRequest
+from server.engine.loaded_model import LoadedModel
+from server.engine.prompt import ChatPrompt
+from server.engine.sampling_params import SamplingParams
+from server.errors import BadRequest, GenerationInterrupted
+from tests.engine.resuming import assert_same, shown_of, through_json
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"nama_lengkap": {"type": "string", "maxLength": 12}, "kota_asal": {"enum": ["Medan", "Bandung"]}},
+    "required": ["nama_lengkap", "kota_asal"],
+    "additionalProperties": False,
+}
+CALLS = tool_call_grammar((CallableTool("catat", SCHEMA, "tools.0.function.parameters"),), one_call=True)
+
+
+@asynccontextmanager
+async def desk(loaded: LoadedModel) -> AsyncIterator[FrontDesk]:
+    opened = FrontDesk([CatalogueEntry("demo", "demo")], lambda entry, report: loaded, DeskRules())
+    await opened.open()
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def answered(opened: FrontDesk, grammar: Grammar, **asked: Any) -> tuple[KeptRequest, list[Piece]]:
+    prompt = ChatPrompt([{"role": "user", "content": "Halo"}])
+    asked = {"max_tokens": 200, "temperature": 1.2, "seed": 6} | asked
+    prepared = await opened.prepare("demo", prompt, asked, grammar)
+    return prepared.kept, [piece async for piece in opened.submit(prepared)]
+
+
+@pytest.mark.model
+@pytest.mark.anyio
+@pytest.mark.parametrize("asked", [{}, {"n": 2}, {"top_logprobs": 1}, {"thinking_budget": 0}])
+@pytest.mark.parametrize("grammar", [Grammar("json_schema", SCHEMA), CALLS], ids=["schema", "calls"])
+async def test_an_answer_goes_on_in_another_process(demo: LoadedModel, grammar: Grammar, asked: dict[str, Any]) -> None:
+    async with desk(demo) as first, desk(demo) as second:
+        kept, whole = await answered(first, grammar, **asked)
+        n = kept.params.n
+        for cut in range(0, len(whole) + 1, 3):
+            answer = await second.resume(through_json(kept), shown_of(whole[:cut], n))
+            assert_same([*whole[:cut], *[piece async for piece in answer]], whole, n)
+
+
+@pytest.mark.model
+@pytest.mark.anyio
+async def test_an_answer_does_not_go_on_without_its_grammar(demo: LoadedModel) -> None:
+    async with desk(demo) as first, desk(replace(demo, grammars=None)) as second:
+        kept, _ = await answered(first, Grammar("json_schema", SCHEMA))
+        with pytest.raises(GenerationInterrupted, match="grammar"):
+            await second.resume(kept, shown_of([]))
+
+
+@pytest.mark.model
+@pytest.mark.anyio
+async def test_a_hostile_schema_holds_up_nobody(demo: LoadedModel) -> None:
+    hostile = Grammar("json_schema", {"type": "integer", "allOf": [{"multipleOf": 9973}, {"multipleOf": 9967}]})
+    async with desk(demo) as opened:
+        refusals = [asyncio.create_task(answered(opened, hostile)) for _ in range(6)]
+        await asyncio.sleep(0)
+        prepared = await opened.prepare("demo", ChatPrompt([{"role": "user", "content": "Halo"}]), {"max_tokens": 9})
+        pieces = [piece async for piece in opened.submit(prepared)]
+        assert pieces and not any(refusal.done() for refusal in refusals[1:])
+        refusals[0].cancel()
+        with pytest.raises(BadRequest, match="more time or memory"):
+            await refusals[1]
+        for refusal in refusals:
+            refusal.cancel()
+
+
+@pytest.mark.model
+@pytest.mark.anyio
+async def test_answers_are_valid_whatever_the_model_would_have_said(demo: LoadedModel) -> None:
+    async with desk(demo) as opened:
+        grammar = Grammar("json_schema", SCHEMA)
+        answers = await asyncio.gather(
+            *(answered(opened, grammar, seed=seed, temperature=2.0, thinking_budget=0) for seed in range(20))
+        )
+        for _, pieces in answers:
+            assert pieces[-1].finish == "stop"
+            jsonschema.validate(json.loads("".join(piece.text for piece in pieces)), SCHEMA)
+
+
+@pytest.mark.parametrize("grammar", [Grammar("json_schema", SCHEMA), CALLS, Grammar("choice", ["a"]), None])
+def test_a_grammar_comes_back_from_json_as_it_was(grammar: Grammar | None) -> None:
+    params = SamplingParams(thinking_budget=3, thinking_share=0.5)
+    kept = KeptRequest("m", "r1", [1], params, 0, grammar=grammar)
+    again = KeptRequest.from_json(json.loads(json.dumps(kept.to_json())))
+    assert again == kept
+    if grammar and again.grammar:
+        assert again.grammar.key == grammar.key and again.grammar.param == grammar.param
+
+
+def test_a_request_kept_before_there_were_grammars_has_none() -> None:
+    kept = KeptRequest("m", "r1", [1], SamplingParams(), 0)
+    written = kept.to_json()
+    del written["grammar"]
+    assert KeptRequest.from_json(written) == kept
