@@ -19,7 +19,7 @@ from server.media.rules import MediaRules
 from tests.media.films import a_film, evenly, number_of
 from tests.media.loading import a_loader, decode, undecoded
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 FILM = a_film(frames=40)
 
 

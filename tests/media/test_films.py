@@ -13,7 +13,7 @@ from tests.media.films import a_film, evenly, number_of
 from tests.media.loading import decode, load, undecoded
 from tests.media.pictures import a_picture
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 FORMS = [("mp4", "libx264"), ("mp4", "mpeg4"), ("mp4", "libx265"), ("mov", "mjpeg"), ("webm", "libvpx")]
 FORMS += [("webm", "libvpx-vp9"), ("matroska", "libx264"), ("mpegts", "libx264"), ("avi", "mpeg4"), ("avi", "libx264")]
 FORMS += [("flv", "flv"), ("mpeg", "mpeg2video")]

@@ -10,7 +10,7 @@ from server.media.picture_risk import is_risky
 from tests.media.loading import decode, undecoded
 from tests.media.pictures import FORMATS, a_picture, encoded
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 def jpeg_with_scans(more: int, size: tuple[int, int] = (64, 64)) -> bytes:

@@ -11,6 +11,8 @@ from server.engine.request import Request
 from server.errors import ContextLengthExceeded, GenerationFailed
 from tests.engine.batching.tiny import Readers, alone, new_request, new_runner, prompt, run, tokens
 
+pytestmark = pytest.mark.slow
+
 PARAMETER_SETS: list[dict[str, Any]] = [
     {},
     {"temperature": 0.8},

@@ -14,6 +14,8 @@ from server.engine.request import Request
 from tests.engine.batching.tiny import NumberTokenizer, alone, new_request, new_runner, prompt, run
 from tests.engine.resuming import assert_same, resumed, shown_of
 
+pytestmark = pytest.mark.slow
+
 # Characters lie across tokens, and a token ends one character and begins the next.
 _FRAGMENTS = [b"a", b"\xf0\x9f", b"\x98\x80", b"\x98\x80b\xf0\x9f"]
 

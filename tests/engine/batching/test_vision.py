@@ -11,6 +11,8 @@ from tests.engine.batching.seeing import IMAGE, SEEING, Prompt, mixed, new_seein
 from tests.engine.batching.tiny import new_runner, run, tokens
 from tests.engine.resuming import resumed
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 14
 
 

@@ -150,7 +150,7 @@ def test_what_it_cannot_take_is_a_bad_request(tiny: Folder) -> None:
     with pytest.raises(BadRequest, match="control token"):
         vision.encode(ChatPrompt(ASKED.messages, tools=[{"function": {"a<start_of_image>b": 1}}]))
     vision._processor.chat_template = "{{ raise_exception('never pictures') }}"
-    with pytest.raises(BadRequest, match="never pictures"):
+    with pytest.raises(BadRequest, match="cannot show these pictures"):
         vision.encode(ASKED)
 
 

@@ -7,7 +7,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 
 from tests.openai_api.responses.asking import LONG
-from tests.serving import Served
+from tests.serving import Served, served, settings_with
 
 Connect = Callable[[Served], OpenAI]
 
@@ -64,6 +64,18 @@ def test_errors_arrive_as_what_they_are(sdk: Connect, echo_server: Served) -> No
     with pytest.raises(openai.BadRequestError) as refused:
         sdk(echo_server).responses.create(model="m", input="x", background=True, store=False)
     assert refused.value.param == "background"
+
+
+def test_a_heartbeat_does_not_break_it(sdk: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.streaming.sessions.HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr("server.streaming.sessions._SWEEP_SECONDS", 0.02)
+    with served(settings_with(model_repo_id="echo?tokens_per_second=8")) as slow:
+        client = sdk(slow)
+        raw = client.responses.with_raw_response.create(model="m", input="Halo", stream=True)
+        text = raw.http_response.read().decode()
+        assert ": ping\n" in text and ": ping\n\n" not in text
+        with client.responses.stream(model="m", input="Halo") as stream:
+            assert stream.get_final_response().output_text == "Halo"
 
 
 @pytest.mark.anyio

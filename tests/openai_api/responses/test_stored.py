@@ -77,6 +77,7 @@ def test_one_that_is_under_way_ends_when_it_is_deleted(slow_http: httpx2.Client)
     assert slow_http.get(url).status_code == 404
 
 
+@pytest.mark.slow
 def test_they_are_kept_for_their_time_and_for_that_of_their_last_use(persisted: dict[str, Any]) -> None:
     settings = settings_with(responses_ttl_seconds=2, sessions_ttl_seconds=1, **persisted)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
