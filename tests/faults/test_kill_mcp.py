@@ -14,6 +14,7 @@ from tests.mcp.running import McpProcess, weather_process
 from tests.openai_api.responses.asking import text_of
 from tests.openai_api.responses.grammar import Event
 from tests.openai_api.responses.mcp.calling import a_call, an_array_of, items_of, server_tool
+from tests.openai_api.showing import data_uri, picture_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -105,6 +106,34 @@ async def test_whose_headers_are_gone_is_interrupted_by_name(tmp_path: Path, wea
         assert response["status"] == "failed"
         assert response["error"]["type"] == "generation_interrupted" and "'weather'" in response["error"]["message"]
         assert weather.calls == []
+
+
+@pytest.mark.model
+async def test_after_a_call_in_flight_the_model_still_sees_the_picture(tmp_path: Path, weather: McpProcess) -> None:
+    variables = durable(tmp_path, MCP_ALLOWED_HOSTS=weather.host, MODEL_REPO_ID="models/demo")
+    async with running(tmp_path, **variables) as server:
+        picture = {"type": "input_image", "image_url": data_uri(picture_file("red")), "detail": "low"}
+        call = {"server_label": "weather", "name": "think_long", "arguments": '{"seconds": 20}'}
+        given = [
+            {"role": "user", "content": [picture, {"type": "input_text", "text": "Apa ini?"}]},
+            {"type": "mcp_approval_request", "id": "mcpr_1", **call},
+            {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
+        ]
+        reader = Reader(server, "", tools=[server_tool(weather)], temperature=0, max_output_tokens=64)
+        reader.body["input"] = given
+        reading = asyncio.create_task(reader.read())
+        await until(lambda: weather.calls == ["think_long 20"])
+        server.kill()
+        await reading
+        await server.start()
+        response = await rest_of(reader)
+        assert items_of(response, "mcp_call")[0]["status"] == "failed"
+        by_hand = Reader(server, "", tools=[server_tool(weather)], temperature=0, max_output_tokens=64)
+        by_hand.body["input"] = [given[0], *response["output"][:-1]]
+        uninterrupted = await rest_of(by_hand)
+        assert text_of(uninterrupted) == text_of(response) != ""
+        assert uninterrupted["usage"]["input_tokens"] == response["usage"]["input_tokens"]
+        assert weather.calls == ["think_long 20"]
 
 
 async def test_a_question_that_was_approved_is_done_once(tmp_path: Path, weather: McpProcess) -> None:

@@ -12,6 +12,7 @@ from server.media.budget import Budget
 from server.media.fetch import Fetcher
 from server.media.loader import MediaSource
 from server.media.rules import MediaRules
+from server.network.dialling import Dialler
 from tests.media.loading import a_loader, load, load_all, refused
 from tests.media.pictures import a_picture
 from tests.media.web import (
@@ -196,7 +197,7 @@ async def test_one_deadline_holds_for_all_of_it(web: Web, answer: Answer) -> Non
 async def test_who_finds_no_turn_for_others_is_told_to_come_again(web: Web) -> None:
     """It is not his picture's fault."""
     rules = MediaRules(max_fetches=1, fetch_seconds=0.2)
-    fetcher = Fetcher(rules, **web.doubles)
+    fetcher = Fetcher(rules, Dialler(**web.doubles))
     async with fetcher._turns:
         with pytest.raises(Unavailable):
             await fetcher.fetch("image", "http://first.example/a.png", Budget(rules))

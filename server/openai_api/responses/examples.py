@@ -95,6 +95,12 @@ CREATE_RESPONSES: Responses = {
         "conversation",
         "conversation_locked",
     ),
+    424: error_example(
+        "The tools of the MCP server 'weather' could not be listed. It did not answer within 30 s.",
+        "server_error",
+        None,
+        "mcp_failed",
+    ),
 }
 RETRIEVE_RESPONSES: Responses = {
     200: {"description": "The response as it is now, or its events if `stream` is true", **_ANSWERS},

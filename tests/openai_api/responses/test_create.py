@@ -141,7 +141,7 @@ def test_a_function_is_said_again_with_all_its_fields(http: httpx2.Client) -> No
         ({"truncation": "some"}, "truncation"),
         ({"background": True, "store": False}, "background"),
         ({"previous_response_id": "resp_" + "0" * 32, "conversation": "conv_" + "0" * 32}, "previous_response_id"),
-        ({"tools": [{"type": "mcp", "server_label": "x"}]}, "tools.0.type"),
+        ({"tools": [{"type": "mcp", "server_label": "x"}]}, "tools.0.server_url"),
         ({"tools": [{"type": "web_search"}]}, "tools.0.type"),
         ({"tools": [{"type": "function"}]}, "tools.0.name"),
         ({"tools": [{"type": "function", "name": "no spaces please"}]}, "tools.0.name"),

@@ -27,11 +27,10 @@ class Caller:
         most = self.rules.max_calls
         self._most_calls = most if most_calls is None else min(most, most_calls)
         self._cancelled = asyncio.Event()
-        self.num_calls = 0
 
-    @property
-    def may_call(self) -> bool:
-        return self.num_calls < self._most_calls
+    def may_call(self, num_calls: int) -> bool:
+        """After so many."""
+        return num_calls < self._most_calls
 
     def cancel(self) -> None:
         self._cancelled.set()
@@ -45,9 +44,9 @@ class Caller:
         _require_headers(server)
         return await self._unless_cancelled(self._visitor.list_tools(server.server, server.wants))
 
-    def refused(self, call: Item) -> Error | None:
+    def refused(self, call: Item, num_calls: int) -> Error | None:
         """Why a call is not even begun."""
-        if not self.may_call:
+        if not self.may_call(num_calls):
             return errors.ours(errors.TOO_MANY)
         if _arguments(call) is None:
             return errors.ours(errors.NO_OBJECT)
