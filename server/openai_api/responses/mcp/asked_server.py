@@ -92,7 +92,7 @@ class AskedServer:
     def wants(self, tool: McpTool) -> bool:
         return self.allowed.matches(tool)
 
-    def names_some_of(self, tools: Sequence[McpTool]) -> bool:
+    def finds_all_in(self, tools: Sequence[McpTool]) -> bool:
         """A list that was made for another choice may lack what this one names."""
         return set(self.allowed.tool_names or ()) <= {tool.name for tool in tools}
 

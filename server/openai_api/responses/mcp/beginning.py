@@ -71,7 +71,7 @@ def mcp_asked(
     if not servers or (body.tool_choice == "none" and not granted):
         return None
     told = listed_before(everything)
-    before = {one.label: told[one.label] for one in servers if one.label in told and one.names_some_of(told[one.label])}
+    before = {one.label: told[one.label] for one in servers if one.label in told and one.finds_all_in(told[one.label])}
     choice = _choice(body.tool_choice, servers)
     return McpAsked(servers, before, granted, choice, body.tool_choice != "none", body.parallel_tool_calls is False)
 
