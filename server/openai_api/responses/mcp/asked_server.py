@@ -1,7 +1,7 @@
 """An MCP server as a request names it: which of its tools are offered, and which wait for an approval."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -91,6 +91,10 @@ class AskedServer:
 
     def wants(self, tool: McpTool) -> bool:
         return self.allowed.matches(tool)
+
+    def finds_all_in(self, tools: Sequence[McpTool]) -> bool:
+        """A list that was made for another choice may lack what this one names."""
+        return set(self.allowed.tool_names or ()) <= {tool.name for tool in tools}
 
     def needs_approval(self, tool: McpTool) -> bool:
         if isinstance(self.approvals, str):

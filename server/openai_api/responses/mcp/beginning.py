@@ -70,7 +70,8 @@ def mcp_asked(
     granted = approved(own, everything, _labels(servers))
     if not servers or (body.tool_choice == "none" and not granted):
         return None
-    before = {label: tools for label, tools in listed_before(everything).items() if label in _labels(servers)}
+    told = listed_before(everything)
+    before = {one.label: told[one.label] for one in servers if one.label in told and one.finds_all_in(told[one.label])}
     choice = _choice(body.tool_choice, servers)
     return McpAsked(servers, before, granted, choice, body.tool_choice != "none", body.parallel_tool_calls is False)
 

@@ -8,6 +8,7 @@ from server.engine.front_desk import Engine
 from server.engine.grammar.grammar import Grammar
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt
+from server.errors import BadRequest, McpFailed
 from server.openai_api.chat_grammar import forced_calls
 from server.openai_api.chat_prompt import chat_prompt
 from server.openai_api.chat_reading import reading_of
@@ -37,8 +38,12 @@ class Rounds:
         prompt = replace(prompt, messages=[*prompt.messages, *self._said(items)], tools=functions)
         params = self.plan.asked.params
         asked = {one.name: getattr(params, one.name) for one in fields(params)} | {"max_tokens": max_tokens}
-        grammar = self._grammar(functions, number)
-        prepared = await self.engine.prepare(self.plan.asked.model_id, prompt, asked, grammar)
+        try:
+            grammar = self._grammar(functions, number)
+            prepared = await self.engine.prepare(self.plan.asked.model_id, prompt, asked, grammar)
+        except BadRequest as refused:
+            # The request itself was found to be good before anybody was visited.
+            raise McpFailed(f"With what MCP servers said, the answer cannot go on. {refused.message}") from None
         tools = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in functions}
         # Calls are numbered anew in each round, and their ids are made from that.
         answer_id = f"{self.plan.response['id']}:{number}"

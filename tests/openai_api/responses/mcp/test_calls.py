@@ -132,6 +132,13 @@ def test_what_stands_in_the_conversation_is_not_listed_again(http: httpx2.Client
     assert text_of(create(http, by_hand, tools=[server_tool(weather)])) == "ho"
 
 
+def test_another_choice_of_tools_is_listed_anew(http: httpx2.Client, weather: McpProcess) -> None:
+    first = create(http, "Halo", tools=[server_tool(weather, allowed_tools=["order"])])
+    other = [server_tool(weather, allowed_tools=["say"])]
+    second = create(http, a_call("say", text="hi"), tools=other, previous_response_id=first["id"])
+    assert items_of(second, "mcp_list_tools") and text_of(second) == "hi"
+
+
 def test_calls_of_the_past_may_be_said_again(http: httpx2.Client, weather: McpProcess) -> None:
     first = create(http, a_call("get_weather", city="Solo"), tools=[server_tool(weather)])
     history = [{"role": "user", "content": "x"}, *first["output"], {"role": "user", "content": "thanks"}]

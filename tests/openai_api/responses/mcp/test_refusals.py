@@ -78,6 +78,11 @@ def test_a_server_that_is_not_there_fails_the_response(sdk: Callable[[Served], O
     assert listed["tools"] == [] and "could not be reached" in listed["error"]
 
 
+def test_a_result_that_is_too_long_for_the_model_fails_the_response(http: httpx2.Client, weather: McpProcess) -> None:
+    error = refused(http, {"input": a_call("say_much", kib=60), "tools": [server_tool(weather)]}, 424)
+    assert "maximum context length is 32768" in error["message"]
+
+
 def test_the_official_client_understands_all_of_it(
     sdk: Callable[[Served], OpenAI], visiting_server: Served, weather: McpProcess
 ) -> None:
