@@ -119,10 +119,22 @@ def _of_tools(grammar: Grammar, token_ids: TokenIds) -> str:
     rules.append(f"call: {head} ({' | '.join(f'call_{at}' for at in range(len(grammar.tools)))}) {tail}")
     for at, tool in enumerate(grammar.tools):
         check_schema(tool.parameters, tool.param)
+        if grammar.value is not None and not (before or head):
+            rules.append(f"call_{at}: %json {_spelled(_call_as_object(tool, name_of_arguments))}")
+            continue
         begin = f'{{"name": {json.dumps(tool.name, ensure_ascii=False)}, "{name_of_arguments}": '
         rules.append(f'call_{at}: {_quoted(begin)} arguments_{at} "}}"')
         rules.append(f"arguments_{at}: %json {_spelled(_as_object(tool))}")
     return _HEADER + "\n".join(rules) + "\n"
+
+
+def _call_as_object(tool: CallableTool, name_of_arguments: str) -> dict[str, Any]:
+    """Of the same lexemes as an answer that begins alike: longer ones would win over those."""
+    return {
+        "type": "object",
+        "properties": {"name": {"const": tool.name}, name_of_arguments: tool.parameters},
+        "required": ["name", name_of_arguments],
+    }
 
 
 def _as_object(tool: CallableTool) -> dict[str, Any]:

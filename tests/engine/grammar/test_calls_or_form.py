@@ -1,0 +1,47 @@
+"""A form and tools together: the model may call, or say what has the form, and nothing else."""
+
+from typing import get_args
+
+import pytest
+from llguidance import LLMatcher, LLTokenizer
+
+from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar, tool_call_grammar
+from server.engine.grammar.source import source_of
+from server.engine.grammar.verdict import judge_of
+from server.errors import BadRequest
+
+FORM = {"type": "object", "properties": {"city": {"enum": ["Bandung"]}}, "required": ["city"]}
+ANY = {"type": "object"}
+CALLS = {
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Medan"}}\n</tool_call>',
+    "mistral": '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Medan"}}]',
+    "llama": '{"name": "get_weather", "parameters": {"city": "Medan"}}',
+    "json": '{"name": "get_weather", "arguments": {"city": "Medan"}}',
+}
+
+
+def grammar_in(call_format: CallFormat) -> Grammar:
+    tools = (CallableTool("get_weather", ANY, "tools.0"),)
+    return tool_call_grammar(tools, one_call=True, param="response_format", instead=FORM).in_format(call_format)
+
+
+def accepts(grammar: Grammar, text: str) -> bool:
+    tokenizer = LLTokenizer("byte")
+    matcher = LLMatcher(tokenizer, source_of(grammar, {}), log_level=0)
+    return bool(matcher.consume_tokens(tokenizer.tokenize_str(text)) and matcher.is_accepting())
+
+
+@pytest.mark.parametrize("call_format", get_args(CallFormat))
+def test_either_is_taken_and_nothing_else(call_format: CallFormat) -> None:
+    grammar = grammar_in(call_format)
+    for text, good in ((CALLS[call_format], True), ('{"city": "Bandung"}', True), ('{"city": "Medan"}', False)):
+        assert accepts(grammar, text) is good
+        assert (judge_of(grammar)(text) is None) is good
+    assert not accepts(grammar, "Bandung") and not accepts(grammar, '{"city": "Bandung", "more": 1}')
+
+
+def test_what_the_form_cannot_be_held_to_is_named() -> None:
+    grammar = tool_call_grammar((), one_call=True, param="response_format", instead={"not": {}})
+    with pytest.raises(BadRequest) as refused:
+        source_of(grammar, {})
+    assert refused.value.param == "response_format.not"
