@@ -13,6 +13,8 @@ import pytest
 from tests.serving import REPOSITORY, bare_environment, free_port, server_process, wait_until_live
 from tests.test_status import until
 
+pytestmark = pytest.mark.slow
+
 
 def run_python(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(

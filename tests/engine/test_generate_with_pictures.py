@@ -9,6 +9,8 @@ from tests.engine.batching.seeing import SEEING, Prompt, mixed, new_seeing_model
 from tests.engine.batching.tiny import TOKENIZER, run, tokens
 from tests.engine.resuming import resumed
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 14
 
 

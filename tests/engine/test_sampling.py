@@ -19,6 +19,8 @@ from server.engine.prepared import Prepared
 from server.engine.sampling import NoCandidates, adjust, pick, sample
 from server.engine.sampling_params import SamplingParams
 
+pytestmark = pytest.mark.slow
+
 VOCABULARY = 3000
 
 

@@ -14,6 +14,8 @@ from tests.engine.batching.grammars import END, new_request, new_runner, schema,
 from tests.engine.batching.tiny import Readers, run
 from tests.engine.resuming import assert_same, resumed
 
+pytestmark = pytest.mark.slow
+
 PERSON: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string", "maxLength": 8}, "city": {"enum": ["Bandung", "Medan"]}},

@@ -17,7 +17,7 @@ from tests.mcp.peer import Message, Peer, a_peer, a_tool, as_result
 from tests.mcp.running import weather_process
 from tests.mcp.visiting import a_visitor, call_failed, list_failed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 CERTIFICATE = Path(__file__).parent.parent / "media" / "pictures.example.pem"
 PUBLIC = "93.184.215.14"
 

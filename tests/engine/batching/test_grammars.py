@@ -19,6 +19,8 @@ from tests.engine.batching.tiny import Readers, alone_with, run
 from tests.engine.grammar.random_schemas import random_schema
 from tests.engine.resuming import assert_same, resumed
 
+pytestmark = pytest.mark.slow
+
 CARD: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -12,6 +12,8 @@ from server.engine.grammar.trial import TooExpensive, Trial
 from server.errors import BadRequest
 from tests.engine.batching.grammars import grammars
 
+pytestmark = pytest.mark.slow
+
 WHERE = "response_format.json_schema.schema"
 ITEMS = {"type": "array", "items": {"type": "integer"}}
 

@@ -19,6 +19,8 @@ from server.errors import BadRequest
 from tests.engine.vision.cases import REFERENCE, clip, picture, prompt
 from tests.engine.vision.tiny_models import ASKED, TINY, make_tiny
 
+pytestmark = pytest.mark.slow
+
 Folder = Callable[[str], Path]
 RECORDED = json.loads((REFERENCE / "tiny.json").read_text(encoding="utf-8"))
 
