@@ -20,6 +20,8 @@ def closed(schema: dict[str, Any]) -> dict[str, Any]:
     tightened = copy.deepcopy(schema)
     for _, one in schemas_within(tightened, ""):
         listed, needed = one.get("properties"), one.get("required", [])
-        if isinstance(listed, dict) and not _SAID & one.keys() and set(needed) <= listed.keys():
+        if not isinstance(listed, dict) or not isinstance(needed, list) or _SAID & one.keys():
+            continue  # or it is no schema, which is told later
+        if all(isinstance(name, str) and name in listed for name in needed):
             one["additionalProperties"] = False
     return tightened

@@ -17,7 +17,13 @@ from server.openai_api.responses.items import checked_items, placed_media
 from server.openai_api.responses.pages import After, Limit, Order
 from server.openai_api.responses.records import CONVERSATION, Found, Records, written
 from server.openai_api.responses.retrieve import Including, IncludingInBrackets, as_list, listed_page
-from server.openai_api.responses.schema import ChangedConversation, Item, NewConversation, NewItems
+from server.openai_api.responses.schema import (
+    ChangedConversation,
+    Item,
+    NewConversation,
+    NewItems,
+    require_no_half_pairs,
+)
 from server.streaming.rules import KeptAs
 
 router = APIRouter()
@@ -124,6 +130,7 @@ async def delete_item(
 async def _kept_items(
     given: Sequence[Item], conversation_id: str, first_number: int, media: MediaLoader
 ) -> tuple[list[Item], dict[str, bytes]]:
+    require_no_half_pairs(given)
     items = checked_items(given, conversation_id, "items", first_number)
     for position, item in enumerate(items):
         if item["type"] == "item_reference":

@@ -38,7 +38,7 @@ from server.openai_api.responses.records import Found, Records, written
 from server.openai_api.responses.response_object import Response as ResponseObject
 from server.openai_api.responses.response_object import new_response
 from server.openai_api.responses.retrieve import followed
-from server.openai_api.responses.schema import Item, ResponseRequest
+from server.openai_api.responses.schema import Item, ResponseRequest, require_no_half_pairs
 from server.openai_api.responses.source import KIND, ResponseSource
 from server.openai_api.responses.tools import AskedTools
 from server.streaming.rules import KeptAs
@@ -184,12 +184,8 @@ class _Asked:
 
 
 async def _require_text(request: Request, body: ResponseRequest) -> None:
-    """JSON can spell half of a surrogate pair. It is no text: nothing could encode it on the way out."""
     if _HALF_A_PAIR.search(await request.body()):
-        try:
-            json.dumps(body.model_dump(), ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise BadRequest("The body has half a surrogate pair (like \\ud800), which is no text.") from None
+        require_no_half_pairs(body.model_dump())
 
 
 async def _whole(request: Request, session: Session, turn: Turn) -> Response:

@@ -27,7 +27,7 @@ def checked_items(given: str | Sequence[Item], owner_id: str, param: str, first_
         where = f"{param}.{position}"
         checked = _checked(item, where)
         if not (isinstance(checked.get("id"), str) and 0 < len(checked["id"]) <= 128):
-            checked = {"id": ids.input_id(owner_id, checked["type"], first_number + position), **checked}
+            checked = {**checked, "id": ids.input_id(owner_id, checked["type"], first_number + position)}
         items.append(checked)
     return items
 

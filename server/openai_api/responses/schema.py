@@ -1,5 +1,6 @@
 """The body of POST /v1/responses. As for chat: unknown fields are ignored, null means absent."""
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -159,3 +160,11 @@ def require_text(given: Mapping[str, Any], name: str, where: str) -> str:
     if not isinstance(value, str):
         raise BadRequest(f"{where}.{name} must be a string.", param=f"{where}.{name}", code="invalid_type")
     return value
+
+
+def require_no_half_pairs(given: Any) -> None:
+    """JSON can spell half of a surrogate pair. It is no text: nothing could encode it on the way out."""
+    try:
+        json.dumps(given, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BadRequest("The body has half a surrogate pair (like \\ud800), which is no text.") from None

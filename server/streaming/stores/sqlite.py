@@ -144,7 +144,15 @@ class SqliteStore:
         if (number := self._numbers.get(key)) is not None:
             statements = [*operations.keep_document(number, turn), *attachments.forget_others(number, turn)]
             attached = attachments.attach(number, turn)
-            self._put(Operation(statements, number, attached=attached, attached_bytes=turn.attached_bytes))
+            self._put(
+                Operation(
+                    statements,
+                    number,
+                    attached=attached,
+                    attached_bytes=turn.attached_bytes,
+                    leaves_remains=True,  # of what the document said before
+                )
+            )
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
         session = self._numbers.get(key)

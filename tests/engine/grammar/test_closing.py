@@ -37,3 +37,9 @@ def test_what_is_not_listed_is_not_written() -> None:
 )
 def test_what_may_be_asked_for_elsewhere_stays_open(schema: dict[str, Any]) -> None:
     assert closed(schema) == schema
+
+
+@pytest.mark.parametrize("needed", [5, [{}], None], ids=["a number", "objects", "null"])
+def test_what_is_no_schema_is_left_to_who_judges_schemas(needed: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": needed}
+    assert closed(schema) == schema

@@ -88,7 +88,7 @@ def _choice(given: Any, servers: Sequence[AskedServer]) -> Choice:
         return {}
     if isinstance(given, dict) and given.get("type") == "mcp":
         label, name = given.get("server_label"), given.get("name")
-        if label not in _labels(servers) or not isinstance(name, str | None):
+        if not isinstance(label, str) or label not in _labels(servers) or not isinstance(name, str | None):
             raise BadRequest("tool_choice: there is no such MCP server.", param="tool_choice")
         return {"server_label": label, "name": name}
     if isinstance(given, dict) and given.get("type") == "allowed_tools":

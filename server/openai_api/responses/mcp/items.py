@@ -8,6 +8,7 @@ from server.errors import BadRequest
 from server.mcp.server import McpTool
 from server.openai_api.responses.schema import Item, require_text
 
+_MOST_TOOLS = 128  # of one server
 KINDS = ("mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response")
 Placed = tuple[str, Item]  # where it stands in the request
 
@@ -27,11 +28,11 @@ def checked_mcp_item(item: Mapping[str, Any], where: str) -> Item:
     if kind == "mcp_approval_request":
         require_text(item, "id", where)
         return {"type": kind, "server_label": label, **texts}
-    output, error = item.get("output"), item.get("error")
+    output, error, request_id = item.get("output"), item.get("error"), item.get("approval_request_id")
     return {
         "type": kind,
         "status": "failed" if error else "completed",
-        "approval_request_id": item.get("approval_request_id"),
+        "approval_request_id": request_id if isinstance(request_id, str) else None,
         "server_label": label,
         **texts,
         "output": output if isinstance(output, str) else None,
@@ -105,6 +106,8 @@ def as_told(tool: McpTool) -> Item:
 def _tools(item: Mapping[str, Any], where: str) -> list[Item]:
     given = item.get("tools")
     tools = given if isinstance(given, list) else []
+    if len(tools) > _MOST_TOOLS:
+        raise BadRequest(f"{where}.tools has more than {_MOST_TOOLS} tools.", param=f"{where}.tools")
     checked = []
     for position, tool in enumerate(tools):
         schema = tool.get("input_schema") if isinstance(tool, dict) else None

@@ -37,7 +37,8 @@ class Rounds:
         functions = [*prompt.tools, *(self.toolbox.functions if offers_servers else ())]
         prompt = replace(prompt, messages=[*prompt.messages, *self._said(items)], tools=functions)
         params = self.plan.asked.params
-        asked = {one.name: getattr(params, one.name) for one in fields(params)} | {"max_tokens": max_tokens}
+        params = params.with_max_tokens(max_tokens)
+        asked = {one.name: getattr(params, one.name) for one in fields(params)}
         try:
             grammar = self._grammar(functions, number)
             prepared = await self.engine.prepare(self.plan.asked.model_id, prompt, asked, grammar)
