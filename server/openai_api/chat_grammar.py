@@ -80,10 +80,8 @@ def _of_structured_outputs(asked: Mapping[str, Any] | None) -> list[Grammar]:
     return found
 
 
-# How vLLM should go about it; answers here follow one spelling and one engine.
-_HINTS = frozenset(
-    {"disable_fallback", "disable_any_whitespace", "disable_additional_properties", "whitespace_pattern"}
-)
+# What vLLM may be told and holds here always: one engine, and one way of spacing JSON.
+_HINTS = frozenset({"disable_fallback", "disable_any_whitespace"})
 
 
 def _of_guided(body: ChatRequest) -> list[Grammar]:

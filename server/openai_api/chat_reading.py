@@ -90,6 +90,8 @@ class ChatReading:
             unshown.add(piece)
             return None
         whole = unshown.with_behind(piece)
+        if self.reading.hide_thoughts and whole.logprobs:
+            whole = replace(whole, logprobs=whole.logprobs[unshown.num_reasoning :])
         chunks = self._chunks.of_parts(whole, parts, has_calls=reader.num_calls > 0)
         if not chunks:
             unshown.add(piece)

@@ -120,6 +120,12 @@ def test_thoughts_are_counted_and_can_be_hidden(http: httpx2.Client) -> None:
     assert not any("reasoning" in block.data for block in blocks)
 
 
+def test_hidden_thoughts_do_not_show_in_log_probabilities(http: httpx2.Client) -> None:
+    body = said("<think>\nHm.\n</think>\n\nHalo", logprobs=True, include_reasoning=False)
+    logprobs = http.post(CHAT, json=body).json()["choices"][0]["logprobs"]["content"]
+    assert "".join(entry["token"] for entry in logprobs).strip() == "Halo"
+
+
 def test_a_thought_that_breaks_off_is_no_content(http: httpx2.Client) -> None:
     message = message_of(http, said("<think>\nHm, to be or not", max_tokens=12))
     assert (message["content"], message["reasoning_content"], message["finish_reason"]) == ("", "Hm, ", "length")

@@ -1,7 +1,8 @@
 """Looks at pictures and clips for the batch, and remembers by content what it saw: shown again, they cost nothing.
 
-The vision tower runs between steps, for a bounded number of patches each time, so that those who are decoding wait no
-longer than for a chunk of a prompt. A clip is looked at a few frames at a time, as no frame sees another one there.
+The vision tower runs between steps, for a bounded number of patches each time, so that those who are decoding do not
+wait for all pictures at once. A clip is looked at a few frames at a time, as no frame sees another one there; but a
+picture is looked at whole, however large, so that its size must be bounded before (`MAX_SHOWN_PIXELS`).
 """
 
 from collections import OrderedDict
@@ -36,10 +37,6 @@ class Glance:
     sight: Sight
     start: int
     stop: int
-
-    @property
-    def num_patches(self) -> int:
-        return (self.stop - self.start) * _patches_at_once(self.sight)
 
 
 class Eyes:

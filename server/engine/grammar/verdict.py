@@ -8,19 +8,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
+from time import thread_time
 from typing import Any
 
 from server.engine.grammar.grammar import CallFormat, Grammar
 from server.engine.grammar.limits import parser_limits
 from server.errors import BadRequest
 
-_MOST_REFERENCES = 20_000  # followed while one answer is checked; schemas can be made to follow them for ever
+# Of one answer, by the clock of its thread; schemas can be made to take for ever, and everybody waits.
+_MOST_SECONDS = 0.5
 
 Fault = str | None
 Judge = Callable[[str], Fault]
 
 
-class _TooManyReferences(Exception):
+class _TooLong(Exception):
     pass
 
 
@@ -33,12 +35,13 @@ class _Validator:
         from referencing import Registry
 
         _check_schema(schema, param)
-        self._references_left = 0
-        self._follow = Draft202012Validator.VALIDATORS["$ref"]
+        self._until = 0.0
+        self._plain = Draft202012Validator.VALIDATORS
         cls = extend(
             Draft202012Validator,
             {
-                "$ref": self._reference,
+                "$ref": self._in_time("$ref"),
+                "enum": self._in_time("enum"),
                 "pattern": _pattern,
                 "patternProperties": _pattern_properties,
                 "additionalProperties": _additional_properties,
@@ -50,18 +53,23 @@ class _Validator:
         self._inner = cls(exact, registry=Registry())
 
     def fault_in(self, instance: Any) -> Fault:
-        self._references_left = _MOST_REFERENCES
+        self._until = thread_time() + _MOST_SECONDS
         try:
             error = next(iter(self._inner.iter_errors(instance)), None)
-        except _TooManyReferences:
+        except _TooLong:
             return "its schema takes too long to check"
         return None if error is None else f"{error.json_path}: {error.message}"[:300]
 
-    def _reference(self, validator: Any, reference: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        self._references_left -= 1
-        if self._references_left < 0:
-            raise _TooManyReferences
-        yield from self._follow(validator, reference, instance, schema)
+    def _in_time(self, keyword: str) -> Callable[..., Iterator[Any]]:
+        """The two that a small answer can be made to meet very often, or that take long."""
+        plain = self._plain[keyword]
+
+        def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+            if thread_time() > self._until:
+                raise _TooLong
+            yield from plain(validator, value, instance, schema) or ()
+
+        return check
 
 
 def judge_of(grammar: Grammar) -> Judge:

@@ -9,8 +9,6 @@ from pydantic import ConfigDict, Field, StrictBool, StrictStr, StringConstraints
 from server.errors import BadRequest
 from server.openai_api.chat_schema import Integer, Lenient, Number
 
-RESPONSE_ID = r"^resp_[0-9a-f]{32}$"
-CONVERSATION_ID = r"^conv_[0-9a-f]{32}$"
 LOGPROBS = "message.output_text.logprobs"
 IMAGE_URLS = "message.input_image.image_url"
 _MOST_ITEMS = 10_000

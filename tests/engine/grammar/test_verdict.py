@@ -88,3 +88,10 @@ def test_calls_are_read_in_the_format_of_their_family(call_format: Any, text: st
     calls = judge_of(tool_call_grammar((CallableTool("f", schema),), one_call=False).in_format(call_format))
     assert calls(text) is None
     assert calls(text.replace('"s"', '"t"')) and calls(text.replace('"f"', '"g"')) and calls("")
+
+
+def test_an_answer_of_a_few_characters_cannot_keep_everybody_waiting() -> None:
+    """Each element is held against a hundred thousands of values."""
+    items = {"anyOf": [{"$ref": "#/$defs/a"}] * 100 + [{"const": 1}]}
+    schema = {"type": "array", "items": items, "$defs": {"a": {"enum": [f"value {n}" for n in range(4898)]}}}
+    assert judge(schema)(str([1] * 200)) == "its schema takes too long to check"
