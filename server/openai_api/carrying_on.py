@@ -16,11 +16,12 @@ from server.openai_api.chat_chunks import ChunkWriter
 from server.openai_api.chat_media import media_again
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_source import KIND, ContinuedChat, failure_block
+from server.openai_api.mcp.beginning import McpMeans, mcp_continued
+from server.openai_api.mcp.plan import Plan
+from server.openai_api.mcp.source import ContinuedMcp
 from server.openai_api.reading.reading import Reading
-from server.openai_api.responses.mcp.beginning import McpMeans, mcp_continued
-from server.openai_api.responses.mcp.plan import KIND as MCP_RESPONSE
-from server.openai_api.responses.mcp.plan import Plan
-from server.openai_api.responses.mcp.source import ContinuedMcp
+from server.openai_api.responses.mcp.beginning import KIND as MCP_RESPONSE
+from server.openai_api.responses.mcp.writer import McpWriter
 from server.openai_api.responses.source import KIND as RESPONSE
 from server.openai_api.responses.source import ContinuedResponse
 from server.openai_api.resumption import Resumption, ShownAgain
@@ -61,7 +62,7 @@ def _continued(
     shown_again = partial(media_again, kept.media, read_attachments, means.media)
     if given["kind"] == MCP_RESPONSE:
         mcp = McpMeans(means.engine, means.visitor, means.commit)
-        return mcp_continued(Plan.from_json(given), mcp, shown_again, marks)
+        return mcp_continued(Plan.from_json(given), mcp, McpWriter, shown_again, marks)
     if given["kind"] == RESPONSE:
         return _continued_response(means.engine, kept, shown_again, given, marks)
     if given["kind"] != KIND:

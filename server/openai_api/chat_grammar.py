@@ -18,18 +18,26 @@ def grammar_asked(body: ChatRequest) -> Grammar | None:
     tools, parallel = checked_tools(body), body.parallel_tool_calls is not False
     forced = _of_tool_choice(tools, body.tool_choice, parallel=parallel)
     # The form is that of what is said: where a call has to be made, nothing is.
-    form = [] if forced else _of_response_format(body.response_format)
-    if form and tools and body.tool_choice != "none":
-        form = [_or_calls(form[0], tools, parallel=parallel)]
-    asked = [*form, *_of_structured_outputs(body.structured_outputs), *_of_guided(body), *forced]
+    form = None if forced else form_asked(body)
+    if form and body.tool_choice != "none":
+        form = form_or_calls(form, tools, parallel=parallel)
+    asked = [*([form] if form else []), *_of_structured_outputs(body.structured_outputs), *_of_guided(body), *forced]
     if len(asked) > 1:
         params = " and ".join(grammar.param for grammar in asked)
         raise BadRequest(f"An answer has one form, and {params} ask for several.", param=asked[1].param)
     return asked[0] if asked else None
 
 
-def _or_calls(form: Grammar, tools: Sequence[Mapping[str, Any]], *, parallel: bool) -> Grammar:
+def form_asked(body: ChatRequest) -> Grammar | None:
+    """Of what is said: `response_format`. What vLLM's extras ask for leaves no room for calls."""
+    found = _of_response_format(body.response_format)
+    return found[0] if found else None
+
+
+def form_or_calls(form: Grammar, tools: Sequence[Mapping[str, Any]], *, parallel: bool) -> Grammar:
     """The model may choose between the two. Arguments are free here: they are checked afterwards, as ever on auto."""
+    if not tools:
+        return form
     callable_tools = [replace(_callable(at, tool), parameters={"type": "object"}) for at, tool in enumerate(tools)]
     instead = form.value if form.kind == "json_schema" else {"type": "object"}
     return tool_call_grammar(tuple(callable_tools), one_call=not parallel, param=form.param, instead=instead)

@@ -11,11 +11,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from server.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
+from server.engine.grammar.grammar import Grammar
 from server.engine.prepared import Prepared
 from server.engine.prompt import ChatPrompt, media_of
 from server.errors import BadRequest, error_with_code
 from server.mcp.visitor import McpVisitor
-from server.openai_api.chat_grammar import grammar_asked
+from server.openai_api.chat_grammar import form_asked, grammar_asked
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
@@ -23,6 +24,8 @@ from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
 from server.openai_api.event_stream import ClientGone, event_stream, whole_turn
 from server.openai_api.following import LastEventId, LastEventIdQuery
+from server.openai_api.mcp.beginning import McpMeans, mcp_begun
+from server.openai_api.mcp.source import McpSource
 from server.openai_api.models import served_model
 from server.openai_api.reading.reading import Reading
 from server.openai_api.responses import ids
@@ -32,8 +35,8 @@ from server.openai_api.responses.conversation import Conversation
 from server.openai_api.responses.examples import CREATE_RESPONSES
 from server.openai_api.responses.framing import ResponseFraming
 from server.openai_api.responses.items import checked_items, media_parts
-from server.openai_api.responses.mcp.beginning import McpAsked, McpMeans, mcp_asked
-from server.openai_api.responses.mcp.source import McpSource
+from server.openai_api.responses.mcp.beginning import McpAsked, mcp_asked
+from server.openai_api.responses.mcp.writer import McpWriter
 from server.openai_api.responses.records import Found, Records, written
 from server.openai_api.responses.response_object import Response as ResponseObject
 from server.openai_api.responses.response_object import new_response
@@ -114,6 +117,7 @@ class _Asked:
         self._items = checked_items([] if body.input is None else body.input, response_id, "input")
         self.reading: Reading | None = None
         self._prompt = ChatPrompt(())
+        self._form: Grammar | None = None
         self._mcp: McpAsked | None = None
         self._named: frozenset[str] = frozenset()
 
@@ -134,7 +138,7 @@ class _Asked:
             prepared = await engine.prepare(self.model_id, prompt, sampling, grammar)
         except BadRequest as error:
             raise in_our_words(error, origins) from None
-        self._prompt = prompt
+        self._prompt, self._form = prompt, form_asked(chat)
         one_call = self._body.parallel_tool_calls is False
         self.reading = reading_of(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         self._name_own([item for _, item in own], [medium.digest for medium in media_of(prompt.messages)])
@@ -159,7 +163,8 @@ class _Asked:
         self, prepared: Prepared, response: ResponseObject, means: McpMeans, shown: Mapping[str, bytes]
     ) -> ResponseSource | McpSource:
         if self._mcp:
-            return self._mcp.source(response, prepared.kept, self._prompt, means, shown)
+            plan = self._mcp.plan(response, prepared.kept, self._prompt, self._form)
+            return mcp_begun(plan, means, McpWriter, shown)
         return ResponseSource(means.engine.submit(prepared), prepared.kept, response, self.reading, shown)
 
     def _name_own(self, items: Sequence[Item], digests: Sequence[str]) -> None:

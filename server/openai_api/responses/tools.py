@@ -5,9 +5,8 @@ from typing import Any
 
 from server.errors import BadRequest
 from server.mcp.visitor import McpVisitor
-from server.openai_api.responses.mcp.asked_server import AskedServer
+from server.openai_api.mcp.asked_server import asked_servers
 
-_MOST_SERVERS = 16
 _CHOICES = ("none", "auto", "required")
 
 
@@ -15,24 +14,14 @@ class AskedTools:
     """The functions of the client, and the servers to be visited for it."""
 
     def __init__(self, given: Sequence[Mapping[str, Any]], visitor: McpVisitor) -> None:
-        self.functions: list[dict[str, Any]] = []
-        self.servers: list[AskedServer] = []
-        self.told: list[Mapping[str, Any]] = []  # as the response says them again
-        for position, tool in enumerate(given):
-            where = f"tools.{position}"
-            if tool.get("type") == "mcp":
-                self._add(AskedServer.read(tool, where, visitor), f"{where}.server_label")
-            else:
-                self.functions.append(_checked(tool, where))
-                self.told.append(self.functions[-1])
-
-    def _add(self, server: AskedServer, param: str) -> None:
-        if any(server.label == other.label for other in self.servers):
-            raise BadRequest(f"{param}: two servers have the label {server.label!r}.", param=param)
-        if len(self.servers) == _MOST_SERVERS:
-            raise BadRequest(f"{param}: a request may name {_MOST_SERVERS} MCP servers.", param=param)
-        self.servers.append(server)
-        self.told.append(server.told)
+        self.servers = asked_servers(given, visitor)
+        servers = iter(self.servers)
+        # As the response says them again.
+        self.told: list[Mapping[str, Any]] = [
+            next(servers).told if tool.get("type") == "mcp" else _checked(tool, f"tools.{position}")
+            for position, tool in enumerate(given)
+        ]
+        self.functions = [tool for tool in self.told if tool["type"] == "function"]
 
 
 def chat_tools(tools: Sequence[Mapping[str, Any]], choice: str | Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Items of MCP in the input: checked, and brought to what the model is shown of them."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from server.errors import BadRequest
 from server.mcp.server import McpTool
+from server.openai_api.mcp import errors
+from server.openai_api.mcp.listed_tools import as_told, tool_of
 from server.openai_api.responses.schema import Item, require_text
 
 _MOST_TOOLS = 128  # of one server
@@ -53,7 +54,7 @@ def as_functions(items: Iterable[Placed]) -> list[Placed]:
             requests[item["id"]] = item
         elif item["type"] == "mcp_call":
             plain.append((where, _call(item)))
-            outputs.append((where, _output(item, _told(item))))
+            outputs.append((where, _output(item, errors.told(item["output"], item["error"]))))
         elif item["type"] == "mcp_approval_response" and not item["approve"]:
             if request := requests.get(item["approval_request_id"]):
                 reason = f": {item['reason']}" if item["reason"] else "."
@@ -90,19 +91,6 @@ def listed_before(items: Iterable[Placed]) -> dict[str, list[McpTool]]:
     }
 
 
-def tool_of(given: Mapping[str, Any]) -> McpTool:
-    return McpTool(given["name"], given["description"], given["input_schema"], given["annotations"])
-
-
-def as_told(tool: McpTool) -> Item:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.input_schema,
-        "annotations": tool.annotations,
-    }
-
-
 def _tools(item: Mapping[str, Any], where: str) -> list[Item]:
     given = item.get("tools")
     tools = given if isinstance(given, list) else []
@@ -131,18 +119,3 @@ def _call(item: Item) -> Item:
 
 def _output(item: Item, text: str) -> Item:
     return {"type": "function_call_output", "call_id": item["id"], "output": text}
-
-
-def _told(item: Item) -> str:
-    if item["output"] is not None:
-        return str(item["output"])
-    error = item["error"]
-    if isinstance(error, dict):
-        said = error.get("message") or "\n".join(_texts(error.get("content")))
-        return f"Error: {said}"
-    return f"Error: {error or 'the call was not made.'}"
-
-
-def _texts(content: Any) -> Iterable[str]:
-    for block in content if isinstance(content, list) else ():
-        yield str(block["text"]) if isinstance(block, dict) and "text" in block else json.dumps(block)

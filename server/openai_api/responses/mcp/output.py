@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from server.openai_api.mcp.toolbox import OfferedTool
 from server.openai_api.responses import ids
-from server.openai_api.responses.mcp.toolbox import OfferedTool
 from server.openai_api.responses.output import Output
 from server.openai_api.responses.schema import Item
 

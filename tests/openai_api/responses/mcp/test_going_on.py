@@ -16,9 +16,11 @@ from server.mcp.server import CallResult, McpServer, McpTool, VisitFailed
 from server.mcp.visitor import McpVisitor
 from server.media.loader import MediaLoader, MediaRules
 from server.openai_api.carrying_on import Means, carry_on_with
-from server.openai_api.responses.mcp.asked_server import AskedServer
-from server.openai_api.responses.mcp.beginning import McpAsked, McpMeans
-from server.openai_api.responses.mcp.source import McpSource
+from server.openai_api.mcp.asked_server import AskedServer
+from server.openai_api.mcp.beginning import McpMeans, mcp_begun
+from server.openai_api.mcp.source import McpSource
+from server.openai_api.responses.mcp.beginning import McpAsked
+from server.openai_api.responses.mcp.writer import McpWriter
 from server.openai_api.responses.response_object import new_response
 from server.openai_api.responses.schema import ResponseRequest
 from server.streaming.event import Block
@@ -79,7 +81,7 @@ async def source_of(desk: FrontDesk, text: str, visitor: McpVisitor, **more: Any
     body = ResponseRequest.model_validate({"input": text, "tools": [given]})
     response = new_response(f"resp_{'0' * 32}", "m", body, [server.told], prepared.params)
     asked = McpAsked([server], {}, [], None, offers=True, one_call=False)
-    return asked.source(response, prepared.kept, prompt, McpMeans(desk, visitor, kept), {})
+    return mcp_begun(asked.plan(response, prepared.kept, prompt, None), McpMeans(desk, visitor, kept), McpWriter, {})
 
 
 async def blocks_of(source: Source) -> list[Block]:

@@ -1,70 +1,73 @@
-"""What a response with MCP was asked for: all that another process needs of it beside the marks of its events."""
+"""What an answer with MCP was asked for: all that another process needs of it beside the marks of its events."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from pydantic import TypeAdapter
+
+from server.engine.grammar.grammar import Grammar
 from server.engine.kept import KeptRequest
 from server.engine.prompt import ChatPrompt, Medium, with_placeholders
 from server.mcp.server import McpTool
-from server.openai_api.responses.mcp.asked_server import AskedServer
-from server.openai_api.responses.mcp.items import as_told, tool_of
-from server.openai_api.responses.response_object import Response
-from server.openai_api.responses.schema import Item
+from server.openai_api.mcp.asked_server import AskedServer
+from server.openai_api.mcp.choice import Choice
+from server.openai_api.mcp.listed_tools import as_told, tool_of
 
-KIND = "mcp_response"
-Choice = dict[str, str | None] | None  # a call is forced: of any tool, of a server's, or of the one of this name
+_PLAIN = (
+    "kind", "answer_id", "told", "choice", "offers", "one_call", "hide_thoughts", "most_calls", "approved",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    response: Response  # as it is before anything was said
+    kind: str  # of the door
+    answer_id: str
+    told: dict[str, Any]  # what its writer begins with
     asked: KeptRequest  # sampling, model and media; its prompt is not the one that is answered
     prompt: ChatPrompt  # without the tools of the servers; from another process, without what its pictures show
     servers: Sequence[AskedServer]
-    listed: Mapping[str, Sequence[McpTool]]  # earlier in the conversation
-    approved: Sequence[Item]
+    form: Grammar | None  # of what is said, where the model may call instead
     choice: Choice
-    offers: bool  # tools of servers to the model
-    one_call: bool
+    offers: bool = True  # tools of servers to the model
+    one_call: bool = False
+    hide_thoughts: bool = False
+    most_calls: int | None = None
+    listed: Mapping[str, Sequence[McpTool]] = field(default_factory=dict)  # earlier in the conversation
+    approved: Sequence[dict[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         prompt = self.prompt
-        return {
-            "kind": KIND,
-            "response": self.response,
+        return {name: getattr(self, name) for name in _PLAIN} | {
             "asked": replace(self.asked, prompt_ids=[]).to_json(),
+            "form": self.form and self.form.to_json(),
             "messages": [dict(with_placeholders(message)) for message in prompt.messages],
             "tools": list(prompt.tools),
             "template_options": dict(prompt.template_options),
+            "may_be_cut": prompt.may_be_cut,
             "servers": [server.to_json() for server in self.servers],
             "listed": {label: [as_told(tool) for tool in tools] for label, tools in self.listed.items()},
-            "approved": list(self.approved),
-            "may_be_cut": prompt.may_be_cut,
-            "choice": self.choice,
-            "offers": self.offers,
-            "one_call": self.one_call,
         }
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
         return cls(
-            given["response"],
-            KeptRequest.from_json(given["asked"]),
-            ChatPrompt(
+            asked=KeptRequest.from_json(given["asked"]),
+            prompt=ChatPrompt(
                 given["messages"],
                 given["tools"],
                 given["template_options"],
                 reads_marks=True,
                 may_be_cut=given["may_be_cut"],
             ),
-            [AskedServer.from_json(server) for server in given["servers"]],
-            {label: [tool_of(tool) for tool in tools] for label, tools in given["listed"].items()},
-            given["approved"],
-            given["choice"],
-            given["offers"],
-            given["one_call"],
+            servers=[AskedServer.from_json(server) for server in given["servers"]],
+            form=_FORM.validate_python(given["form"]),
+            listed={label: [tool_of(tool) for tool in tools] for label, tools in given["listed"].items()},
+            **{name: given[name] for name in _PLAIN},
         )
+
+
+_FORM: TypeAdapter[Grammar | None] = TypeAdapter(Grammar | None)
 
 
 def with_media_again(prompt: ChatPrompt, media: Sequence[Medium]) -> ChatPrompt:

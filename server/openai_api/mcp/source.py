@@ -1,4 +1,4 @@
-"""A response with MCP as a `Source`: rounds of asking the model and calling what it calls."""
+"""An answer with MCP as a `Source`: rounds of asking the model and calling what it calls."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -8,21 +8,21 @@ from server.errors import ServiceError
 from server.mcp.server import VisitFailed
 from server.observability.logs import log_fault
 from server.observability.request_log import current_request_id
-from server.openai_api.responses.mcp import errors
-from server.openai_api.responses.mcp.caller import Caller, list_failed
-from server.openai_api.responses.mcp.course import Course
-from server.openai_api.responses.mcp.items import as_told
-from server.openai_api.responses.mcp.plan import Plan
-from server.openai_api.responses.mcp.rounds import Rounds
-from server.openai_api.resumption import Resumption, ShownAgain
+from server.openai_api.mcp import errors
+from server.openai_api.mcp.caller import Caller, list_failed
+from server.openai_api.mcp.course import Course
+from server.openai_api.mcp.listed_tools import as_told
+from server.openai_api.mcp.plan import Plan
+from server.openai_api.mcp.rounds import Rounds
+from server.openai_api.mcp.writer import RoundsWriter
+from server.openai_api.resumption import Resumption
 from server.streaming.event import Block
+from server.streaming.source import Digest
 from server.streaming.stores.store import Status
 
 
 class McpSource:
-    digest = None
-
-    def __init__(self, plan: Plan, rounds: Rounds, caller: Caller) -> None:
+    def __init__(self, plan: Plan, rounds: Rounds, caller: Caller, writer: RoundsWriter) -> None:
         self.waits_to_go_on = False
         self._plan = plan
         self._rounds = rounds
@@ -30,7 +30,7 @@ class McpSource:
         self._toolbox = rounds.toolbox
         for label, tools in plan.listed.items():
             self._toolbox.put(label, tools)
-        self._course = Course(plan.response, self._toolbox)
+        self._course = Course(writer, self._toolbox)
         self._answer: Answer | None = None
         self._resumption: Resumption | None = None
 
@@ -44,7 +44,11 @@ class McpSource:
 
     @property
     def summary(self) -> bytes:
-        return b"" if self.is_over else json.dumps(self._course.writer.snapshot(), ensure_ascii=False).encode()
+        return self._course.writer.summary
+
+    @property
+    def digest(self) -> Digest | None:
+        return self._course.writer.digest
 
     @property
     def request(self) -> bytes:
@@ -63,7 +67,7 @@ class McpSource:
 
     def failure(self, error: Exception) -> Block:
         if not isinstance(error, ServiceError):
-            log_fault("a response could not be recorded", error, current_request_id())
+            log_fault("an answer could not be recorded", error, current_request_id())
         return self._course.fail(error)
 
     async def events(self) -> AsyncIterator[Sequence[Block]]:
@@ -86,7 +90,7 @@ class McpSource:
             if finish is None:
                 async for blocks in self._ask():
                     yield blocks
-        yield self._course.end(finish)
+        yield self._course.tell("ended", finish)
 
     async def _list_all(self) -> AsyncIterator[Sequence[Block]]:
         for server in self._toolbox.unlisted:
@@ -100,9 +104,8 @@ class McpSource:
                     return
                 raise list_failed(server, failed) from None
             yield self._course.tell("listed", server.label, [as_told(tool) for tool in tools], None)
-        begun = {item.get("approval_request_id") for item in self._course.writer.items}
         for request in self._plan.approved:
-            if request["id"] not in begun:
+            if request["id"] not in self._course.approved:
                 yield self._course.tell("approved", request)
 
     async def _call_all(self) -> AsyncIterator[Sequence[Block]]:
@@ -129,7 +132,7 @@ class McpSource:
                 and self._course.num_rounds < self._caller.rules.max_rounds
             )
             prepared, reading = await self._rounds.prepare(
-                self._course.writer.items, self._course.num_rounds, left, offers_servers=offers
+                self._course.writer.messages, self._course.num_rounds, left, offers_servers=offers
             )
             self._answer = self._rounds.engine.submit(prepared)
             if blocks := self._course.tell("round", prepared.kept.to_json(), reading.to_json() if reading else None):
@@ -154,9 +157,8 @@ class McpSource:
             return "cancelled"
         if self._course.kept is None:
             return None
-        kinds = {item["type"] for item in self._course.writer.items_of_round}
-        is_for_client = bool(kinds & {"function_call", "mcp_approval_request"})
-        if self._course.shown.finish != "stop" or is_for_client or "mcp_call" not in kinds:
+        writer = self._course.writer
+        if self._course.shown.finish != "stop" or writer.asks_the_client or not writer.has_called_servers:
             return self._course.shown.finish
         return None if self._course.num_made < self._plan.asked.params.max_tokens else "length"
 
@@ -165,10 +167,11 @@ class ContinuedMcp(McpSource):
     """Another process began it."""
 
     def __init__(
-        self, plan: Plan, rounds: Rounds, caller: Caller, shown_again: ShownAgain, marks: Sequence[bytes]
+        self, plan: Plan, rounds: Rounds, caller: Caller, writer: RoundsWriter, marks: Sequence[bytes]
     ) -> None:
-        super().__init__(plan, rounds, caller)
+        super().__init__(plan, rounds, caller, writer)
         self._course.replay(marks)
         self.waits_to_go_on = not self.is_over
         if self._course.kept and not self._course.is_between_rounds:
-            self._resumption = Resumption(rounds.engine, self._course.kept, [self._course.shown], shown_again)
+            assert rounds.shown_again
+            self._resumption = Resumption(rounds.engine, self._course.kept, [self._course.shown], rounds.shown_again)

@@ -1,4 +1,4 @@
-"""How far a response with MCP is, told in records: short lists that say what happened.
+"""How far an answer with MCP is, told in records: short lists that say what happened.
 
 What readers are shown is made from records alone, and the records are kept as marks; so another process that reads them
 stands where this one stood.
@@ -8,26 +8,26 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from server.engine.answer import FinishReason, Piece
+from server.engine.answer import Piece
 from server.engine.kept import KeptRequest, ShownChoice
+from server.openai_api.mcp.listed_tools import tool_of
+from server.openai_api.mcp.toolbox import Toolbox
+from server.openai_api.mcp.writer import Events, RoundsWriter
 from server.openai_api.reading.reading import Reading
-from server.openai_api.responses.mcp.items import tool_of
-from server.openai_api.responses.mcp.toolbox import Toolbox
-from server.openai_api.responses.mcp.writer import McpWriter
-from server.openai_api.responses.progress import read_piece, written_piece
-from server.openai_api.responses.response_object import Response
+from server.openai_api.written_piece import read_piece, written_piece
 from server.streaming.event import Block
 from server.streaming.stores.store import Status
 
 
 class Course:
-    def __init__(self, response: Response, toolbox: Toolbox) -> None:
-        self.writer = McpWriter(response, toolbox)
+    def __init__(self, writer: RoundsWriter, toolbox: Toolbox) -> None:
+        self.writer = writer
         self.outcome: Status = "finished"
         self._toolbox = toolbox
         self._unmarked: list[str] = []  # records, as they are written
         self.listing: str | None = None  # what was begun, and not ended: of which server, and which call
         self.in_flight: int | None = None
+        self.approved: set[str] = set()  # requests of which the calls have begun
         # Of the round under way, or the last one:
         self.kept: KeptRequest | None = None
         self.shown = ShownChoice()
@@ -48,11 +48,6 @@ class Course:
         self._unmarked.append(f'["piece",{cached},{written_piece(piece)}]')
         return self._marked(self._of_piece(piece, cached))
 
-    def end(self, finish: FinishReason) -> Sequence[Block]:
-        self._end(finish)
-        self._unmarked.append(json.dumps(["ended", finish]))
-        return self._marked(self.writer.ended(finish, self.num_made, self._num_cached + self._cached))
-
     def fail(self, error: Exception) -> Block:
         self._unmarked.append('["failed"]')
         [block] = self._marked([self.writer.failed(error)])
@@ -66,14 +61,14 @@ class Course:
         if not self.writer.is_over and self.writer.num_events != len(marks):
             raise ValueError(f"{len(marks)} events were kept, and {self.writer.num_events} come of their marks")
 
-    def _marked(self, events: Sequence[bytes]) -> Sequence[Block]:
+    def _marked(self, events: Events) -> Sequence[Block]:
         """All of them are kept or none, so one of them carries the records: those before it that had no events, too."""
         if not events:
             return []
         mark, self._unmarked = f"[{','.join(self._unmarked)}]".encode(), []
         return [Block(event, b"" if number else mark) for number, event in enumerate(events)]
 
-    def _apply(self, record: list[Any]) -> list[bytes]:
+    def _apply(self, record: list[Any]) -> Events:
         match record:
             case ["begun"]:
                 return self.writer.begun()
@@ -88,6 +83,7 @@ class Course:
                     self._toolbox.put(label, map(tool_of, tools))
                 return self.writer.listed(tools, error)
             case ["approved", request]:
+                self.approved.add(request["id"])
                 return self.writer.approved(request)
             case ["calling", number]:
                 self.in_flight = number
@@ -104,21 +100,17 @@ class Course:
                 self.writer.is_over, self.outcome = True, "failed"
                 return []
             case ["ended", finish]:
-                self.writer.is_over = True
-                self._end(finish)
-                return []
+                self.outcome = "cancelled" if finish == "cancelled" else "finished"
+                return self.writer.ended(finish, self.num_made, self._num_cached + self._cached)
         raise ValueError(f"unknown record {record[:1]}")
 
-    def _end(self, finish: FinishReason) -> None:
-        self.outcome = "cancelled" if finish == "cancelled" else "finished"
-
-    def _begin_round(self, kept: KeptRequest, reading: Reading | None) -> list[bytes]:
+    def _begin_round(self, kept: KeptRequest, reading: Reading | None) -> Events:
         self.num_rounds += 1
         self._num_cached += self._cached
         self.kept, self.shown, self._cached = kept, ShownChoice(), 0
         return self.writer.new_round(kept, reading)
 
-    def _of_piece(self, piece: Piece, cached: int) -> list[bytes]:
+    def _of_piece(self, piece: Piece, cached: int) -> Events:
         self.shown.token_ids += piece.token_ids
         self.shown.finish = piece.finish
         self.num_made += len(piece.token_ids)

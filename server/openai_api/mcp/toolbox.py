@@ -1,4 +1,4 @@
-"""The tools of all MCP servers of a response, under the names by which the model calls them."""
+"""The tools of all MCP servers of an answer, under the names by which the model calls them."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.mcp.server import McpTool
-from server.openai_api.responses.mcp.asked_server import AskedServer
+from server.openai_api.mcp.asked_server import AskedServer
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64

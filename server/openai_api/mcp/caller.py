@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from server.errors import GenerationInterrupted, McpFailed
 from server.mcp.server import McpTool, VisitFailed
 from server.mcp.visitor import McpVisitor
-from server.openai_api.responses.mcp import errors
-from server.openai_api.responses.mcp.asked_server import AskedServer
-from server.openai_api.responses.mcp.errors import Error
-from server.openai_api.responses.mcp.toolbox import Toolbox
-from server.openai_api.responses.schema import Item
+from server.openai_api.mcp import errors
+from server.openai_api.mcp.asked_server import AskedServer
+from server.openai_api.mcp.errors import Error
+from server.openai_api.mcp.toolbox import Toolbox
+from server.openai_api.mcp.writer import Call
 
 T = TypeVar("T")
 Commit = Callable[[], Awaitable[bool]]
@@ -44,7 +44,7 @@ class Caller:
         _require_headers(server)
         return await self._unless_cancelled(self._visitor.list_tools(server.server, server.wants))
 
-    def refused(self, call: Item, num_calls: int) -> Error | None:
+    def refused(self, call: Call, num_calls: int) -> Error | None:
         """Why a call is not even begun."""
         if not self.may_call(num_calls):
             return errors.ours(errors.TOO_MANY)
@@ -55,7 +55,7 @@ class Caller:
         _require_headers(self._toolbox.servers[call["server_label"]])
         return None
 
-    async def outcome(self, call: Item) -> tuple[str | None, Error | None]:
+    async def outcome(self, call: Call) -> tuple[str | None, Error | None]:
         """Of a call of which it was said that it begins: nothing is called before that is kept."""
         if not await self._commit():
             return None, errors.ours(errors.NOT_NOTED)
@@ -92,7 +92,7 @@ def _require_headers(server: AskedServer) -> None:
         )
 
 
-def _arguments(call: Item) -> dict[str, Any] | None:
+def _arguments(call: Call) -> dict[str, Any] | None:
     try:
         given = json.loads(call["arguments"] or "{}")
     except (ValueError, RecursionError):

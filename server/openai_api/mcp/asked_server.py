@@ -13,6 +13,7 @@ from server.mcp.server import McpServer, McpTool
 from server.mcp.visitor import McpVisitor
 from server.openai_api.chat_schema import Lenient
 
+_MOST_SERVERS = 16
 _MOST_HEADERS = 32
 _MOST_HEADER_CHARACTERS = 16384
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
@@ -132,6 +133,21 @@ class AskedServer:
     def lacks_headers(self) -> bool:
         """It was asked for with headers, by a request that another process took."""
         return self.has_headers and not self.server.headers
+
+
+def asked_servers(tools: Sequence[Mapping[str, Any]], visitor: McpVisitor) -> list[AskedServer]:
+    """Those among the tools of a request."""
+    servers: list[AskedServer] = []
+    for position, tool in enumerate(tools):
+        if tool.get("type") != "mcp":
+            continue
+        server, param = AskedServer.read(tool, f"tools.{position}", visitor), f"tools.{position}.server_label"
+        if any(server.label == other.label for other in servers):
+            raise _refused(f"two servers have the label {server.label!r}.", param)
+        if len(servers) == _MOST_SERVERS:
+            raise _refused(f"a request may name {_MOST_SERVERS} MCP servers.", param)
+        servers.append(server)
+    return servers
 
 
 def _headers(given: Mapping[str, Any], where: str) -> dict[str, str]:
