@@ -13,10 +13,12 @@ from server.mcp.visitor import McpVisitor
 from server.media.loader import MediaLoader
 from server.observability.logs import log_fault
 from server.openai_api.chat_chunks import ChunkWriter
+from server.openai_api.chat_mcp import KIND as MCP_CHAT
+from server.openai_api.chat_mcp_writer import ChatMcpWriter
 from server.openai_api.chat_media import media_again
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_source import KIND, ContinuedChat, failure_block
-from server.openai_api.mcp.beginning import McpMeans, mcp_continued
+from server.openai_api.mcp.beginning import McpMeans, NewWriter, mcp_continued
 from server.openai_api.mcp.plan import Plan
 from server.openai_api.mcp.source import ContinuedMcp
 from server.openai_api.reading.reading import Reading
@@ -28,6 +30,8 @@ from server.openai_api.resumption import Resumption, ShownAgain
 from server.streaming.event import Block
 from server.streaming.source import CarryOn, ReadAttachments, Source
 from server.streaming.stores.store import Status
+
+_WRITERS: dict[str, NewWriter] = {MCP_RESPONSE: McpWriter, MCP_CHAT: ChatMcpWriter}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,9 @@ def _continued(
 ) -> ContinuedChat | ContinuedResponse | ContinuedMcp:
     kept = KeptRequest.from_json(given["asked"])
     shown_again = partial(media_again, kept.media, read_attachments, means.media)
-    if given["kind"] == MCP_RESPONSE:
+    if new_writer := _WRITERS.get(given["kind"]):
         mcp = McpMeans(means.engine, means.visitor, means.commit)
-        return mcp_continued(Plan.from_json(given), mcp, McpWriter, shown_again, marks)
+        return mcp_continued(Plan.from_json(given), mcp, new_writer, shown_again, marks)
     if given["kind"] == RESPONSE:
         return _continued_response(means.engine, kept, shown_again, given, marks)
     if given["kind"] != KIND:

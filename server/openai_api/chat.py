@@ -5,12 +5,13 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from server.dependencies import EngineDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
-from server.engine.front_desk import Engine
+from server.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep, SettingsDep
 from server.errors import BadRequest
 from server.media.loader import MediaLoader
 from server.openai_api.chat_chunks import ChunkWriter, fold
 from server.openai_api.chat_grammar import grammar_asked
+from server.openai_api.chat_mcp import chat_mcp
+from server.openai_api.chat_mcp_writer import ChatMcpWriter
 from server.openai_api.chat_media import with_media
 from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
@@ -21,6 +22,7 @@ from server.openai_api.cursor import parse_cursor
 from server.openai_api.event_stream import ClientGone, whole_turn
 from server.openai_api.examples import CHAT_RESPONSES
 from server.openai_api.following import LastEventId, LastEventIdQuery, OnGap, follow, require, turn_behind
+from server.openai_api.mcp.beginning import McpMeans, mcp_begun
 from server.openai_api.models import served_model
 from server.streaming.session import Session
 from server.streaming.sessions import Asked, Sessions
@@ -43,6 +45,7 @@ async def chat_completions(
     owner: OwnerDep,
     settings: SettingsDep,
     media: MediaDep,
+    visitor: McpDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
     on_gap: OnGap = "error",
@@ -60,8 +63,9 @@ async def chat_completions(
     else:
         fingerprint = await _fingerprint(body)
         asked = Asked(owner, session_id, fingerprint, resumable=bool(body.stream or session_id))
+        means = McpMeans(engine, visitor, sessions.commit)
         session, turn = sessions.attached(asked) or await _begin(
-            body, engine, sessions, media, asked, served_model(engine, body.model, settings.strict_model)
+            body, means, sessions, media, asked, served_model(engine, body.model, settings.strict_model)
         )
     if body.stream:
         return await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, on_gap)
@@ -86,8 +90,10 @@ def _session_meant(sessions: Sessions, owner: str, body: ChatRequest) -> Session
 
 
 async def _begin(
-    body: ChatRequest, engine: Engine, sessions: Sessions, media: MediaLoader, asked: Asked, model_id: str
+    body: ChatRequest, means: McpMeans, sessions: Sessions, media: MediaLoader, asked: Asked, model_id: str
 ) -> tuple[Session, Turn]:
+    engine, mcp = means.engine, chat_mcp(body, means.visitor)
+    body = mcp.without_choice(body) if mcp else body
     prompt, sampling, grammar = chat_prompt(body), sampling_asked(body), grammar_asked(body)
     prompt, shown = await with_media(prompt, model_id, engine, media)
     if sessions.durability == "memory":
@@ -96,7 +102,11 @@ async def _begin(
     most_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     tools = tools_offered(body)
     with_usage = bool(body.stream and body.wants_usage)
-    chunks = ChunkWriter(model_id, with_usage=with_usage, context=prepared.context, may_call=bool(tools))
+    chunks = ChunkWriter(model_id, with_usage=with_usage, context=prepared.context, may_call=bool(tools or mcp))
+    asked = asked.keeping(most_events)
+    if mcp:
+        plan = mcp.plan(body, chunks, prepared.kept, prompt)
+        return sessions.start(asked, lambda: mcp_begun(plan, means, ChatMcpWriter, shown))
     reading = reading_of(
         prepared,
         chunks.id,
@@ -105,7 +115,7 @@ async def _begin(
         hide_thoughts=body.include_reasoning is False,
     )
     return sessions.start(
-        asked.keeping(most_events),
+        asked,
         lambda: ChatSource(engine.submit(prepared), prepared.kept, chunks, attachments=shown, reading=reading),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any, Self
 
-from server.engine.answer import Piece, TokenLogprob
+from server.engine.answer import FinishReason, Piece, TokenLogprob
 from server.error_handlers import error_body
 from server.errors import ServiceError, error_with_code
 from server.openai_api.chat_message import GrowingMessage
@@ -48,7 +48,7 @@ class ChunkWriter:
         elif piece.text:
             chunks.append(self._text_chunk(piece.choice, piece.text))
         if piece.finish:
-            chunks.append(self._end(piece))
+            chunks.append(self.end(piece.choice, piece.finish))
         return chunks
 
     def of_parts(self, piece: Piece, parts: Sequence[Part], *, has_calls: bool) -> list[bytes]:
@@ -64,15 +64,18 @@ class ChunkWriter:
             elif not isinstance(part, CallEnded):
                 chunks.append(self._chunk(piece.choice, _delta(part)))
         if piece.finish:
-            chunks.append(self._end(piece, has_calls=has_calls))
+            chunks.append(self.end(piece.choice, piece.finish, has_calls=has_calls))
         return chunks
 
-    def _end(self, piece: Piece, *, has_calls: bool = False) -> bytes:
-        if piece.finish == "cancelled":
+    def end(self, choice: int, finish: FinishReason, *, has_calls: bool = False) -> bytes:
+        if finish == "cancelled":
             # OpenAI has no word for it: clients see an ordinary stop, and whoever looks sees why.
-            return self._chunk(piece.choice, {}, finish="stop", cancelled=True)
-        finish = "tool_calls" if has_calls and piece.finish == "stop" else piece.finish
-        return self._chunk(piece.choice, {}, finish=finish)
+            return self._chunk(choice, {}, finish="stop", cancelled=True)
+        return self._chunk(choice, {}, finish="tool_calls" if has_calls and finish == "stop" else finish)
+
+    def mcp_call(self, call: Mapping[str, Any]) -> bytes:
+        """Not OpenAI's, whose clients would answer what stands in `tool_calls`."""
+        return self._chunk(0, {"mcp_calls": [call]})
 
     def usage(self, usage: Mapping[str, Any]) -> bytes:
         return self._dump([], {"usage": usage})

@@ -9,6 +9,7 @@ class GrowingMessage:
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._calls: dict[int, dict[str, Any]] = {}
+        self._mcp_calls: dict[int, dict[str, Any]] = {}
 
     def add(self, delta: Mapping[str, Any]) -> None:
         if content := delta.get("content"):
@@ -20,16 +21,17 @@ class GrowingMessage:
             if "id" in call:
                 self._calls[call["index"]] = {"id": call["id"], "name": function["name"], "arguments": []}
             self._calls[call["index"]]["arguments"].append(function["arguments"])
+        for call in delta.get("mcp_calls", ()):
+            self._mcp_calls.setdefault(call["index"], {}).update(call)
 
     def whole(self) -> dict[str, Any]:
         """As it stands in an answer that is not streamed."""
-        calls = {"tool_calls": [_without_index(call) for call in self._written_calls()]} if self._calls else {}
+        calls = {name: [_without_index(call) for call in some] for name, some in self._all_calls().items()}
         return {"role": "assistant", "content": self._said, "refusal": None, **self._thought, **calls}
 
     def delta(self) -> dict[str, Any]:
         """As one chunk tells it."""
-        calls = {"tool_calls": self._written_calls()} if self._calls else {}
-        return {"role": "assistant", "content": self._said, **self._thought, **calls}
+        return {"role": "assistant", "content": self._said, **self._thought, **self._all_calls()}
 
     @property
     def _said(self) -> str | None:
@@ -40,6 +42,11 @@ class GrowingMessage:
     def _thought(self) -> dict[str, str]:
         thought = "".join(self._reasoning)
         return {"reasoning_content": thought, "reasoning": thought} if thought else {}
+
+    def _all_calls(self) -> dict[str, list[dict[str, Any]]]:
+        by_servers = [call for _, call in sorted(self._mcp_calls.items())]
+        calls = {"tool_calls": self._written_calls(), "mcp_calls": by_servers}
+        return {name: some for name, some in calls.items() if some}
 
     def _written_calls(self) -> list[dict[str, Any]]:
         return [

@@ -6,7 +6,7 @@ from server.engine.prompt import ChatPrompt
 from server.errors import BadRequest
 from server.openai_api.chat_media import KINDS, asked_medium
 from server.openai_api.chat_schema import TEXT_TYPES, ChatMessage, ChatRequest, ContentPart
-from server.openai_api.chat_tools import checked_tools, past_call
+from server.openai_api.chat_tools import calls_made, checked_tools, past_call
 
 TEMPLATE_OPTIONS = frozenset({"enable_thinking", "thinking", "thinking_budget", "reasoning_effort", "add_vision_id"})
 # Of max_tokens, that a model may think before it has to answer.
@@ -30,7 +30,7 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
     if continues and messages[-1].role != "assistant":
         raise BadRequest("Only a final assistant message can be continued.", param="continue_final_message")
     return ChatPrompt(
-        messages=[_message(position, message) for position, message in enumerate(messages)],
+        messages=[one for position, message in enumerate(messages) for one in _messages(position, message)],
         tools=() if body.tool_choice == "none" else tools,
         template_options=_template_options(body),
         add_generation_prompt=adds_prompt,
@@ -64,8 +64,19 @@ def sampling_asked(body: ChatRequest) -> dict[str, Any]:
     return asked
 
 
+def _messages(position: int, message: ChatMessage) -> list[dict[str, Any]]:
+    """An answer that had servers called was several messages to the model: the calls, their results, the rest."""
+    if not message.mcp_calls or message.role != "assistant":
+        return [_message(position, message)]
+    made = [call.model_dump() for call in message.mcp_calls]
+    calls, results = calls_made(made)
+    told = [ChatMessage.model_validate(one) for one in ({"role": "assistant", "tool_calls": calls}, *results)]
+    rest = [message] if message.content or message.tool_calls else []
+    return [_message(position, one) for one in (*told, *rest)]
+
+
 def _message(position: int, message: ChatMessage) -> dict[str, Any]:
-    plain = message.model_dump(exclude_none=True, exclude={"content", "reasoning", "tool_calls"})
+    plain = message.model_dump(exclude_none=True, exclude={"content", "reasoning", "tool_calls", "mcp_calls"})
     plain["content"] = _content(position, message)
     if message.tool_calls:
         plain["tool_calls"] = [past_call(call) for call in message.tool_calls]

@@ -1,6 +1,6 @@
 """An answer that is read for thoughts and calls: from the pieces that the engine makes to chunks of the chat."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from server.engine.answer import Piece, TokenLogprob
@@ -8,7 +8,7 @@ from server.engine.kept import KeptRequest
 from server.engine.prepared import Prepared
 from server.openai_api.chat_chunks import ChunkWriter
 from server.openai_api.reading.answer_reader import AnswerReader
-from server.openai_api.reading.parts import Thought
+from server.openai_api.reading.parts import Part, Thought
 from server.openai_api.reading.reading import Reading, Tools
 
 
@@ -63,10 +63,15 @@ class _Unshown:
             self.token_ids, self.logprobs = [], []
 
 
+Sift = Callable[[list[Part]], list[Part]]
+
+
 class ChatReading:
-    def __init__(self, reading: Reading, chunks: ChunkWriter, kept: KeptRequest) -> None:
+    def __init__(self, reading: Reading, chunks: ChunkWriter, kept: KeptRequest, sift: Sift | None = None) -> None:
+        """`sift` says what readers get of the parts."""
         self.reading = reading
         self._chunks = chunks
+        self._sift = sift
         self._readers = [AnswerReader(reading, choice) for choice in range(kept.params.n)]
         self._unshown = [_Unshown() for _ in range(kept.params.n)]
         self._closing_id = kept.marks.get(reading.thought[1]) if reading.thought else None
@@ -84,6 +89,8 @@ class ChatReading:
         self._count(unshown, piece.token_ids, was_thinking, reader.is_thinking)
         if piece.finish:
             parts += reader.flush()
+        if self._sift:
+            parts = self._sift(parts)
         if self.reading.hide_thoughts:
             parts = [part for part in parts if not isinstance(part, Thought)]
         if not (parts or piece.finish):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints
 
 from server.errors import BadRequest
+from server.openai_api.examples import CHAT_REQUESTS
 
 TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
@@ -76,6 +77,24 @@ class Tool(Lenient):
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
 
 
+class ServerTool(Lenient):
+    """An MCP server, whose tools this server calls; what is said of it is read where it is visited from."""
+
+    type: Literal["mcp"]
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+
+
+class McpCall(Lenient):
+    """One that was made for an earlier answer, as that said it."""
+
+    id: StrictStr | None = None
+    name: StrictStr
+    arguments: StrictStr = "{}"
+    output: StrictStr | None = None
+    error: Any = None
+
+
 class ChatMessage(Lenient):
     role: Role
     # More would take minutes to check, and no model has room for them.
@@ -83,6 +102,7 @@ class ChatMessage(Lenient):
     name: StrictStr | None = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: StrictStr | None = None
+    mcp_calls: list[McpCall] | None = None
     reasoning_content: StrictStr | None = None
     reasoning: StrictStr | None = None
 
@@ -123,7 +143,7 @@ class ChatRequest(Lenient):
     top_logprobs: Integer | None = None
     n: Integer | None = None
 
-    tools: list[Tool] | None = None
+    tools: list[Tool | ServerTool] | None = None
     parallel_tool_calls: StrictBool | None = None
     include_reasoning: StrictBool | None = None  # false: thoughts are made, counted and not shown
     tool_choice: StrictStr | dict[str, Any] | None = None
@@ -142,30 +162,7 @@ class ChatRequest(Lenient):
     guided_choice: list[StrictStr] | None = None
     guided_grammar: StrictStr | None = None
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "qwen-local",
-                    "messages": [{"role": "user", "content": "Halo! Siapa kamu?"}],
-                    "max_tokens": 256,
-                    "stream": False,
-                },
-                {
-                    "model": "qwen-local",
-                    "messages": [
-                        {
-                            "role": "user",
-                            "content": [
-                                {"type": "text", "text": "What colour is this picture?"},
-                                {"type": "image_url", "image_url": {"url": "https://example.com/red.png"}},
-                            ],
-                        }
-                    ],
-                },
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": CHAT_REQUESTS})
 
     @property
     def wants_usage(self) -> bool:

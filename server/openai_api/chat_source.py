@@ -16,6 +16,7 @@ from server.openai_api.chat_chunks import DONE, ChunkWriter, error_event
 from server.openai_api.chat_digest import ChatDigest
 from server.openai_api.chat_progress import ChatProgress
 from server.openai_api.chat_reading import ChatReading
+from server.openai_api.chat_usage import chat_usage
 from server.openai_api.reading.reading import Reading
 from server.openai_api.resumption import Resumption, ShownAgain
 from server.streaming.event import Block
@@ -100,14 +101,8 @@ class ChatSource:
 
     @property
     def _usage(self) -> dict[str, Any]:
-        num_prompt, num_made = len(self._kept.prompt_ids), self._progress.num_tokens
-        return {
-            "prompt_tokens": num_prompt,
-            "completion_tokens": num_made,
-            "total_tokens": num_prompt + num_made,
-            "prompt_tokens_details": {"cached_tokens": self._progress.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": self._progress.reasoning_tokens},
-        }
+        made = self._progress
+        return chat_usage(len(self._kept.prompt_ids), made.num_tokens, made.cached_tokens, made.reasoning_tokens)
 
 
 class ContinuedChat(ChatSource):

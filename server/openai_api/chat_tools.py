@@ -1,10 +1,12 @@
 """The tools of a request, and the calls in its history."""
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from server.errors import BadRequest
-from server.openai_api.chat_schema import ChatRequest, ToolCall
+from server.openai_api.chat_schema import ChatRequest, Tool, ToolCall
+from server.openai_api.mcp.errors import told
 from server.openai_api.reading.reading import Tools
 
 
@@ -12,18 +14,31 @@ def tools_offered(body: ChatRequest) -> Tools:
     """The schema of each tool's parameters by its name; none where the model must not call any."""
     if body.tool_choice == "none":
         return {}
-    return {tool.function.name: tool.function.parameters or {} for tool in body.tools or ()}
+    return {tool.function.name: tool.function.parameters or {} for _, tool in _functions(body)}
 
 
 def checked_tools(body: ChatRequest) -> list[dict[str, Any]]:
     """As templates take them."""
     names: set[str] = set()
-    for position, tool in enumerate(body.tools or ()):
+    for position, tool in _functions(body):
         if tool.function.name in names:
             param = f"tools.{position}.function.name"
             raise BadRequest(f"{param}: two tools are named {tool.function.name!r}.", param=param)
         names.add(tool.function.name)
-    return [tool.model_dump(exclude_unset=True) for tool in body.tools or ()]
+    return [tool.model_dump(exclude_unset=True) for _, tool in _functions(body)]
+
+
+def calls_made(calls: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """By this server, of MCP servers: as calls of functions, and the messages with what came of them."""
+    called = [
+        {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
+        for call in calls
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": told(call.get("output"), call.get("error"))}
+        for call in calls
+    ]
+    return called, results
 
 
 def past_call(call: ToolCall) -> dict[str, Any]:
@@ -32,6 +47,11 @@ def past_call(call: ToolCall) -> dict[str, Any]:
     if isinstance(call.function.arguments, str):
         plain["function"]["arguments"] = _as_object(call.function.arguments)
     return plain
+
+
+def _functions(body: ChatRequest) -> Iterator[tuple[int, Tool]]:
+    """And where among the tools they stand."""
+    return ((position, tool) for position, tool in enumerate(body.tools or ()) if isinstance(tool, Tool))
 
 
 def _as_object(arguments: str) -> Any:

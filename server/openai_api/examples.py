@@ -9,6 +9,39 @@ _USAGE = {
     "prompt_tokens_details": {"cached_tokens": 0},
     "completion_tokens_details": {"reasoning_tokens": 0},
 }
+CHAT_REQUESTS: list[Any] = [
+    {
+        "model": "qwen-local",
+        "messages": [{"role": "user", "content": "Halo! Siapa kamu?"}],
+        "max_tokens": 256,
+        "stream": False,
+    },
+    {
+        "model": "qwen-local",
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "What colour is this picture?"},
+                    {"type": "image_url", "image_url": {"url": "https://example.com/red.png"}},
+                ],
+            }
+        ],
+    },
+    {
+        "model": "qwen-local",
+        "messages": [{"role": "user", "content": "What is the weather in Jakarta?"}],
+        "tools": [
+            {
+                "type": "mcp",
+                "server_label": "weather",
+                "server_url": "https://mcp.example.com/mcp",
+                "allowed_tools": ["get_weather"],
+                "require_approval": "never",
+            }
+        ],
+    },
+]
 _COMPLETION = {
     "id": "chatcmpl-3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e",
     "object": "chat.completion",

@@ -1,5 +1,6 @@
 """The demo model calls the tools of a server in its own format, of itself or because it has to."""
 
+import json
 from collections.abc import Iterator
 
 import httpx2
@@ -8,16 +9,9 @@ import pytest
 from tests.mcp.running import McpProcess
 from tests.openai_api.responses.asking import create, stream, text_of
 from tests.openai_api.responses.mcp.calling import items_of, server_tool
-from tests.serving import Served, served, settings_with
+from tests.serving import Served
 
 pytestmark = pytest.mark.model
-
-
-@pytest.fixture(scope="module")
-def visiting_demo(weather: McpProcess) -> Iterator[Served]:
-    settings = settings_with(model_repo_id="models/demo", load_wait_seconds=120, mcp_allowed_hosts=weather.host)
-    with served(settings) as running:
-        yield running
 
 
 @pytest.fixture
@@ -42,3 +36,27 @@ def test_it_calls_when_it_has_to(demo: httpx2.Client, weather: McpProcess, choic
     response = create(demo, "Halo!", tools=[tool], tool_choice=choice, temperature=0, max_output_tokens=200)
     assert items_of(response, "mcp_call")[0]["name"] == "get_weather"
     assert response["tool_choice"] == choice
+
+
+FORM = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Jakarta", "Medan"]}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_a_form_leaves_room_for_calls_and_holds_the_rest(demo: httpx2.Client, weather: McpProcess, choice: str) -> None:
+    tool = server_tool(weather, allowed_tools=["get_weather"])
+    response = create(
+        demo,
+        "What is the weather in Jakarta?",
+        tools=[tool],
+        tool_choice=choice,
+        text={"format": {"type": "json_schema", "name": "city", "schema": FORM}},
+        temperature=0,
+        max_output_tokens=300,
+    )
+    assert items_of(response, "mcp_call")[0]["status"] == "completed"
+    assert set(json.loads(text_of(response))) == {"city"} and response["status"] == "completed"
