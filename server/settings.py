@@ -160,7 +160,7 @@ class Settings(BaseModel):
     # MCP
     mcp_allowed_hosts: CommaSeparated = Field(
         (),
-        description="MCP servers that responses may name: host, host:port, *.example.com, * = any public host; "
+        description="MCP servers that requests may name: host, host:port, *.example.com, * = any public host; "
         "https, but for localhost and 127.0.0.1; empty = no MCP",
     )
     mcp_timeout_seconds: float = Field(

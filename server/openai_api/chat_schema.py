@@ -90,7 +90,7 @@ class McpCall(Lenient):
 
     id: StrictStr | None = None
     name: StrictStr
-    arguments: StrictStr = "{}"
+    arguments: StrictStr | dict[str, Any] = "{}"
     output: StrictStr | None = None
     error: Any = None
 
