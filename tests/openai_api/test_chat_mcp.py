@@ -9,6 +9,8 @@ import pytest
 from openai import OpenAI
 
 from server.openai_api.chat_message import GrowingMessage
+from server.openai_api.chat_prompt import chat_prompt
+from server.openai_api.chat_schema import ChatRequest
 from tests.mcp.running import McpProcess
 from tests.openai_api.responses.mcp.calling import a_call, an_array_of, server_tool
 from tests.openai_api.test_chat import CHAT, said
@@ -170,9 +172,9 @@ def test_who_cancels_during_a_call_need_not_wait_for_it(http: httpx2.Client, wea
         for line in answer.iter_lines():
             if "mcp_calls" in line and "status" not in line:
                 http.post("/v1/cancel/long")
-    assert "thought" not in weather.calls
     [choice] = whole(http, body | {"stream": False})["choices"]
-    assert choice["cancelled"] and choice["message"]["mcp_calls"][0]["status"] == "failed"
+    [call] = choice["message"]["mcp_calls"]
+    assert choice["cancelled"] and "cancelled during this call" in call["error"]["message"]
 
 
 def test_what_was_called_before_is_history(http: httpx2.Client, weather: McpProcess) -> None:
@@ -184,6 +186,23 @@ def test_what_was_called_before_is_history(http: httpx2.Client, weather: McpProc
     # Without words of its own, the model sees what the server said last.
     only_calls = {**answered, "content": None}
     assert message_of(http, {"messages": [messages[0], only_calls]})["content"] == CERAH
+
+
+def test_the_model_sees_calls_before_what_was_said_of_them() -> None:
+    made = {"id": "call_1", "server_label": "s", "name": "order", "arguments": '{"item": "x"}', "status": "failed"}
+    answered = {"role": "assistant", "content": "No.", "reasoning": "Hm.", "mcp_calls": [{**made, "error": "gone"}]}
+    body = ChatRequest.model_validate({"messages": [{"role": "user", "content": "x"}, answered]})
+    assert chat_prompt(body).messages[1:] == [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "order", "arguments": {"item": "x"}}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "Error: gone"},
+        {"role": "assistant", "content": "No.", "reasoning_content": "Hm."},
+    ]
 
 
 def test_without_tool_choice_nobody_is_visited(http: httpx2.Client, weather: McpProcess) -> None:

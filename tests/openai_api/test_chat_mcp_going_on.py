@@ -17,7 +17,7 @@ from server.openai_api.chat_prompt import chat_prompt
 from server.openai_api.chat_schema import ChatRequest
 from server.openai_api.mcp.beginning import McpMeans, mcp_begun
 from server.openai_api.mcp.source import McpSource
-from server.streaming.event import Block
+from server.streaming.event import Block, Event
 from tests.openai_api.responses.mcp.calling import a_call
 from tests.openai_api.responses.mcp.test_going_on import (
     NESTED,
@@ -76,6 +76,21 @@ async def test_from_every_block_it_ends_as_it_would_have() -> None:
             answer = fold([block.data for block in (*shown, *rest)][:-2], continued.summary)
             assert json.loads(rest[-2].data if rest else whole[-2].data)["usage"] == answer["usage"]
     await media.close()
+
+
+async def test_who_missed_the_calls_is_told_of_them_at_once() -> None:
+    async with a_desk() as desk:
+        source = await source_of(desk, NESTED, Says())
+        blocks = await blocks_of(source)
+    assert source.digest
+    source.digest.forgotten([Event(number, block.data) for number, block in enumerate(blocks)])
+    [choice] = json.loads(source.digest.snapshot())["choices"]
+    assert [(call["index"], call["output"]) for call in choice["delta"]["mcp_calls"]] == [
+        (0, ORDERS),
+        (1, "one"),
+        (2, "two"),
+    ]
+    assert choice["delta"]["content"] == "two"
 
 
 async def test_what_is_kept_of_a_request_has_no_header_in_it() -> None:
