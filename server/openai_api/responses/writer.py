@@ -25,6 +25,7 @@ class ResponseWriter:
         self._output = Output(response["id"], self._numbered)
         self._reader: AnswerReader | None = None
         self._logprobs: list[dict[str, Any]] = []  # of text that is held back
+        self._closing = ""  # of a thought
         self._closing_id: int | None = None
         self._num_reasoning = 0  # of the tokens
         self._num_held_back = 0
@@ -50,7 +51,8 @@ class ResponseWriter:
         """What comes next is of this answer."""
         self._num_prompt += len(kept.prompt_ids)
         self._reader = AnswerReader(reading, 0) if reading else None
-        self._closing_id = kept.marks.get(reading.thought[1]) if reading and reading.thought else None
+        self._closing = reading.thought[1] if reading and reading.thought else ""
+        self._closing_id = kept.marks.get(self._closing)
         self._num_held_back = 0
 
     def of_piece(self, piece: Piece) -> list[bytes]:
@@ -92,6 +94,8 @@ class ResponseWriter:
         was_thinking = self._reader.is_thinking
         parts = self._reader.feed(piece.text)
         self._num_reasoning += self._reasoning_in(piece.token_ids, was_thinking, self._reader.is_thinking)
+        if was_thinking or self._reader.is_thinking:
+            del self._logprobs[: self._num_of_thought(piece.token_ids)]
         return [*parts, *self._reader.flush()] if piece.finish else parts
 
     def _reasoning_in(self, token_ids: Sequence[int], was_thinking: bool, is_thinking: bool) -> int:
@@ -102,13 +106,26 @@ class ResponseWriter:
             return token_ids.index(self._closing_id) + 1
         return len(token_ids)
 
+    def _num_of_thought(self, token_ids: Sequence[int]) -> int:
+        """Of the logprobs, those that are of a thought and its markers, be they tokens or spelled out."""
+        if self._reader and self._reader.is_thinking:
+            return len(self._logprobs)
+        if self._closing_id in token_ids:
+            return token_ids.index(self._closing_id) + 1
+        text = ""
+        for number, one in enumerate(self._logprobs, 1):
+            text += one["token"]
+            if self._closing in text:
+                return number
+        return len(self._logprobs)
+
     def _of_part(self, part: Part) -> list[bytes]:
+        if isinstance(part, Thought):
+            return self._output.thought(part.text)  # what is left of logprobs is of what was said behind it
         logprobs, self._logprobs = self._logprobs, []
         match part:
             case Said():
                 return self._output.said(part.text, logprobs)
-            case Thought():
-                return self._output.thought(part.text)
             case CallBegun():
                 return self._output.call_begun(part.name, part.id)
             case CallArguments():

@@ -1,7 +1,7 @@
 """Thoughts and calls of tools become items of their own, streamed as whole."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -13,21 +13,11 @@ from tests.openai_api.responses.asking import create, stream, text_of
 from tests.openai_api.responses.grammar import check_events
 from tests.openai_api.responses.test_create import comparable
 from tests.openai_api.test_chat import CHAT
-from tests.serving import Served, served, settings_with
+from tests.serving import Served
 
 WEATHER = {"type": "function", **GET_WEATHER["function"]}
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung"}}\n</tool_call>'
 WHOLE = f"<think>\nHm, let me see.\n</think>\n\nI look.\n{CALL}\n{CALL}"
-
-
-@pytest.fixture(scope="module")
-def hermes() -> Iterator[httpx2.Client]:
-    """Says what it is told, and is taken for a model that thinks and writes calls as Hermes does."""
-    with (
-        served(settings_with(model_repo_id="echo?thinks=1&tool_format=hermes")) as running,
-        httpx2.Client(base_url=running.url, timeout=30) as client,
-    ):
-        yield client
 
 
 @pytest.mark.parametrize(
