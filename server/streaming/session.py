@@ -113,11 +113,12 @@ class Session:
         self._store.begin(self._kept, kept, self._rules.max_attached_bytes)
         return turn
 
-    def begin_with(self, document: bytes) -> None:
+    def begin_with(self, kept_as: KeptAs, attachments: Mapping[str, bytes]) -> None:
         """Instead of an answer: a session that has nothing but a document."""
-        kept = KeptTurn(0, "", b"", 0, -1, "finished", ended_at=self._store.now(), document=document)
+        kept = KeptTurn(0, "", b"", 0, -1, "finished", ended_at=self._store.now())
+        kept.document, kept.named, kept.attachments = kept_as.document, kept_as.named, self._bounded(attachments)
         self.turns.append(Turn(self.recording, self._store, kept, None))
-        self._store.begin(self._kept, kept, 0)
+        self._store.begin(self._kept, kept, self._rules.max_attached_bytes)
 
     def keep_document(self, document: bytes, attachments: Mapping[str, bytes], named: frozenset[str]) -> None:
         """In place of the latest turn's. Attachments that it names and that are kept already need not be given."""
@@ -127,7 +128,7 @@ class Session:
         kept.document, kept.attachments, kept.named = document, self._bounded(together), named
         self._document_kept_at = self._store.now()
         self.document_version += 1
-        self._store.keep_document(self._kept.key, kept)
+        self._store.keep_document(self._kept.key, kept, self._rules.max_attached_bytes)
 
     async def document(self) -> bytes | None:
         """The latest turn's."""

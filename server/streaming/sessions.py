@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -68,6 +68,11 @@ class Sessions:
     @property
     def durability(self) -> Durability:
         return self._store.durability
+
+    @property
+    def max_attached_bytes(self) -> int:
+        """Of one session."""
+        return self._rules.max_attached_bytes
 
     async def open(self) -> None:
         kept = await self._store.open(self._snapshot, self._when_degraded)
@@ -146,13 +151,15 @@ class Sessions:
         self._record(turn)
         return session, turn
 
-    def keep(self, owner: str, session_id: str, kept_as: KeptAs) -> Session:
+    def keep(
+        self, owner: str, session_id: str, kept_as: KeptAs, attachments: Mapping[str, bytes] | None = None
+    ) -> Session:
         """A session that has a document and no answer."""
         leaving = self._who_makes_room(owner, kept_as.kind)
         if leaving:
             self._forget(leaving)
         session = self._new_session(Asked(owner, session_id, "", kept_as=kept_as))
-        session.begin_with(kept_as.document)
+        session.begin_with(kept_as, attachments or {})
         return session
 
     async def delete(self, session: Session) -> None:

@@ -11,8 +11,8 @@ from server.media.loader import MediaLoader
 from server.openai_api.chat_media import asked_medium
 from server.openai_api.chat_schema import ContentPart
 from server.openai_api.responses import examples, ids
-from server.openai_api.responses.attached import listed, with_attached
-from server.openai_api.responses.conversation import Conversation, new_document
+from server.openai_api.responses.attached import listed, names_in, with_attached
+from server.openai_api.responses.conversation import Conversation, add_items, new_document
 from server.openai_api.responses.items import checked_items, placed_media
 from server.openai_api.responses.pages import After, Limit, Order
 from server.openai_api.responses.records import CONVERSATION, Found, Records, written
@@ -39,13 +39,13 @@ async def create_conversation(
     """Begin a conversation, empty or with items."""
     conversation_id = ids.new_conversation_id()
     items, attachments = await _kept_items(body.items or (), conversation_id, 0, media)
-    document = written(new_document(body.metadata or {}))
-    sessions.keep(owner, conversation_id, KeptAs(CONVERSATION, settings.responses_ttl_seconds, document=document))
-    conversation = await Conversation.read(Records(sessions, owner), conversation_id)
-    if items:
-        conversation.add_items(items, attachments)
+    document = new_document(body.metadata or {})
+    add_items(document, items, attachments, sessions.max_attached_bytes)
+    ttl_seconds = settings.responses_ttl_seconds
+    kept_as = KeptAs(CONVERSATION, ttl_seconds, document=written(document), named=names_in(items))
+    sessions.keep(owner, conversation_id, kept_as, attachments)
     await sessions.flush()
-    return conversation.shown()
+    return (await Conversation.read(Records(sessions, owner), conversation_id)).shown()
 
 
 @router.get("/conversations/{conversation_id}", responses=examples.CONVERSATION_RESPONSES)

@@ -83,7 +83,7 @@ async def create_response(
         earlier = await records.before(body.previous_response_id)
     prepared, attachments = await asked.prepare(records, earlier, engine, media)
     if conversation:
-        conversation.require_room(1)
+        conversation.require_room_for(asked.response_id)
         conversation.require_unchanged()
     response = new_response(asked.response_id, asked.model_id, body, asked.tools.told, prepared.params)
     means = McpMeans(engine, visitor, sessions.commit)

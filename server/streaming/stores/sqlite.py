@@ -140,10 +140,10 @@ class SqliteStore:
             raise gap
         return [event for index, event in enumerate(events, after + 1) if event.index == index]
 
-    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+    def keep_document(self, key: SessionKey, turn: KeptTurn, most_attached: int) -> None:
         if (number := self._numbers.get(key)) is not None:
             statements = [*operations.keep_document(number, turn), *attachments.forget_others(number, turn)]
-            attached = attachments.attach(number, turn)
+            attached = attachments.attach(number, turn, most_attached)
             self._put(
                 Operation(
                     statements,

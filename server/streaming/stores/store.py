@@ -116,8 +116,8 @@ class Store(Protocol):
         """
         ...
 
-    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
-        """In place of the one before, with the attachments that it names; others of the session go."""
+    def keep_document(self, key: SessionKey, turn: KeptTurn, most_attached: int) -> None:
+        """In place of the one before, with the attachments that it names, up to so many bytes; others go."""
         ...
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:
