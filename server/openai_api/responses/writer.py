@@ -12,7 +12,7 @@ from server.openai_api.reading.answer_reader import AnswerReader
 from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said, Thought
 from server.openai_api.reading.reading import Reading
 from server.openai_api.responses.output import Numbered, Output
-from server.openai_api.responses.response_object import Response, error_of, usage_of
+from server.openai_api.responses.response_object import Response, error_of, usage_of, wants_summary
 
 _STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"}
 
@@ -22,7 +22,7 @@ class ResponseWriter:
         self._response = response
         self._num_prompt = 0
         self._numbered = Numbered()
-        self._output = Output(response["id"], self._numbered)
+        self._output = self._new_output(response["id"], summarises=wants_summary(response))
         self._reader: AnswerReader | None = None
         self._logprobs: list[dict[str, Any]] = []  # of text that is held back
         self._closing = ""  # of a thought
@@ -30,6 +30,9 @@ class ResponseWriter:
         self._num_reasoning = 0  # of the tokens
         self._num_held_back = 0
         self.is_over = False
+
+    def _new_output(self, response_id: str, *, summarises: bool) -> Output:
+        return Output(response_id, self._numbered, summarises=summarises)
 
     @property
     def num_events(self) -> int:
