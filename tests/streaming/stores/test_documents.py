@@ -57,6 +57,16 @@ async def test_at_the_end_of_a_turn_only_what_its_document_names_stays(desk: Des
     assert await _attached(desk) == {"own": b"1"}
 
 
+async def test_and_of_the_others_no_byte_is_left_in_the_file(desk: Desk, path: Path) -> None:
+    turn = desk.begin(attachments={"own": b"mine", "other": b"a secret picture" * 500})
+    turn.document, turn.named = b"mine", frozenset({"own"})
+    await desk.store.flush()
+    assert any(b"secret" in part.read_bytes() for part in _parts(path))
+    desk.end(turn)
+    await until(lambda: not any(b"secret" in part.read_bytes() for part in _parts(path)))
+    assert await _attached(desk) == {"own": b"mine"}
+
+
 async def test_how_a_session_is_kept_is_kept(desk: Desk, path: Path) -> None:
     key = KEY._replace(id="letter")
     desk.memory[key] = (
