@@ -1,8 +1,9 @@
 """Asks a loaded model's grammars for one, without holding up the event loop or those who have none."""
 
 from server.engine.grammar.compiling import CompiledGrammar
-from server.engine.grammar.grammar import CallFormat, Grammar
+from server.engine.grammar.grammar import Grammar
 from server.engine.loaded_model import LoadedModel
+from server.engine.markup import ToolFormat
 from server.engine.threads import Bridge
 from server.errors import BadRequest, GenerationInterrupted, Unavailable
 
@@ -14,7 +15,7 @@ async def compiled(
     grammar: Grammar,
     loaded: LoadedModel,
     bridge: Bridge,
-    call_format: CallFormat | None = None,
+    call_format: ToolFormat | None = None,
     most_waiting: int | None = _MOST_WAITING,
 ) -> CompiledGrammar:
     if (grammars := loaded.grammars) is None:

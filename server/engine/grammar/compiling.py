@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from server.engine.grammar.grammar import CallFormat, Grammar
+from server.engine.grammar.grammar import Grammar
 from server.engine.grammar.limits import parser_limits
 from server.engine.grammar.matcher import Matcher
 from server.engine.grammar.refusals import Refusals
 from server.engine.grammar.source import TokenIds, source_of, why_refused
 from server.engine.grammar.trial import TooExpensive, Trial
 from server.engine.grammar.verdict import Judge, judge_of
+from server.engine.markup import ToolFormat
 from server.errors import BadRequest, GenerationFailed
 
 _MOST_KEPT = 128
@@ -39,7 +40,7 @@ class Grammars:
         self,
         new_tokenizer: Callable[[], Any],  # llguidance's: takes a second for a large vocabulary
         vocabulary_size: int,
-        call_format: CallFormat,
+        call_format: ToolFormat,
         token_ids: TokenIds,
     ) -> None:
         self._new_tokenizer = new_tokenizer
@@ -52,7 +53,7 @@ class Grammars:
         self._kept: OrderedDict[str, tuple[CompiledGrammar, float]] = OrderedDict()
         self._refused = Refusals()
 
-    def known(self, grammar: Grammar, call_format: CallFormat | None = None) -> CompiledGrammar | None:
+    def known(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar | None:
         """Without compiling anything. What was refused lately is refused again."""
         key, key_of_refusal = _keys_of(self._in_format(grammar, call_format))
         with self._lock:
@@ -63,7 +64,7 @@ class Grammars:
             self._kept.move_to_end(key)
             return self._kept[key][0]
 
-    def compiled(self, grammar: Grammar, call_format: CallFormat | None = None) -> CompiledGrammar:
+    def compiled(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar:
         """Calls are written as the model writes them, unless it is said otherwise. One thread at a time."""
         grammar = self._in_format(grammar, call_format)
         if known := self.known(grammar, grammar.call_format):
@@ -82,7 +83,7 @@ class Grammars:
             self._keep(key, made, time.monotonic() - began)
         return made
 
-    def _in_format(self, grammar: Grammar, call_format: CallFormat | None) -> Grammar:
+    def _in_format(self, grammar: Grammar, call_format: ToolFormat | None) -> Grammar:
         return grammar.in_format(call_format or self._call_format)
 
     def _try(self, grammar: Grammar) -> None:

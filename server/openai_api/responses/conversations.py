@@ -14,9 +14,8 @@ from server.openai_api.responses import examples, ids
 from server.openai_api.responses.attached import listed, names_in, with_attached
 from server.openai_api.responses.conversation import Conversation, add_items, new_document
 from server.openai_api.responses.items import checked_items, placed_media
-from server.openai_api.responses.pages import After, Limit, Order
+from server.openai_api.responses.pages import PageDep, as_list
 from server.openai_api.responses.records import CONVERSATION, Found, Records, written
-from server.openai_api.responses.retrieve import Including, IncludingInBrackets, as_list, listed_page
 from server.openai_api.responses.schema import (
     ChangedConversation,
     Item,
@@ -76,19 +75,11 @@ async def delete_conversation(
 
 @router.get("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)
 async def list_items(
-    sessions: SessionsDep,
-    owner: OwnerDep,
-    conversation_id: ConversationId,
-    limit: Limit = 20,
-    order: Order = "desc",
-    after: After = None,
-    include: Including = None,
-    include_in_brackets: IncludingInBrackets = None,
+    sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId, page: PageDep
 ) -> dict[str, Any]:
     """Its items: those that were added, and the input and output of its responses."""
     records = Records(sessions, owner)
-    found = await records.items(records.conversation(conversation_id))
-    return await listed_page(records, found, limit, order, after, [*(include or ()), *(include_in_brackets or ())])
+    return await page.of(records, await records.items(records.conversation(conversation_id)))
 
 
 @router.post("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)

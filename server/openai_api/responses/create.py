@@ -21,7 +21,7 @@ from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
 from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
-from server.openai_api.event_stream import ClientGone, event_stream, whole_turn
+from server.openai_api.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, event_stream, whole_turn
 from server.openai_api.following import LastEventId, LastEventIdQuery
 from server.openai_api.models import served_model
 from server.openai_api.reading.reading import Reading
@@ -50,7 +50,6 @@ router = APIRouter()
 
 # Events of a response beyond its tokens: those of its items and of itself, with room to spare.
 _EVENTS_BESIDE_TOKENS = 256
-_CLIENT_CLOSED_REQUEST = 499
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -192,7 +191,7 @@ async def _whole(request: Request, session: Session, turn: Turn) -> Response:
     try:
         events = await whole_turn(request, session, turn)
     except ClientGone:
-        return Response(status_code=_CLIENT_CLOSED_REQUEST)
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
     response = json.loads(events[-1])["response"]
     if error := response["error"]:
         raise error_with_code(error["message"], "server_error", error["type"], error["param"])

@@ -4,10 +4,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from server.engine.answer import FinishReason, Piece, TokenLogprob
+from server.engine.answer import FinishReason, Piece
 from server.engine.kept import KeptRequest
 from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
+from server.openai_api.logprobs import logprob_entry
 from server.openai_api.reading.answer_reader import AnswerReader
 from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said, Thought
 from server.openai_api.reading.reading import Reading
@@ -61,7 +62,7 @@ class ResponseWriter:
     def of_piece(self, piece: Piece) -> list[bytes]:
         if self._reader is None and not piece.logprobs:
             return self._output.said(piece.text) if piece.text else []
-        self._logprobs += [_logprob(one) for one in piece.logprobs]
+        self._logprobs += [logprob_entry(one) for one in piece.logprobs]
         events: list[bytes] = []
         for part in self._parts(piece):
             events += self._of_part(part)
@@ -143,11 +144,3 @@ class ResponseWriter:
 
     def _lifecycle(self, kind: str) -> bytes:
         return self._numbered.event(f"response.{kind}", {"response": self._response})
-
-
-def _logprob(one: TokenLogprob) -> dict[str, Any]:
-    return {**_bare(one), "top_logprobs": [_bare(other) for other in one.top]}
-
-
-def _bare(one: TokenLogprob) -> dict[str, Any]:
-    return {"token": one.text, "logprob": one.logprob, "bytes": list(one.bytes)}
