@@ -1,6 +1,6 @@
 """A session: one or more turns, recorded one after the other under one id."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from server.errors import ReplayGap
@@ -29,6 +29,7 @@ class Session:
         self.turns = [Turn(recording, store, turn, None) for turn in kept.turns]
         self._document_kept_at = 0.0
         self.document_version = 0  # in this process
+        self.when_used: Callable[[], None] = lambda: None
         recording.when_forgotten = self._digest
 
     @property
@@ -94,6 +95,7 @@ class Session:
         if self.turns and now - self._kept.used_at > _LONG_SECONDS:  # a restart must not shorten what is kept for days
             self._store.note(self._kept.key, now, self._kept.unheard_since)
         self._kept.used_at = now
+        self.when_used()
 
     def begin(self, fingerprint: str, source: Source, kept_as: KeptAs | None = None) -> Turn:
         self._drop_old_turns()

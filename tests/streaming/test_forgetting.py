@@ -77,6 +77,33 @@ async def test_an_owner_makes_room_among_his_own_first() -> None:
     assert await sessions.cancel("you", "s") == "finished" and await sessions.cancel("me", "s") == "unknown"
 
 
+async def test_room_is_made_by_the_owner_who_has_the_most() -> None:
+    sessions = Sessions(SessionRules(max_sessions=4))
+    for owner, number in [("small", 0), ("large", 1), ("large", 2), ("large", 3)]:
+        script, *_ = begun(sessions, replace(ASKED, owner=owner, session_id=str(number)))
+        script.go.set()
+        await settle()
+    for owner in ("new", "large"):
+        script, *_ = begun(sessions, replace(ASKED, owner=owner, session_id="next"))
+        script.go.set()
+        await settle()
+    assert [(one.owner, one.id) for one in sessions] == [
+        ("small", "0"),
+        ("large", "3"),
+        ("new", "next"),
+        ("large", "next"),
+    ]
+
+
+async def test_nobody_goes_for_an_owner_who_has_as_many() -> None:
+    sessions = Sessions(SessionRules(max_sessions=3))
+    for owner, number in [("you", 0), ("you", 1), ("me", 2), ("me", 3)]:
+        script, *_ = begun(sessions, replace(ASKED, owner=owner, session_id=str(number)))
+        script.go.set()
+        await settle()
+    assert [one.id for one in sessions] == ["0", "1", "3"]
+
+
 async def test_a_running_one_never_is(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = Sessions(SessionRules(ttl_seconds=10, named_grace_seconds=None))
     begun(sessions)
