@@ -68,6 +68,15 @@ def test_who_asks_for_a_summary_of_thoughts_gets_them_as_one(hermes: httpx2.Clie
         assert replay(hermes, events[0]["response"]["id"], after) == events[after + 1 :]
 
 
+def test_openais_client_understands_a_summary(hermes: httpx2.Client) -> None:
+    with OpenAI(base_url=f"{hermes.base_url}/v1", api_key="unused", max_retries=0) as client:
+        asked: dict[str, Any] = {"model": "m", "input": "<think>Hm.</think>Yes.", "reasoning": {"summary": "auto"}}
+        with client.responses.stream(**asked) as events:
+            told = "".join(event.delta for event in events if event.type == "response.reasoning_summary_text.delta")
+            thought, _ = events.get_final_response().output
+    assert thought.type == "reasoning" and told == thought.summary[0].text == "Hm."
+
+
 @pytest.mark.model
 def test_a_summary_goes_back_as_the_thoughts_that_it_is(demo_server: Served) -> None:
     """A template shows thoughts that go back, so the same thoughts make the same prompt."""
