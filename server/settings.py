@@ -145,7 +145,7 @@ class Settings(BaseModel):
         "normal", description="normal survives a killed process, full a power cut too, and is slower"
     )
     max_session_media_mb: float = Field(
-        64, ge=0, description="MiB of media kept per stream, to go on with after a crash"
+        64, ge=0, description="MiB of media kept per stream, to go on with after a crash, or per conversation"
     )
     resume_generation: bool = Field(
         True, description="go on after a restart with answers that were under way; 0 ends them with an error"

@@ -91,6 +91,7 @@ def test_many_first_requests_load_once() -> None:
         assert (statuses, gate.loads) == ([200] * 5, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [LoadFailed("The hub cannot be reached."), RuntimeError("a broken file")])
 def test_a_failed_load_is_told_at_once_and_tried_again_later(
     failure: Exception, monkeypatch: pytest.MonkeyPatch
@@ -130,6 +131,7 @@ class BusyRunner(EchoRunner):
     has_room = False
 
 
+@pytest.mark.slow
 def test_a_full_queue_is_a_429_with_a_time_to_come_back() -> None:
     runner = BusyRunner(EchoOptions())
     load: Load = lambda entry, report: replace(load_echo("echo"), new_runner=lambda: runner)  # noqa: E731

@@ -15,7 +15,7 @@ from server.engine.kept import KeptMedium, KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
 from server.engine.model_slot import Load, ModelSlot, ModelStatus
 from server.engine.prepared import Prepared
-from server.engine.prompt import ChatPrompt, Kind, Medium, Picture, media_of, text_of
+from server.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, media_of, text_of
 from server.engine.random_stream import new_seed
 from server.engine.request import Request
 from server.engine.resume import prepared_again, replayed, thinking_in
@@ -40,7 +40,7 @@ class Engine(Protocol):
     @property
     def opened_at(self) -> float: ...
 
-    async def seen_kinds(self, model_id: str) -> Collection[Kind]:
+    async def seen_kinds(self, model_id: str) -> Collection[MediumKind]:
         """Whether a model sees pictures, videos, or nothing. Waits for it to be loaded."""
         ...
 
@@ -97,7 +97,7 @@ class FrontDesk:
         if eager:
             self._eager = asyncio.create_task(self._load_all())
 
-    async def seen_kinds(self, model_id: str) -> Collection[Kind]:
+    async def seen_kinds(self, model_id: str) -> Collection[MediumKind]:
         vision = (await self._loaded(model_id)).vision
         return vision.kinds if vision else ()
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from server.engine.answer import FinishReason
 from server.engine.grammar.grammar import Grammar
-from server.engine.prompt import Detail, Kind
+from server.engine.prompt import Detail, MediumKind
 from server.engine.sampling_params import SamplingParams, checked_defaults
 
 
@@ -16,7 +16,7 @@ from server.engine.sampling_params import SamplingParams, checked_defaults
 class KeptMedium:
     """A picture or clip of the prompt. Its bytes are kept apart, under their digest."""
 
-    kind: Kind
+    kind: MediumKind
     digest: str
     detail: Detail = "auto"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Detail = Literal["low", "high", "auto"]
-Kind = Literal["image", "video"]
+MediumKind = Literal["image", "video"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -93,12 +93,8 @@ def adjust(logits: Any, choice: Choice) -> Any:
     return logits
 
 
-def sample(logits: Any, params: SamplingParams, draw: float) -> int:
-    """`draw` in [0, 1) picks from the distribution that the truncations leave."""
-    return sample_all(logits[None], [params], [draw])[0]
-
-
 def sample_all(logits: Any, params: Sequence[SamplingParams], draws: Sequence[float]) -> list[int]:
+    """Each draw in [0, 1) picks from the distribution that the truncations leave of its row."""
     scaled = logits / _tensor([one.temperature for one in params], logits)[:, None]
     numbers = _tensor(draws, logits, torch.float64)
     ids = [0] * len(params)

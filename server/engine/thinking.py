@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from server.engine.markup import THOUGHTS
 from server.engine.sampling_params import SamplingParams
 
-_MARKERS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))
 _DEFAULT_SHARE = 0.5  # of max_tokens, where an answer must follow the thought
 
 
@@ -35,7 +35,7 @@ class Thinking:
 def thought_tokens(
     token_ids: Callable[[str], int | None], encode: Callable[[str], Sequence[int]], template: str
 ) -> ThoughtTokens | None:
-    for opening, closing in _MARKERS:
+    for opening, closing in THOUGHTS:
         open_id, close_id = token_ids(opening), token_ids(closing)
         if open_id is not None and close_id is not None:
             before, after = _breaks_around(template.replace("\\n", "\n"), opening, closing)

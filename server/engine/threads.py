@@ -23,6 +23,7 @@ class Bridge:
         self._lookers = ThreadPoolExecutor(2, thread_name_prefix="look")
         # One at a time, and apart from the others: a hostile grammar takes seconds.
         self._grammar_thread = ThreadPoolExecutor(1, thread_name_prefix="grammar")
+        self._num_grammars = 0
         self._one_load = threading.Lock()
 
     def hand_out(self, deliveries: Sequence[Delivery]) -> None:
@@ -45,7 +46,16 @@ class Bridge:
 
     async def in_grammar_thread(self, work: Callable[[], T]) -> T:
         """On the loop."""
-        return await self._loop.run_in_executor(self._grammar_thread, work)
+        self._num_grammars += 1
+        try:
+            return await self._loop.run_in_executor(self._grammar_thread, work)
+        finally:
+            self._num_grammars -= 1
+
+    @property
+    def num_waiting_grammars(self) -> int:
+        """Behind the one that is being worked on."""
+        return max(0, self._num_grammars - 1)
 
     def in_own_thread(self, name: str, work: Callable[[], T]) -> "asyncio.Future[T]":
         """On the loop: something that may take minutes, and must not keep the process from ending."""

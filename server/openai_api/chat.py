@@ -19,7 +19,7 @@ from server.openai_api.chat_schema import ChatRequest
 from server.openai_api.chat_source import ChatSource
 from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
-from server.openai_api.event_stream import ClientGone, whole_turn
+from server.openai_api.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, whole_turn
 from server.openai_api.examples import CHAT_RESPONSES
 from server.openai_api.following import LastEventId, LastEventIdQuery, OnGap, follow, require, turn_behind
 from server.openai_api.mcp.beginning import McpMeans, mcp_begun
@@ -32,7 +32,6 @@ router = APIRouter()
 
 # Events of an answer beyond its tokens: roles, ends, usage, [DONE], with room to spare.
 _EVENTS_BESIDE_TOKENS = 64
-_CLIENT_CLOSED_REQUEST = 499
 _MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
 
 
@@ -125,7 +124,7 @@ async def _folded(request: Request, session: Session, turn: Turn) -> Response:
     try:
         events = await whole_turn(request, session, turn)
     except ClientGone:
-        return Response(status_code=_CLIENT_CLOSED_REQUEST)
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
     if len(events) > _MANY_EVENTS:
         answer = await asyncio.to_thread(fold, events, turn.summary)
     else:

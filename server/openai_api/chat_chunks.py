@@ -12,6 +12,7 @@ from server.engine.answer import FinishReason, Piece, TokenLogprob
 from server.error_handlers import error_body
 from server.errors import ServiceError, error_with_code
 from server.openai_api.chat_message import GrowingMessage
+from server.openai_api.logprobs import logprob_entry
 from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said, Thought
 
 DONE = b"[DONE]"
@@ -108,7 +109,7 @@ class ChunkWriter:
         body: dict[str, Any] = {
             "index": choice,
             "delta": delta,
-            "logprobs": {"content": [_logprob(one) for one in logprobs]} if logprobs else None,
+            "logprobs": {"content": [logprob_entry(one) for one in logprobs]} if logprobs else None,
             "finish_reason": finish,
         }
         if cancelled:
@@ -189,11 +190,3 @@ def _folded_choice(index: int, parts: Sequence[Mapping[str, Any]]) -> dict[str, 
         "finish_reason": last["finish_reason"],
         **({"cancelled": True} if last.get("cancelled") else {}),
     }
-
-
-def _logprob(one: TokenLogprob) -> dict[str, Any]:
-    return {**_bare(one), "top_logprobs": [_bare(other) for other in one.top]}
-
-
-def _bare(one: TokenLogprob) -> dict[str, Any]:
-    return {"token": one.text, "logprob": one.logprob, "bytes": list(one.bytes)}

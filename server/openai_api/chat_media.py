@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptMedium
-from server.engine.prompt import ChatPrompt, Clip, Detail, Kind, Medium, Picture, media_of
+from server.engine.prompt import ChatPrompt, Clip, Detail, Medium, MediumKind, Picture, media_of
 from server.errors import BadMedia, BadRequest, GenerationInterrupted
 from server.media.loader import MediaLoader
 from server.media.source import LoadedClip, LoadedPicture, MediaSource
 from server.openai_api.chat_schema import ContentPart, MediaRef
 from server.streaming.source import ReadAttachments
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, MediumKind] = {
     "image_url": "image", "input_image": "image", "image": "image",
     "video_url": "video", "input_video": "video", "video": "video",
 }  # fmt: skip
@@ -74,7 +74,7 @@ async def media_again(
         raise GenerationInterrupted("The answer cannot go on: what it is about is not accepted any more.") from error
 
 
-def _said(part: ContentPart, kind: Kind) -> tuple[str | None, Encoding]:
+def _said(part: ContentPart, kind: MediumKind) -> tuple[str | None, Encoding]:
     """The medium, and whether it may be a URL or is base64."""
     url = part.image_url if kind == "image" else part.video_url
     plain = part.image if kind == "image" else part.video

@@ -10,7 +10,9 @@ from server.openai_api.chat_tools import calls_made, checked_tools, past_call
 
 TEMPLATE_OPTIONS = frozenset({"enable_thinking", "thinking", "thinking_budget", "reasoning_effort", "add_vision_id"})
 # Of max_tokens, that a model may think before it has to answer.
-_EFFORTS = {"none": 0.0, "minimal": 0.1, "low": 0.2, "medium": 0.5, "high": 0.8}
+_EFFORTS = {"none": 0.0, "minimal": 0.1, "low": 0.2, "medium": 0.5, "high": 0.8, "xhigh": 0.9, "max": 0.95}
+# Templates know none above "high", and some refuse what they do not know.
+_EFFORT_OF_TEMPLATES = {"xhigh": "high", "max": "high"}
 _SAMPLING_FIELDS = frozenset(
     {
         "min_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
@@ -124,7 +126,9 @@ def _effort_options(effort: str | None) -> dict[str, Any]:
     """Templates that know neither take no notice."""
     if effort is None:
         return {}
-    return {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
+    if effort == "none":
+        return {"enable_thinking": False}
+    return {"reasoning_effort": _EFFORT_OF_TEMPLATES.get(effort, effort)}
 
 
 def _token_id(key: str) -> int:

@@ -18,7 +18,7 @@ SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
 TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 _LONG_TEXT = 4096
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
-ReasoningEffort = Literal["none", "minimal", "low", "medium", "high"]
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 # JSON knows integers of any length, the machine does not.
 Integer = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
 Number = Integer | Annotated[StrictFloat, Field(allow_inf_nan=False)]

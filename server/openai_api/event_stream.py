@@ -1,6 +1,5 @@
 """Writes a recorded turn as server-sent events, and folds it for callers who want one object."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
@@ -9,11 +8,13 @@ from fastapi.responses import StreamingResponse
 
 from server.errors import Draining, ReplayGap, ServiceError
 from server.openai_api.chat_chunks import error_event
+from server.openai_api.giving_up import GivenUp, unless
 from server.streaming.event import Event
 from server.streaming.session import Session
 from server.streaming.turn import Turn
 
 HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the OpenAI SDK parse an empty event and fail
+CLIENT_CLOSED_REQUEST = 499  # as proxies log it: nobody is there to read it
 _RECONNECT_AFTER = b"retry: 1500\n"
 
 
@@ -74,16 +75,10 @@ class ClientGone(Exception):
 
 async def whole_turn(request: Request, session: Session, turn: Turn) -> Sequence[bytes]:
     """All events of a turn, once it is over; leaving early counts as a reader that leaves."""
-    reading = asyncio.ensure_future(_all_events(session, turn))
-    leaving = asyncio.ensure_future(_disconnect(request))
     try:
-        await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not reading.done():
-            raise ClientGone
-        return reading.result()
-    finally:
-        reading.cancel()
-        leaving.cancel()
+        return await unless(_disconnect(request), _all_events(session, turn))
+    except GivenUp:
+        raise ClientGone from None
 
 
 async def _all_events(session: Session, turn: Turn) -> Sequence[bytes]:

@@ -7,6 +7,7 @@ from server.engine.answer import Answer
 from server.engine.front_desk import Engine
 from server.engine.kept import KeptRequest, ShownChoice
 from server.engine.prompt import Medium
+from server.openai_api.giving_up import GivenUp, unless
 
 # What a request showed, and the bytes of that.
 ShownAgain = Callable[[], Awaitable[tuple[Sequence[Medium], Mapping[str, bytes]]]]
@@ -34,19 +35,13 @@ class Resumption:
         """None if it was cancelled before it could go on."""
         if self._cancelled.is_set():
             return None
-        resuming = asyncio.ensure_future(self._resume())
-        giving_up = asyncio.ensure_future(self._cancelled.wait())
         try:
-            await asyncio.wait({resuming, giving_up}, return_when=asyncio.FIRST_COMPLETED)
-            if not resuming.done():
-                return None
-            answer = resuming.result()
-            if giving_up.done():
-                answer.cancel()
-            return answer
-        finally:
-            resuming.cancel()
-            giving_up.cancel()
+            answer = await unless(self._cancelled.wait(), self._resume())
+        except GivenUp:
+            return None
+        if self._cancelled.is_set():
+            answer.cancel()
+        return answer
 
     async def _resume(self) -> Answer:
         media, self.attachments = await self._shown_again()

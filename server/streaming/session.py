@@ -1,6 +1,6 @@
 """A session: one or more turns, recorded one after the other under one id."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from server.errors import ReplayGap
@@ -29,6 +29,7 @@ class Session:
         self.turns = [Turn(recording, store, turn, None) for turn in kept.turns]
         self._document_kept_at = 0.0
         self.document_version = 0  # in this process
+        self.when_used: Callable[[], None] = lambda: None
         recording.when_forgotten = self._digest
 
     @property
@@ -94,6 +95,7 @@ class Session:
         if self.turns and now - self._kept.used_at > _LONG_SECONDS:  # a restart must not shorten what is kept for days
             self._store.note(self._kept.key, now, self._kept.unheard_since)
         self._kept.used_at = now
+        self.when_used()
 
     def begin(self, fingerprint: str, source: Source, kept_as: KeptAs | None = None) -> Turn:
         self._drop_old_turns()
@@ -113,11 +115,12 @@ class Session:
         self._store.begin(self._kept, kept, self._rules.max_attached_bytes)
         return turn
 
-    def begin_with(self, document: bytes) -> None:
+    def begin_with(self, kept_as: KeptAs, attachments: Mapping[str, bytes]) -> None:
         """Instead of an answer: a session that has nothing but a document."""
-        kept = KeptTurn(0, "", b"", 0, -1, "finished", ended_at=self._store.now(), document=document)
+        kept = KeptTurn(0, "", b"", 0, -1, "finished", ended_at=self._store.now())
+        kept.document, kept.named, kept.attachments = kept_as.document, kept_as.named, self._bounded(attachments)
         self.turns.append(Turn(self.recording, self._store, kept, None))
-        self._store.begin(self._kept, kept, 0)
+        self._store.begin(self._kept, kept, self._rules.max_attached_bytes)
 
     def keep_document(self, document: bytes, attachments: Mapping[str, bytes], named: frozenset[str]) -> None:
         """In place of the latest turn's. Attachments that it names and that are kept already need not be given."""
@@ -127,7 +130,7 @@ class Session:
         kept.document, kept.attachments, kept.named = document, self._bounded(together), named
         self._document_kept_at = self._store.now()
         self.document_version += 1
-        self._store.keep_document(self._kept.key, kept)
+        self._store.keep_document(self._kept.key, kept, self._rules.max_attached_bytes)
 
     async def document(self) -> bytes | None:
         """The latest turn's."""

@@ -2,14 +2,14 @@
 
 import asyncio
 import secrets
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 from server.errors import QueueFull, ReplayGap, ServiceError, SessionConflict, SessionExpired, SessionNotFound
 from server.observability.logs import log_fault
+from server.streaming.crowd import Crowd
 from server.streaming.event import Event
 from server.streaming.recording import FEWEST_EVENTS_KEPT, Recording, WindowSize
 from server.streaming.rules import KeptAs, SessionRules
@@ -55,7 +55,7 @@ class Sessions:
         self._unkept = MemoryStore()  # for answers that nobody can come back to
         self._carry_on = carry_on
         self._sessions: dict[SessionKey, Session] = {}
-        self._num_of: Counter[str] = Counter()  # by kind
+        self._streams, self._kept_for_long = Crowd(), Crowd()
         self._astir: dict[SessionKey, Session] = {}  # those that every sweep looks at
         self._at_rest: list[Session] = []  # those that the next sweeps look at, a part at a time
         self._gone: dict[SessionKey, None] = {}  # oldest first
@@ -69,9 +69,14 @@ class Sessions:
     def durability(self) -> Durability:
         return self._store.durability
 
+    @property
+    def max_attached_bytes(self) -> int:
+        """Of one session."""
+        return self._rules.max_attached_bytes
+
     async def open(self) -> None:
         kept = await self._store.open(self._snapshot, self._when_degraded)
-        for one in kept:
+        for one in sorted(kept, key=lambda one: one.last_used_at):
             self._adopt(one)
         for session in self:
             if session.is_running:
@@ -143,16 +148,18 @@ class Sessions:
         session = known or self._new_session(asked)
         session.recording.size.events = max(session.recording.size.events, asked.most_events)
         turn = session.begin(asked.fingerprint, source, asked.kept_as)
-        self._record(turn)
+        self._record(session, turn)
         return session, turn
 
-    def keep(self, owner: str, session_id: str, kept_as: KeptAs) -> Session:
+    def keep(
+        self, owner: str, session_id: str, kept_as: KeptAs, attachments: Mapping[str, bytes] | None = None
+    ) -> Session:
         """A session that has a document and no answer."""
         leaving = self._who_makes_room(owner, kept_as.kind)
         if leaving:
             self._forget(leaving)
         session = self._new_session(Asked(owner, session_id, "", kept_as=kept_as))
-        session.begin_with(kept_as.document)
+        session.begin_with(kept_as, attachments or {})
         return session
 
     async def delete(self, session: Session) -> None:
@@ -253,7 +260,9 @@ class Sessions:
         recording = Recording(kept.key, store, WindowSize(), kept.next_index)
         session = Session(kept, recording, store, self._rules)
         self._sessions[kept.key] = self._astir[kept.key] = session
-        self._num_of[kept.kind] += 1
+        crowd = self._crowd(kept.kind)
+        crowd.add(session)
+        session.when_used = partial(crowd.use, session)
         self._gone.pop(kept.key, None)
         return session
 
@@ -270,7 +279,7 @@ class Sessions:
         read_attachments = partial(self._store.read_attachments, session.recording.key)
         turn.go_on_with(self._carry_on(request, marks, read_attachments))
         session.left_by_all()
-        self._record(turn)
+        self._record(session, turn)
 
     async def _marks(self, session: Session, first_index: int) -> list[bytes]:
         marks: list[bytes] = []
@@ -281,32 +290,42 @@ class Sessions:
             marks += [event.mark for event in events]
         return marks
 
-    def _record(self, turn: Turn) -> None:
+    def _record(self, session: Session, turn: Turn) -> None:
         recorder = asyncio.create_task(turn.record())
         self._recorders[recorder] = turn
-        recorder.add_done_callback(lambda task: self._recorders.pop(task, None))
+
+        def is_over(task: asyncio.Task[None]) -> None:
+            self._recorders.pop(task, None)
+            session.when_used()
+
+        recorder.add_done_callback(is_over)
 
     def _who_makes_room(self, owner: str, kind: str) -> Session | None:
-        num_alike = sum(number for other, number in self._num_of.items() if bool(other) == bool(kind))
-        if num_alike < self._rules.most(kind):
+        crowd = self._crowd(kind)
+        if len(crowd) < self._rules.most(kind):
             return None
-        alike = (session for session in self._forgettable(owner) if bool(session.kind) == bool(kind))
-        if leaving := next(alike, None):
-            return leaving
-        raise QueueFull(f"{num_alike} streams are running already.", retry_after=5)
+        # What nobody can come back to goes first. It is looked at by every sweep, so it is here.
+        of_no_use = (one for one in self._astir.values() if not one.is_resumable and one.is_forgettable)
+        leaving = next((one for one in of_no_use if bool(one.kind) == bool(kind)), None) or crowd.who_leaves(owner)
+        if leaving is None:
+            raise QueueFull(f"{len(crowd)} streams are running already.", retry_after=5)
+        return leaving
 
-    def _forgettable(self, owner: str | None = None) -> list[Session]:
-        """What nobody can come back to goes first, then the owner's own, then what has no name, then the oldest."""
+    def _crowd(self, kind: str) -> Crowd:
+        return self._kept_for_long if kind else self._streams
+
+    def _forgettable(self) -> list[Session]:
+        """What nobody can come back to goes first, then what has no name, then the oldest."""
         return sorted(
             (session for session in self._sessions.values() if session.is_forgettable),
-            key=lambda one: (one.is_resumable, one.owner != owner, one.is_named, one.last_used_at),
+            key=lambda one: (one.is_resumable, one.is_named, one.last_used_at),
         )
 
     def _forget(self, session: Session) -> None:
         key = session.recording.key
         del self._sessions[key]
         self._astir.pop(key, None)
-        self._num_of[session.kind] -= 1
+        self._crowd(session.kind).remove(session)
         if session.is_resumable:
             self._store.forget(key)
             self._gone[key] = None

@@ -16,7 +16,7 @@ from transformers import (
 from server.engine.choice import Choice
 from server.engine.echo import CharacterTokenizer
 from server.engine.prepared import Prepared
-from server.engine.sampling import NoCandidates, adjust, pick, sample
+from server.engine.sampling import NoCandidates, adjust, pick, sample_all
 from server.engine.sampling_params import SamplingParams
 
 pytestmark = pytest.mark.slow
@@ -32,6 +32,10 @@ def choice(prompt: list[int] | None = None, said: list[int] | None = None, **par
     one = Choice(0, Prepared("m", "r1", CharacterTokenizer(), prompt or [1], SamplingParams(**params), seed=3))
     one.token_ids += said or []
     return one
+
+
+def sample(logits: Any, params: SamplingParams, draw: float) -> int:
+    return sample_all(logits[None], [params], [draw])[0]
 
 
 def distribution_of(processors: list[Any], logits: Any) -> Any:

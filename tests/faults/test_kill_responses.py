@@ -104,12 +104,15 @@ async def test_killed_in_mid_stream_every_reader_gets_exactly_the_rest(tmp_path:
         assert "Traceback" not in server.log.read_text()
 
 
-async def test_killed_again_and_again_thoughts_and_calls_are_what_they_would_have_been(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [{}, {"reasoning": {"summary": "auto"}}], ids=str)
+async def test_killed_again_and_again_thoughts_and_calls_are_what_they_would_have_been(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
     model = "echo?tool_format=hermes&thinks=1&tokens_per_second=100"
     async with running(tmp_path, **durable(tmp_path, MODEL_REPO_ID=model)) as server:
-        expected = await Reader(server, CALLS, tools=[TOOL]).follow()
+        expected = await Reader(server, CALLS, tools=[TOOL], **more).follow()
         assert [item["type"] for item in expected["output"]] == ["reasoning", "message", *["function_call"] * 2]
-        reader = Reader(server, CALLS, tools=[TOOL])
+        reader = Reader(server, CALLS, tools=[TOOL], **more)
         for num_events in (12, 30, 48, 55):
             await reader.read(num_events)
             server.kill()

@@ -91,6 +91,7 @@ async def test_kept_bytes_have_the_same_limits() -> None:
             assert refused.value.code in ("image_too_large", "invalid_image_format")
 
 
+@pytest.mark.slow
 async def test_one_request_does_not_take_all_turns_of_fetching() -> None:
     with a_web() as web:
         web.answers["/slow"], web.answers["/a.png"] = silent, body(a_picture())

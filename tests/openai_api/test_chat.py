@@ -1,10 +1,15 @@
 """POST /v1/chat/completions, answered whole."""
 
-from typing import Any
+from typing import Any, get_args
 
 import httpx2
 import pytest
+from openai.types.shared import ReasoningEffort
 
+from server.openai_api.chat_prompt import sampling_asked
+from server.openai_api.chat_schema import ChatRequest
+
+EFFORTS = get_args(get_args(ReasoningEffort)[0])  # none, minimal, ...
 CHAT = "/v1/chat/completions"
 
 
@@ -192,3 +197,16 @@ def test_a_prompt_that_fits_with_a_max_tokens_that_does_not_is_cut(http: httpx2.
 def test_a_long_value_does_not_come_back_many_times_its_size(http: httpx2.Client) -> None:
     answer = http.post(CHAT, json=said("x", chat_template_kwargs={"k" * 100_000: 1}))
     assert answer.status_code == 400 and len(answer.content) < 3000
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_every_effort_of_openai_is_taken(http: httpx2.Client, effort: str) -> None:
+    assert http.post(CHAT, json=said("Halo", reasoning_effort=effort)).status_code == 200
+    answer = http.post("/v1/responses", json={"input": "Halo", "reasoning": {"effort": effort}})
+    assert answer.status_code == 200 and answer.json()["reasoning"]["effort"] == effort
+
+
+def test_more_effort_may_think_longer_and_leaves_room_for_an_answer() -> None:
+    asked = [sampling_asked(ChatRequest.model_validate({"reasoning_effort": effort})) for effort in EFFORTS]
+    shares = [one["thinking_share"] for one in asked]
+    assert shares == sorted(set(shares)) and shares[0] == 0 and shares[-1] < 1

@@ -26,6 +26,7 @@ def post_and_leave(url: str, **body: object) -> None:
         httpx2.post(url + CHAT, json=said(LONG, **body), timeout=0.3)
 
 
+@pytest.mark.slow
 def test_a_named_stream_goes_on_and_is_cancelled_after_its_time() -> None:
     settings = settings_with(model_repo_id="echo?tokens_per_second=20", cancel_after_disconnect_seconds=1)
     with served(settings) as server, httpx2.Client(base_url=server.url) as http:
@@ -35,12 +36,13 @@ def test_a_named_stream_goes_on_and_is_cancelled_after_its_time() -> None:
 
 
 def test_zero_seconds_mean_never() -> None:
-    settings = settings_with(model_repo_id="echo?tokens_per_second=60", cancel_after_disconnect_seconds=0)
+    settings = settings_with(model_repo_id="echo?tokens_per_second=80", cancel_after_disconnect_seconds=0)
     with served(settings) as server, httpx2.Client(base_url=server.url) as http:
         read_blocks(http, said(LONG, session_id="mine"), 2)
         until(lambda: status_of(server) == "finished")
 
 
+@pytest.mark.slow
 def test_a_stream_without_a_name_has_a_shorter_time() -> None:
     settings = settings_with(model_repo_id="echo?tokens_per_second=20", anonymous_grace_seconds=0.5)
     with served(settings) as server, httpx2.Client(base_url=server.url) as http:
@@ -55,7 +57,7 @@ def test_a_whole_answer_without_a_name_is_cancelled_at_once() -> None:
 
 
 def test_a_whole_answer_with_a_name_waits_to_be_fetched() -> None:
-    with served(settings_with(model_repo_id="echo?tokens_per_second=60")) as server:
+    with served(settings_with(model_repo_id="echo?tokens_per_second=80")) as server:
         post_and_leave(server.url, session_id="mine")
         until(lambda: status_of(server) == "finished")
         again = httpx2.post(server.url + CHAT, json=said(LONG, session_id="mine")).json()

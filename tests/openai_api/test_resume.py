@@ -9,7 +9,7 @@ import pytest
 from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import Block, blocks_of, stream, text_of
 
-LONG = "It took the ferry a whole night to cross the strait. "
+LONG = "It took the ferry a night to cross the sea. "
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ class HeldStore:
             raise ReplayGap("gone")
         return kept[:limit]
 
-    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+    def keep_document(self, key: SessionKey, turn: KeptTurn, most_attached: int) -> None:
         self.attached.update(turn.attachments)
         self.documents[key] = turn.document
 

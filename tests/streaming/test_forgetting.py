@@ -77,6 +77,35 @@ async def test_an_owner_makes_room_among_his_own_first() -> None:
     assert await sessions.cancel("you", "s") == "finished" and await sessions.cancel("me", "s") == "unknown"
 
 
+async def test_room_is_made_by_the_owner_who_has_the_most() -> None:
+    sessions = Sessions(SessionRules(max_sessions=4))
+    for name in ("small/0", "large/1", "large/2", "large/3", "new/4", "large/5"):
+        await finished(sessions, name)
+    assert [one.id for one in sessions] == ["small/0", "large/3", "new/4", "large/5"]
+
+
+async def test_nobody_goes_for_an_owner_who_has_as_many() -> None:
+    sessions = Sessions(SessionRules(max_sessions=3))
+    for name in ("you/0", "you/1", "me/2", "me/3"):
+        await finished(sessions, name)
+    assert [one.id for one in sessions] == ["you/0", "you/1", "me/3"]
+
+
+async def test_what_is_in_use_goes_last() -> None:
+    sessions = Sessions(SessionRules(max_sessions=2))
+    for name in ("me/0", "me/1"):
+        await finished(sessions, name)
+    sessions.find("me", "me/0")
+    await finished(sessions, "me/2")
+    assert [one.id for one in sessions] == ["me/0", "me/2"]
+
+
+async def finished(sessions: Sessions, name: str) -> None:
+    script, *_ = begun(sessions, replace(ASKED, owner=name.partition("/")[0], session_id=name))
+    script.go.set()
+    await settle()
+
+
 async def test_a_running_one_never_is(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = Sessions(SessionRules(ttl_seconds=10, named_grace_seconds=None))
     begun(sessions)

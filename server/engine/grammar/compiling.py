@@ -1,20 +1,24 @@
 """Grammars made ready for a model: looked at, tried in a process that can be killed, compiled, and kept.
 
-Everything here takes milliseconds to seconds, and runs in a thread of its own.
+Compiling takes milliseconds to seconds, and is done by one thread; any may ask for what is kept.
 """
 
+import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
-from server.engine.grammar.grammar import CallFormat, Grammar
+from server.engine.grammar.grammar import Grammar
 from server.engine.grammar.limits import parser_limits
 from server.engine.grammar.matcher import Matcher
+from server.engine.grammar.refusals import Refusals
 from server.engine.grammar.source import TokenIds, source_of, why_refused
 from server.engine.grammar.trial import TooExpensive, Trial
 from server.engine.grammar.verdict import Judge, judge_of
+from server.engine.markup import ToolFormat
 from server.errors import BadRequest, GenerationFailed
 
 _MOST_KEPT = 128
@@ -30,13 +34,13 @@ class CompiledGrammar:
 
 
 class Grammars:
-    """Of one model. Not for two threads at once."""
+    """Of one model."""
 
     def __init__(
         self,
         new_tokenizer: Callable[[], Any],  # llguidance's: takes a second for a large vocabulary
         vocabulary_size: int,
-        call_format: CallFormat,
+        call_format: ToolFormat,
         token_ids: TokenIds,
     ) -> None:
         self._new_tokenizer = new_tokenizer
@@ -45,24 +49,42 @@ class Grammars:
         self._token_ids = token_ids
         self._tokenizer: Any = None
         self._trial = Trial()
+        self._lock = Lock()  # of what is kept
         self._kept: OrderedDict[str, tuple[CompiledGrammar, float]] = OrderedDict()
+        self._refused = Refusals()
 
-    def compiled(self, grammar: Grammar, call_format: CallFormat | None = None) -> CompiledGrammar:
-        """Calls are written as the model writes them, unless it is said otherwise."""
-        grammar = grammar.in_format(call_format or self._call_format)
-        try:
-            key = grammar.key
-        except RecursionError:
-            raise why_refused(grammar, "nested too deep.") from None
-        if key in self._kept:
+    def known(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar | None:
+        """Without compiling anything. What was refused lately is refused again."""
+        key, key_of_refusal = _keys_of(self._in_format(grammar, call_format))
+        with self._lock:
+            if refused := self._refused.find(key_of_refusal):
+                raise refused
+            if key not in self._kept:
+                return None
             self._kept.move_to_end(key)
             return self._kept[key][0]
-        source = source_of(grammar, self._token_ids)
+
+    def compiled(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar:
+        """Calls are written as the model writes them, unless it is said otherwise. One thread at a time."""
+        grammar = self._in_format(grammar, call_format)
+        if known := self.known(grammar, grammar.call_format):
+            return known
+        key, key_of_refusal = _keys_of(grammar)
         began = time.monotonic()
-        self._try(grammar)
-        made = CompiledGrammar(grammar, judge_of(grammar), self._new_matcher(grammar, source))
-        self._keep(key, made, time.monotonic() - began)
+        try:
+            source = source_of(grammar, self._token_ids)
+            self._try(grammar)
+            made = CompiledGrammar(grammar, judge_of(grammar), self._new_matcher(grammar, source))
+        except BadRequest as refused:
+            with self._lock:
+                self._refused.note(key_of_refusal, refused)
+            raise
+        with self._lock:
+            self._keep(key, made, time.monotonic() - began)
         return made
+
+    def _in_format(self, grammar: Grammar, call_format: ToolFormat | None) -> Grammar:
+        return grammar.in_format(call_format or self._call_format)
 
     def _try(self, grammar: Grammar) -> None:
         try:
@@ -95,3 +117,12 @@ class Grammars:
         self._kept[key] = made, seconds
         while len(self._kept) > _MOST_KEPT or sum(cost for _, cost in self._kept.values()) > _MOST_SECONDS_KEPT:
             self._kept.popitem(last=False)
+
+
+def _keys_of(grammar: Grammar) -> tuple[str, str]:
+    """For what was compiled, and for what was refused: a refusal tells of the place in the request, too."""
+    try:
+        key = hashlib.sha256(grammar.key.encode()).hexdigest()
+    except RecursionError:
+        raise why_refused(grammar, "nested too deep.") from None
+    return key, f"{key} {grammar.param}"

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from server.engine.markup import ToolFormat
 
 Kind = Literal["json_schema", "json_object", "regex", "choice", "lark", "tool_calls"]
-CallFormat = ToolFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Grammar:
     value: Any = None
     tools: tuple[CallableTool, ...] = ()
     one_call: bool = False
-    call_format: CallFormat = "hermes"
+    call_format: ToolFormat = "hermes"
     param: str = field(default="response_format", compare=False)  # what of the request a refusal is about
 
     @property
@@ -34,7 +33,7 @@ class Grammar:
             [self.kind, self.value, [asdict(tool) for tool in self.tools], self.one_call, self.call_format]
         )
 
-    def in_format(self, call_format: CallFormat) -> "Grammar":
+    def in_format(self, call_format: ToolFormat) -> "Grammar":
         return replace(self, call_format=call_format)
 
     def to_json(self) -> dict[str, Any]:

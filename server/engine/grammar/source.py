@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.engine.grammar.closing import closed
-from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar
+from server.engine.grammar.grammar import CallableTool, Grammar
 from server.engine.grammar.schema_check import MOST_BYTES, check_schema, refused_by_compiler
+from server.engine.markup import ToolFormat
 from server.errors import BadRequest
 
 # As json.dumps writes, and so what models have read most of: with free blanks a weak model may never end, and with
@@ -144,7 +145,7 @@ def _as_object(tool: CallableTool) -> dict[str, Any]:
     return {"type": "object", **tool.parameters}
 
 
-def _frame(call_format: CallFormat, token_ids: TokenIds) -> tuple[str, str, str]:
+def _frame(call_format: ToolFormat, token_ids: TokenIds) -> tuple[str, str, str]:
     """What stands before the first call, between two, and after the last."""
     match call_format:
         case "hermes":
@@ -157,7 +158,7 @@ def _frame(call_format: CallFormat, token_ids: TokenIds) -> tuple[str, str, str]
             return "", _quoted("\n"), ""
 
 
-def _around_call(call_format: CallFormat, token_ids: TokenIds) -> tuple[str, str]:
+def _around_call(call_format: ToolFormat, token_ids: TokenIds) -> tuple[str, str]:
     if call_format != "hermes":
         return "", ""
     opening, closing = (_marker(one, token_ids) for one in ("<tool_call>", "</tool_call>"))

@@ -8,10 +8,13 @@ import select
 import subprocess
 import sys
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from server.engine.grammar.limits import COMPILE_SECONDS
+from server.errors import Unavailable
+from server.observability.logs import log_fault
 
 COMMAND = (sys.executable, "-s", "-m", "server.engine.grammar.trial_process")
 _REPOSITORY = Path(__file__).resolve().parents[3]
@@ -23,21 +26,31 @@ class TooExpensive(Exception):
     """It took longer than a grammar may, or more memory."""
 
 
+class _NoAnswer(Exception):
+    """In time, or at all."""
+
+
 class Trial:
-    def __init__(self, seconds: float = COMPILE_SECONDS) -> None:
+    def __init__(self, seconds: float = COMPILE_SECONDS, command: Sequence[str] = COMMAND) -> None:
         self._seconds = seconds
+        self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._ends_with_us = weakref.finalize(self, _end, None)
 
     def fault_of(self, source: str) -> str:
-        """What the compiler says against it, or nothing."""
-        process = self._running()
-        assert process.stdin
+        """What the compiler says against it, or nothing. Unavailable is no matter of the grammar."""
         try:
+            process = self._running()
+            assert process.stdin
             process.stdin.write(json.dumps(source).encode() + b"\n")
             process.stdin.flush()
+        except (OSError, _NoAnswer) as fault:  # no memory or no process left
+            self.close()
+            log_fault("the process that tries grammars is not there", fault, "-")
+            raise Unavailable("Grammars cannot be compiled right now.", retry_after=5) from None
+        try:
             return str(self._answer(process, self._seconds))
-        except (BrokenPipeError, TooExpensive):
+        except _NoAnswer:
             self.close()
             raise TooExpensive from None
 
@@ -50,7 +63,7 @@ class Trial:
             return self._process
         self.close()
         self._process = subprocess.Popen(
-            COMMAND,
+            self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -67,7 +80,7 @@ class Trial:
         readable, _, _ = select.select([process.stdout], [], [], seconds)
         line = process.stdout.readline() if readable else b""
         if not line:
-            raise TooExpensive
+            raise _NoAnswer
         return json.loads(line)
 
 

@@ -11,8 +11,9 @@ from functools import lru_cache
 from time import thread_time
 from typing import Any
 
-from server.engine.grammar.grammar import CallFormat, Grammar
+from server.engine.grammar.grammar import Grammar
 from server.engine.grammar.limits import parser_limits
+from server.engine.markup import ToolFormat
 from server.errors import BadRequest
 
 # Of one answer, by the clock of its thread; schemas can be made to take for ever, and everybody waits.
@@ -103,7 +104,7 @@ def _fault_of(validator: _Validator, text: str) -> Fault:
         return f"it is no JSON that can be read ({type(error).__name__})"
 
 
-def _fault_of_calls(call_format: CallFormat, validators: Mapping[str, _Validator], text: str) -> Fault:
+def _fault_of_calls(call_format: ToolFormat, validators: Mapping[str, _Validator], text: str) -> Fault:
     try:
         calls = list(_calls(call_format, text))
         if not calls:
@@ -117,7 +118,7 @@ def _fault_of_calls(call_format: CallFormat, validators: Mapping[str, _Validator
     return None
 
 
-def _calls(call_format: CallFormat, text: str) -> Iterator[Any]:
+def _calls(call_format: ToolFormat, text: str) -> Iterator[Any]:
     """Reads objects one after the other, over whatever stands between them: they may have any marker in a string."""
     text = re.sub(r"^\s*(\[TOOL_CALLS\])?\s*\[?", "", text) if call_format == "mistral" else text
     decoder, at = json.JSONDecoder(parse_float=Decimal), 0

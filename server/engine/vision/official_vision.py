@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from server.engine.hf_tokenizer import HfTokenizer
-from server.engine.prompt import ChatPrompt, Clip, Kind, Medium, Message, Picture, media_of
+from server.engine.prompt import ChatPrompt, Clip, Medium, MediumKind, Message, Picture, media_of
 from server.engine.vision.sight import Vision
 from server.engine.vision.template import as_templates_take
 from server.errors import BadRequest
@@ -24,7 +24,7 @@ _PROBE = Picture(np.zeros((64, 64, 3), np.uint8), "a black square")
 
 
 class OfficialVision:
-    kinds: frozenset[Kind] = frozenset({"image"})
+    kinds: frozenset[MediumKind] = frozenset({"image"})
     gives_sights = False
 
     def __init__(self, processor: Any, tokenizer: HfTokenizer) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from server.engine.hf_tokenizer import HfTokenizer
-from server.engine.prompt import ChatPrompt, Clip, Kind, Medium, Picture, media_of
+from server.engine.prompt import ChatPrompt, Clip, Medium, MediumKind, Picture, media_of
 from server.engine.vision import placeholders
 from server.engine.vision.budget import fitted_clip, fitted_frame, fitted_picture
 from server.engine.vision.patches import Patches, clip_patches, picture_patches
@@ -29,7 +29,7 @@ _PICTURES_A_CLIP = 4
 class _Shape:
     """What can be said of a medium before any pixel is computed."""
 
-    kind: Kind
+    kind: MediumKind
     size: tuple[int, int]  # of the resized picture or frame
     grid: tuple[int, int, int]
     runs: Sequence[int]  # the lengths of its runs of placeholders
@@ -38,7 +38,7 @@ class _Shape:
 
 
 class QwenVision:
-    kinds: frozenset[Kind] = frozenset({"image", "video"})
+    kinds: frozenset[MediumKind] = frozenset({"image", "video"})
     gives_sights = True
 
     def __init__(self, folder: Path, config: Any, tokenizer: HfTokenizer, most_pixels: int | None = None) -> None:
@@ -50,7 +50,7 @@ class QwenVision:
         self._clips = clips.capped(most_pixels and share * most_pixels)
         self._tokenizer = tokenizer
         self._start, self._end = config.vision_start_token_id, config.vision_end_token_id
-        self._pad: Mapping[Kind, int] = {"image": config.image_token_id, "video": config.video_token_id}
+        self._pad: Mapping[MediumKind, int] = {"image": config.image_token_id, "video": config.video_token_id}
 
     def encode(self, prompt: ChatPrompt) -> list[int]:
         media = media_of(prompt.messages)
@@ -162,7 +162,7 @@ def _seconds_per_grid(clip: Clip, rules: PixelRules) -> float:
 
 
 def _digest(
-    kind: Kind,
+    kind: MediumKind,
     content: str,
     grid: tuple[int, int, int],
     seconds: float | None = None,

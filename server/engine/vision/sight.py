@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from server.engine.prompt import ChatPrompt, Kind, Medium
+from server.engine.prompt import ChatPrompt, Medium, MediumKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
     """One picture or clip: where it stands in the prompt, and its pixels as the vision tower takes them."""
 
-    kind: Kind
+    kind: MediumKind
     digest: bytes  # of all that decides its features and positions: content, kind, grid, seconds_per_grid
     grid: tuple[int, int, int]  # patches in time, height and width
     spans: tuple[tuple[int, int], ...]  # its placeholder tokens: first, and one behind the last
@@ -28,7 +28,7 @@ class Vision:
 
 class VisionProcessor(Protocol):
     @property
-    def kinds(self) -> Collection[Kind]: ...
+    def kinds(self) -> Collection[MediumKind]: ...
 
     @property
     def gives_sights(self) -> bool:

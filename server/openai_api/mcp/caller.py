@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from server.errors import GenerationInterrupted, McpFailed
 from server.mcp.server import McpTool, VisitFailed
 from server.mcp.visitor import McpVisitor
+from server.openai_api.giving_up import GivenUp, unless
 from server.openai_api.mcp import errors
 from server.openai_api.mcp.asked_server import AskedServer
 from server.openai_api.mcp.errors import Error
@@ -67,17 +68,10 @@ class Caller:
         return (None, errors.of_tool(result.text)) if result.is_error else (result.text, None)
 
     async def _unless_cancelled(self, visit: Coroutine[Any, Any, T]) -> T:
-        visiting = asyncio.ensure_future(visit)
-        giving_up = asyncio.ensure_future(self._cancelled.wait())
         try:
-            await asyncio.wait({visiting, giving_up}, return_when=asyncio.FIRST_COMPLETED)
-            if not visiting.done():
-                raise VisitFailed(errors.CANCELLED)
-            return visiting.result()
-        finally:
-            giving_up.cancel()
-            visiting.cancel()
-            visiting.add_done_callback(lambda task: task.cancelled() or task.exception())
+            return await unless(self._cancelled.wait(), visit)
+        except GivenUp:
+            raise VisitFailed(errors.CANCELLED) from None
 
 
 def list_failed(server: AskedServer, failed: VisitFailed) -> McpFailed:

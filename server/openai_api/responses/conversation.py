@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from server.errors import BadRequest
 from server.openai_api.responses import ids
 from server.openai_api.responses.attached import names_in
 from server.openai_api.responses.records import (
@@ -20,15 +21,47 @@ from server.openai_api.responses.records import (
 from server.openai_api.responses.schema import LONGEST_HISTORY, Item
 from server.streaming.session import Session
 
+# It is kept as one piece, which is written whole at every change.
+_MOST_BYTES = 8 * 2**20
+Document = dict[str, Any]
 
-def new_document(metadata: Mapping[str, str]) -> dict[str, Any]:
-    return {"created_at": int(time.time()), "metadata": dict(metadata), "next": 0, "entries": []}
+
+def new_document(metadata: Mapping[str, str]) -> Document:
+    """`attached` has the bytes of each picture that its own items show."""
+    return {"created_at": int(time.time()), "metadata": dict(metadata), "next": 0, "entries": [], "attached": {}}
+
+
+def add_items(document: Document, items: Sequence[Item], attachments: Mapping[str, bytes], most_attached: int) -> None:
+    """All of them, or none where that would be too much to keep."""
+    entries = [{"item": item} for item in items]
+    _require_room(document, entries)
+    attached = document.get("attached", {}) | {name: len(data) for name, data in attachments.items()}
+    if attachments and sum(attached.values()) > most_attached:
+        raise BadRequest(
+            f"Pictures and videos of a conversation may have {most_attached} bytes together (MAX_SESSION_MEDIA_MB).",
+            param="items",
+            code="media_too_large",
+        )
+    document["attached"] = attached
+    document["entries"] += entries
+    document["next"] += len(items)
+
+
+def _require_room(document: Document, entries: Sequence[Any]) -> None:
+    if len(document["entries"]) + len(entries) > LONGEST_HISTORY:
+        raise history_too_long("conversation")
+    if len(written(document)) + len(written({"entries": entries})) > _MOST_BYTES:
+        raise BadRequest(
+            f"A conversation has at most {_MOST_BYTES // 2**20} MiB of items, pictures not counted.",
+            param="conversation",
+            code="conversation_too_large",
+        )
 
 
 class Conversation:
     """As it was when it was read. Whoever changes it finds out whether it still is."""
 
-    def __init__(self, records: Records, session: Session, version: int, document: dict[str, Any]) -> None:
+    def __init__(self, records: Records, session: Session, version: int, document: Document) -> None:
         self._records = records
         self._session = session
         self._version = version
@@ -59,14 +92,15 @@ class Conversation:
         if self._session.document_version != self._version:
             raise conversation_locked()
 
+    def require_room_for(self, response_id: str) -> None:
+        _require_room(self._document, [_entry_of(response_id)])
+
     def add_response(self, response_id: str) -> None:
-        self._document["entries"].append({"response": response_id, "without": []})
+        self._document["entries"].append(_entry_of(response_id))
         self._keep({})
 
     def add_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
-        self.require_room(len(items))
-        self._document["entries"] += [{"item": item} for item in items]
-        self._document["next"] += len(items)
+        add_items(self._document, items, attachments, self._records.max_attached_bytes)
         self._keep(attachments)
 
     def change_metadata(self, metadata: Mapping[str, str]) -> None:
@@ -81,11 +115,13 @@ class Conversation:
         self._document["entries"] = entries
         self._keep({})
 
-    def require_room(self, num_entries: int) -> None:
-        if len(self._document["entries"]) + num_entries > LONGEST_HISTORY:
-            raise history_too_long("conversation")
-
     def _keep(self, attachments: Mapping[str, bytes]) -> None:
         self.require_unchanged()
-        own = [entry["item"] for entry in self._document["entries"] if "item" in entry]
-        self._session.keep_document(written(self._document), attachments, names_in(own))
+        named = names_in([entry["item"] for entry in self._document["entries"] if "item" in entry])
+        sizes = self._document.get("attached", {})
+        self._document["attached"] = {name: sizes[name] for name in sizes if name in named}
+        self._session.keep_document(written(self._document), attachments, named)
+
+
+def _entry_of(response_id: str) -> dict[str, Any]:
+    return {"response": response_id, "without": []}

@@ -11,12 +11,11 @@ from server.media.loader import MediaLoader
 from server.openai_api.chat_media import asked_medium
 from server.openai_api.chat_schema import ContentPart
 from server.openai_api.responses import examples, ids
-from server.openai_api.responses.attached import listed, with_attached
-from server.openai_api.responses.conversation import Conversation, new_document
+from server.openai_api.responses.attached import listed, names_in, with_attached
+from server.openai_api.responses.conversation import Conversation, add_items, new_document
 from server.openai_api.responses.items import checked_items, placed_media
-from server.openai_api.responses.pages import After, Limit, Order
+from server.openai_api.responses.pages import PageDep, as_list
 from server.openai_api.responses.records import CONVERSATION, Found, Records, written
-from server.openai_api.responses.retrieve import Including, IncludingInBrackets, as_list, listed_page
 from server.openai_api.responses.schema import (
     ChangedConversation,
     Item,
@@ -39,13 +38,13 @@ async def create_conversation(
     """Begin a conversation, empty or with items."""
     conversation_id = ids.new_conversation_id()
     items, attachments = await _kept_items(body.items or (), conversation_id, 0, media)
-    document = written(new_document(body.metadata or {}))
-    sessions.keep(owner, conversation_id, KeptAs(CONVERSATION, settings.responses_ttl_seconds, document=document))
-    conversation = await Conversation.read(Records(sessions, owner), conversation_id)
-    if items:
-        conversation.add_items(items, attachments)
+    document = new_document(body.metadata or {})
+    add_items(document, items, attachments, sessions.max_attached_bytes)
+    ttl_seconds = settings.responses_ttl_seconds
+    kept_as = KeptAs(CONVERSATION, ttl_seconds, document=written(document), named=names_in(items))
+    sessions.keep(owner, conversation_id, kept_as, attachments)
     await sessions.flush()
-    return conversation.shown()
+    return (await Conversation.read(Records(sessions, owner), conversation_id)).shown()
 
 
 @router.get("/conversations/{conversation_id}", responses=examples.CONVERSATION_RESPONSES)
@@ -76,19 +75,11 @@ async def delete_conversation(
 
 @router.get("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)
 async def list_items(
-    sessions: SessionsDep,
-    owner: OwnerDep,
-    conversation_id: ConversationId,
-    limit: Limit = 20,
-    order: Order = "desc",
-    after: After = None,
-    include: Including = None,
-    include_in_brackets: IncludingInBrackets = None,
+    sessions: SessionsDep, owner: OwnerDep, conversation_id: ConversationId, page: PageDep
 ) -> dict[str, Any]:
     """Its items: those that were added, and the input and output of its responses."""
     records = Records(sessions, owner)
-    found = await records.items(records.conversation(conversation_id))
-    return await listed_page(records, found, limit, order, after, [*(include or ()), *(include_in_brackets or ())])
+    return await page.of(records, await records.items(records.conversation(conversation_id)))
 
 
 @router.post("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)

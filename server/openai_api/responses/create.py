@@ -22,7 +22,7 @@ from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
 from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
-from server.openai_api.event_stream import ClientGone, event_stream, whole_turn
+from server.openai_api.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, event_stream, whole_turn
 from server.openai_api.following import LastEventId, LastEventIdQuery
 from server.openai_api.mcp.beginning import McpMeans, mcp_begun
 from server.openai_api.mcp.source import McpSource
@@ -53,7 +53,6 @@ router = APIRouter()
 
 # Events of a response beyond its tokens: those of its items and of itself, with room to spare.
 _EVENTS_BESIDE_TOKENS = 256
-_CLIENT_CLOSED_REQUEST = 499
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -86,7 +85,7 @@ async def create_response(
         earlier = await records.before(body.previous_response_id)
     prepared, attachments = await asked.prepare(records, earlier, engine, media)
     if conversation:
-        conversation.require_room(1)
+        conversation.require_room_for(asked.response_id)
         conversation.require_unchanged()
     response = new_response(asked.response_id, asked.model_id, body, asked.tools.told, prepared.params)
     means = McpMeans(engine, visitor, sessions.commit)
@@ -197,7 +196,7 @@ async def _whole(request: Request, session: Session, turn: Turn) -> Response:
     try:
         events = await whole_turn(request, session, turn)
     except ClientGone:
-        return Response(status_code=_CLIENT_CLOSED_REQUEST)
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
     response = json.loads(events[-1])["response"]
     if error := response["error"]:
         raise error_with_code(error["message"], "server_error", error["type"], error["param"])

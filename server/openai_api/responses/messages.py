@@ -25,7 +25,7 @@ def messages_of(
 
 def _of_assistant(item: Item) -> dict[str, Any] | None:
     if item["type"] == "reasoning":
-        text = "".join(part["text"] for part in item["content"])
+        text = "".join(part["text"] for part in item["content"] or item["summary"])
         return {"role": "assistant", "reasoning_content": text or None}
     if item["type"] == "function_call":
         called = {"name": item["name"], "arguments": item["arguments"]}

@@ -12,9 +12,24 @@ from typing import Any
 from server.openai_api.responses import ids
 from server.openai_api.responses.schema import Item
 
-# What an item of each kind grows by: a part of its content, or its arguments.
-_PARTS = {"message": "output_text", "reasoning": "reasoning_text"}
 _CALLS = {"function_call": "function_call_arguments", "mcp_call": "mcp_call_arguments"}
+
+
+@dataclass(frozen=True, slots=True)
+class _PartShape:
+    """How the one part that an item grows by is told of."""
+
+    type: str
+    text: str  # what its events are called
+    part: str = "content_part"
+    among: str = "content"  # of the item
+    index: str = "content_index"
+
+
+_SAID = _PartShape("output_text", "output_text")
+_THOUGHT = _PartShape("reasoning_text", "reasoning_text")
+# The thoughts themselves, where others write what they were about: many clients look for nothing else.
+_SUMMARY = _PartShape("summary_text", "reasoning_summary_text", "reasoning_summary_part", "summary", "summary_index")
 
 
 @dataclass(slots=True)
@@ -41,15 +56,17 @@ class _Open:
 
     item: Item
     kind: str
+    shape: _PartShape | None  # None: it is a call, which grows by its arguments
     around: tuple[bytes, bytes]  # of its deltas
     text: list[str] = field(default_factory=list)
     logprobs: list[Any] = field(default_factory=list)
 
 
 class Output:
-    def __init__(self, response_id: str, numbered: Numbered) -> None:
+    def __init__(self, response_id: str, numbered: Numbered, *, summarises: bool = False) -> None:
         self._response_id = response_id
         self._numbered = numbered
+        self._shapes = {"message": _SAID, "reasoning": _SUMMARY if summarises else _THOUGHT}
         self._done: list[Item] = []
         self._open: _Open | None = None
 
@@ -81,15 +98,15 @@ class Output:
         grown, self._open = self._open, None
         item, place = _whole(grown, status), self._place(grown.item)
         text = "".join(grown.text)
-        if grown.kind == "function_call":
+        if (shape := grown.shape) is None:
             done = {**place, "name": item["name"], "arguments": text}
             events = [self._event("response.function_call_arguments.done", done)]
         else:
-            part, within = item["content"][0], {**place, "content_index": 0}
+            part, within = item[shape.among][0], {**place, shape.index: 0}
             said = {"text": text, **({"logprobs": grown.logprobs} if grown.kind == "message" else {})}
             events = [
-                self._event(f"response.{_PARTS[grown.kind]}.done", {**within, **said}),
-                self._event("response.content_part.done", {**within, "part": part}),
+                self._event(f"response.{shape.text}.done", {**within, **said}),
+                self._event(f"response.{shape.part}.done", {**within, "part": part}),
             ]
         done = {"output_index": place["output_index"], "item": item}
         events.append(self._event("response.output_item.done", done))
@@ -119,12 +136,12 @@ class Output:
             item |= {"role": "assistant", "content": []}
         elif kind == "reasoning":
             item |= {"summary": [], "content": [], "encrypted_content": None}
-        place = self._place(item)
-        self._open = _Open(item, kind, _around(f"response.{(_PARTS | _CALLS)[kind]}.delta", place, kind))
+        place, shape = self._place(item), self._shapes.get(kind)
+        self._open = _Open(item, kind, shape, _around(place, kind, shape))
         events = [self._event("response.output_item.added", {"output_index": number, "item": item})]
-        if kind in _PARTS:
-            part = {**place, "content_index": 0, "part": _part(self._open)}
-            events.append(self._event("response.content_part.added", part))
+        if shape:
+            part = {**place, shape.index: 0, "part": _part(shape, "", ())}
+            events.append(self._event(f"response.{shape.part}.added", part))
         return events
 
     def _place(self, item: Item) -> dict[str, Any]:
@@ -135,16 +152,19 @@ class Output:
 
 
 def _whole(grown: _Open, status: str) -> Item:
-    item = {**grown.item, "status": status}
-    return item | ({"arguments": "".join(grown.text)} if grown.kind in _CALLS else {"content": [_part(grown)]})
+    item, text = {**grown.item, "status": status}, "".join(grown.text)
+    if grown.shape is None:
+        return item | {"arguments": text}
+    return item | {grown.shape.among: [_part(grown.shape, text, grown.logprobs)]}
 
 
-def _part(grown: _Open) -> Item:
-    part: Item = {"type": _PARTS[grown.kind], "text": "".join(grown.text)}
-    return part | ({"annotations": [], "logprobs": list(grown.logprobs)} if grown.kind == "message" else {})
+def _part(shape: _PartShape, text: str, logprobs: Sequence[Any]) -> Item:
+    part: Item = {"type": shape.type, "text": text}
+    return part | ({"annotations": [], "logprobs": list(logprobs)} if shape is _SAID else {})
 
 
-def _around(kind: str, place: Mapping[str, Any], item_kind: str) -> tuple[bytes, bytes]:
-    before = {"type": kind, **place, **({} if item_kind in _CALLS else {"content_index": 0})}
+def _around(place: Mapping[str, Any], kind: str, shape: _PartShape | None) -> tuple[bytes, bytes]:
+    name, index = (shape.text, {shape.index: 0}) if shape else (_CALLS[kind], {})
+    before = {"type": f"response.{name}.delta", **place, **index}
     start = json.dumps(before, separators=(",", ":")).encode()[:-1] + b',"delta":'
-    return start, (b',"logprobs":[]' if item_kind == "message" else b"") + b',"sequence_number":'
+    return start, (b',"logprobs":[]' if shape is _SAID else b"") + b',"sequence_number":'

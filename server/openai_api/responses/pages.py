@@ -1,24 +1,56 @@
 """A part of a list of items, as OpenAI's clients page through them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from fastapi import Query
+from fastapi import Depends, Query
 
 from server.errors import BadRequest
-from server.openai_api.responses.records import Found
+from server.openai_api.responses.attached import listed
+from server.openai_api.responses.records import Found, Records
+from server.openai_api.responses.schema import IMAGE_URLS, Include, Item
 
 Limit = Annotated[int, Query(ge=1, le=100, description="items of a page")]
 Order = Annotated[Literal["asc", "desc"], Query(description="oldest or newest first")]
 After = Annotated[str | None, Query(description="only items behind this one, in that order")]
+Including = Annotated[
+    list[Include] | None, Query(alias="include", description=f"`{IMAGE_URLS}`: pictures that were sent as data, too")
+]
+# Clients write lists with brackets.
+IncludingInBrackets = Annotated[list[Include] | None, Query(alias="include[]", include_in_schema=False)]
 
 
-def page(found: Sequence[Found], limit: int, order: str, after: str | None) -> tuple[list[Found], bool]:
-    """And whether there is more."""
-    ordered = list(found) if order == "asc" else list(reversed(found))
-    if after:
-        places = [place for place, (item, _) in enumerate(ordered) if item["id"] == after]
-        if not places:
-            raise BadRequest(f"There is no item {after[:80]!r} here.", param="after")
-        ordered = ordered[places[-1] + 1 :]
-    return ordered[:limit], len(ordered) > limit
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The part that was asked for."""
+
+    limit: Limit = 20
+    order: Order = "desc"
+    after: After = None
+    include: Including = None
+    include_in_brackets: IncludingInBrackets = None
+
+    async def of(self, records: Records, found: Sequence[Found]) -> dict[str, Any]:
+        part, has_more = self._part(found)
+        include = [*(self.include or ()), *(self.include_in_brackets or ())]
+        data = await records.attached(part) if IMAGE_URLS in include else None
+        return as_list(listed([item for item, _ in part], data), has_more)
+
+    def _part(self, found: Sequence[Found]) -> tuple[list[Found], bool]:
+        """And whether there is more."""
+        ordered = list(found) if self.order == "asc" else list(reversed(found))
+        if self.after:
+            places = [place for place, (item, _) in enumerate(ordered) if item["id"] == self.after]
+            if not places:
+                raise BadRequest(f"There is no item {self.after[:80]!r} here.", param="after")
+            ordered = ordered[places[-1] + 1 :]
+        return ordered[: self.limit], len(ordered) > self.limit
+
+
+PageDep = Annotated[Page, Depends()]
+
+
+def as_list(items: Sequence[Item], has_more: bool = False) -> dict[str, Any]:
+    first, last = (items[0]["id"], items[-1]["id"]) if items else (None, None)
+    return {"object": "list", "data": list(items), "first_id": first, "last_id": last, "has_more": has_more}

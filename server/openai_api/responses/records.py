@@ -28,6 +28,10 @@ class Records:
     def durability(self) -> Durability:
         return self._sessions.durability
 
+    @property
+    def max_attached_bytes(self) -> int:
+        return self._sessions.max_attached_bytes
+
     def response(self, response_id: str, param: str = "response_id") -> Session:
         if session := self._find(response_id, RESPONSE):
             return session

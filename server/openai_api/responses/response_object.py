@@ -62,6 +62,11 @@ def new_response(
     }
 
 
+def wants_summary(response: Response) -> bool:
+    """Whether thoughts are to be told as their summary."""
+    return bool((response.get("reasoning") or {}).get("summary"))
+
+
 def usage_of(num_prompt: int, num_cached: int, num_made: int, num_reasoning: int) -> dict[str, Any]:
     return {
         "input_tokens": num_prompt,

@@ -1,6 +1,6 @@
 """Coming back to a stored response: as it is now, as its events, to its input, or to end or forget it."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import JSONResponse
@@ -9,7 +9,6 @@ from server.dependencies import OwnerDep, SessionsDep
 from server.openai_api.cursor import parse_cursor
 from server.openai_api.event_stream import event_stream
 from server.openai_api.following import LastEventId, LastEventIdQuery, turn_behind
-from server.openai_api.responses.attached import listed
 from server.openai_api.responses.examples import (
     CANCEL_RESPONSES,
     DELETE_RESPONSES,
@@ -17,20 +16,14 @@ from server.openai_api.responses.examples import (
     RETRIEVE_RESPONSES,
 )
 from server.openai_api.responses.framing import ResponseFraming
-from server.openai_api.responses.pages import After, Limit, Order, page
-from server.openai_api.responses.records import Found, Records
-from server.openai_api.responses.schema import IMAGE_URLS, Include, Item
+from server.openai_api.responses.pages import PageDep
+from server.openai_api.responses.records import Records
 from server.openai_api.responses.source import KIND
 from server.streaming.session import Session
 
 router = APIRouter()
 
 ResponseId = Annotated[str, Path(examples=["resp_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e"])]
-Including = Annotated[
-    list[Include] | None, Query(alias="include", description=f"`{IMAGE_URLS}`: pictures that were sent as data, too")
-]
-# Clients write lists with brackets.
-IncludingInBrackets = Annotated[list[Include] | None, Query(alias="include[]", include_in_schema=False)]
 
 
 @router.get("/responses/{response_id}", response_model=None, responses=RETRIEVE_RESPONSES)
@@ -74,37 +67,11 @@ async def cancel_response(sessions: SessionsDep, owner: OwnerDep, response_id: R
 
 @router.get("/responses/{response_id}/input_items", responses=INPUT_ITEMS_RESPONSES)
 async def list_input_items(
-    sessions: SessionsDep,
-    owner: OwnerDep,
-    response_id: ResponseId,
-    limit: Limit = 20,
-    order: Order = "desc",
-    after: After = None,
-    include: Including = None,
-    include_in_brackets: IncludingInBrackets = None,
+    sessions: SessionsDep, owner: OwnerDep, response_id: ResponseId, page: PageDep
 ) -> dict[str, Any]:
     """What a response was made from: its own input behind that of all responses before it, and what they said."""
     records = Records(sessions, owner)
-    found = await records.shown_to(records.response(response_id))
-    return await listed_page(records, found, limit, order, after, [*(include or ()), *(include_in_brackets or ())])
-
-
-async def listed_page(
-    records: Records,
-    found: list[Found],
-    limit: int,
-    order: Literal["asc", "desc"],
-    after: str | None,
-    include: list[Include],
-) -> dict[str, Any]:
-    listing, has_more = page(found, limit, order, after)
-    data = await records.attached(listing) if IMAGE_URLS in include else None
-    return as_list(listed([item for item, _ in listing], data), has_more)
-
-
-def as_list(items: list[Item], has_more: bool = False) -> dict[str, Any]:
-    first, last = (items[0]["id"], items[-1]["id"]) if items else (None, None)
-    return {"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more}
+    return await page.of(records, await records.shown_to(records.response(response_id)))
 
 
 async def followed(session: Session, after: int) -> Response:

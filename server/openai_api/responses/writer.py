@@ -4,15 +4,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from server.engine.answer import FinishReason, Piece, TokenLogprob
+from server.engine.answer import FinishReason, Piece
 from server.engine.kept import KeptRequest
 from server.error_handlers import unexpected_fault
 from server.errors import ServiceError
+from server.openai_api.logprobs import logprob_entry
 from server.openai_api.reading.answer_reader import AnswerReader
 from server.openai_api.reading.parts import CallArguments, CallBegun, CallEnded, Part, Said, Thought
 from server.openai_api.reading.reading import Reading
 from server.openai_api.responses.output import Numbered, Output
-from server.openai_api.responses.response_object import Response, error_of, usage_of
+from server.openai_api.responses.response_object import Response, error_of, usage_of, wants_summary
 
 _STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"}
 
@@ -22,13 +23,17 @@ class ResponseWriter:
         self._response = response
         self._num_prompt = 0
         self._numbered = Numbered()
-        self._output = Output(response["id"], self._numbered)
+        self._output = self._new_output(response["id"], summarises=wants_summary(response))
         self._reader: AnswerReader | None = None
         self._logprobs: list[dict[str, Any]] = []  # of text that is held back
+        self._closing = ""  # of a thought
         self._closing_id: int | None = None
         self._num_reasoning = 0  # of the tokens
         self._num_held_back = 0
         self.is_over = False
+
+    def _new_output(self, response_id: str, *, summarises: bool) -> Output:
+        return Output(response_id, self._numbered, summarises=summarises)
 
     @property
     def num_events(self) -> int:
@@ -50,13 +55,14 @@ class ResponseWriter:
         """What comes next is of this answer."""
         self._num_prompt += len(kept.prompt_ids)
         self._reader = AnswerReader(reading, 0) if reading else None
-        self._closing_id = kept.marks.get(reading.thought[1]) if reading and reading.thought else None
+        self._closing = reading.thought[1] if reading and reading.thought else ""
+        self._closing_id = kept.marks.get(self._closing)
         self._num_held_back = 0
 
     def of_piece(self, piece: Piece) -> list[bytes]:
         if self._reader is None and not piece.logprobs:
             return self._output.said(piece.text) if piece.text else []
-        self._logprobs += [_logprob(one) for one in piece.logprobs]
+        self._logprobs += [logprob_entry(one) for one in piece.logprobs]
         events: list[bytes] = []
         for part in self._parts(piece):
             events += self._of_part(part)
@@ -92,6 +98,8 @@ class ResponseWriter:
         was_thinking = self._reader.is_thinking
         parts = self._reader.feed(piece.text)
         self._num_reasoning += self._reasoning_in(piece.token_ids, was_thinking, self._reader.is_thinking)
+        if was_thinking or self._reader.is_thinking:
+            del self._logprobs[: self._num_of_thought(piece.token_ids)]
         return [*parts, *self._reader.flush()] if piece.finish else parts
 
     def _reasoning_in(self, token_ids: Sequence[int], was_thinking: bool, is_thinking: bool) -> int:
@@ -102,13 +110,26 @@ class ResponseWriter:
             return token_ids.index(self._closing_id) + 1
         return len(token_ids)
 
+    def _num_of_thought(self, token_ids: Sequence[int]) -> int:
+        """Of the logprobs, those that are of a thought and its markers, be they tokens or spelled out."""
+        if self._reader and self._reader.is_thinking:
+            return len(self._logprobs)
+        if self._closing_id in token_ids:
+            return token_ids.index(self._closing_id) + 1
+        text = ""
+        for number, one in enumerate(self._logprobs, 1):
+            text += one["token"]
+            if self._closing in text:
+                return number
+        return len(self._logprobs)
+
     def _of_part(self, part: Part) -> list[bytes]:
+        if isinstance(part, Thought):
+            return self._output.thought(part.text)  # what is left of logprobs is of what was said behind it
         logprobs, self._logprobs = self._logprobs, []
         match part:
             case Said():
                 return self._output.said(part.text, logprobs)
-            case Thought():
-                return self._output.thought(part.text)
             case CallBegun():
                 return self._output.call_begun(part.name, part.id)
             case CallArguments():
@@ -123,11 +144,3 @@ class ResponseWriter:
 
     def _lifecycle(self, kind: str) -> bytes:
         return self._numbered.event(f"response.{kind}", {"response": self._response})
-
-
-def _logprob(one: TokenLogprob) -> dict[str, Any]:
-    return {**_bare(one), "top_logprobs": [_bare(other) for other in one.top]}
-
-
-def _bare(one: TokenLogprob) -> dict[str, Any]:
-    return {"token": one.text, "logprob": one.logprob, "bytes": list(one.bytes)}

@@ -42,7 +42,7 @@ class MemoryStore:
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
         raise ReplayGap(f"Event {after + 1} is no longer kept.", param="last_event_id")
 
-    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+    def keep_document(self, key: SessionKey, turn: KeptTurn, most_attached: int) -> None:
         pass
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:

@@ -114,7 +114,9 @@ class SqliteStore:
 
     def end(self, key: SessionKey, turn: KeptTurn) -> None:
         if (number := self._numbers.get(key)) is not None:
-            self._put(Operation([operations.end_turn(number, turn), *attachments.forget_others(number, turn)], number))
+            others = attachments.forget_others(number, turn)
+            statements = [operations.end_turn(number, turn), *others]
+            self._put(Operation(statements, number, leaves_remains=bool(others)))
 
     def note(self, key: SessionKey, used_at: float, unheard_since: float | None) -> None:
         if (number := self._numbers.get(key)) is not None:
@@ -140,10 +142,10 @@ class SqliteStore:
             raise gap
         return [event for index, event in enumerate(events, after + 1) if event.index == index]
 
-    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
+    def keep_document(self, key: SessionKey, turn: KeptTurn, most_attached: int) -> None:
         if (number := self._numbers.get(key)) is not None:
             statements = [*operations.keep_document(number, turn), *attachments.forget_others(number, turn)]
-            attached = attachments.attach(number, turn)
+            attached = attachments.attach(number, turn, most_attached)
             self._put(
                 Operation(
                     statements,

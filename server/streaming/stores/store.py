@@ -58,6 +58,10 @@ class KeptSession:
     ttl_seconds: float | None = None  # None: as the rules say
     grace_seconds: float | None = None  # None: as the rules say; inf: it need not be heard at all
 
+    @property
+    def last_used_at(self) -> float:
+        return max(self.used_at, self.turns[-1].ended_at if self.turns else 0.0)
+
 
 class StoreRefused(Exception):
     """The store cannot be used at all, and why: the server must not start. Its text is for the operator."""
@@ -116,8 +120,8 @@ class Store(Protocol):
         """
         ...
 
-    def keep_document(self, key: SessionKey, turn: KeptTurn) -> None:
-        """In place of the one before, with the attachments that it names; others of the session go."""
+    def keep_document(self, key: SessionKey, turn: KeptTurn, most_attached: int) -> None:
+        """In place of the one before, with the attachments that it names, up to so many bytes; others go."""
         ...
 
     async def read_document(self, key: SessionKey, number: int) -> bytes | None:

@@ -36,10 +36,16 @@ for (const [name, model] of Object.entries(models)) {
   })
 
   test(`${name}: thoughts are apart from the answer`, async () => {
-    const { text, reasoningText, usage } = await generateText({ ...settings, prompt: 'What is 12 + 7?' })
+    // Over responses it looks for summaries only, and asks for them only if it takes the model for one that thinks.
+    const openai = { forceReasoning: true, reasoningSummary: 'auto' }
+    const asked = { ...settings, prompt: 'What is 12 + 7?', providerOptions: { openai } }
+    const { text, reasoningText, usage } = await generateText(asked)
     assert.equal(text, '12 + 7 = 19.')
-    // Over responses it looks for summaries only, which a model of ours does not write.
-    assert.ok(name === 'responses' ? usage.outputTokenDetails.reasoningTokens : reasoningText)
+    assert.ok(reasoningText && usage.outputTokenDetails.reasoningTokens)
+    const parts = await collect(streamText(asked).fullStream)
+    const thought = parts.filter(({ type }) => type === 'reasoning-delta').map(({ text }) => text)
+    assert.equal(thought.join(''), reasoningText)
+    assert.ok(thought.length > 1)
   })
 
   test(`${name}: a tool is called and its result told`, async () => {

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import transformers
 
-from server.engine.prompt import Kind
+from server.engine.prompt import MediumKind
 from server.engine.request import Request
 from server.engine.vision.sight import Sight, Vision
 from tests.engine.batching.tiny import _SMALL, VOCABULARY, new_request, prompt
@@ -103,7 +103,7 @@ class Prompt:
         self.ids += [token] * number + [END]
         return span
 
-    def _show(self, kind: Kind, grid: tuple[int, int, int], seed: int, spans: list[tuple[int, int]]) -> "Prompt":
+    def _show(self, kind: MediumKind, grid: tuple[int, int, int], seed: int, spans: list[tuple[int, int]]) -> "Prompt":
         config = self.model.config.vision_config
         columns = 3 * config.temporal_patch_size * config.patch_size**2
         patches = torch.randn(grid[0] * grid[1] * grid[2], columns, generator=torch.Generator().manual_seed(seed))

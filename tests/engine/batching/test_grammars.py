@@ -12,7 +12,8 @@ import pytest
 from server.engine.answer import Piece
 from server.engine.choice import Choice
 from server.engine.grammar.compiling import Grammars
-from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar, tool_call_grammar
+from server.engine.grammar.grammar import CallableTool, Grammar, tool_call_grammar
+from server.engine.markup import ToolFormat
 from server.engine.request import Request
 from tests.engine.batching.grammars import END, VOCABULARY, model, new_request, new_runner, schema, tokenizer
 from tests.engine.batching.tiny import Readers, alone_with, run
@@ -118,7 +119,7 @@ def test_a_named_tool_is_called_once() -> None:
     ],
 )
 def test_every_family_writes_its_calls_its_own_way(
-    call_format: CallFormat, begin: str, between: str, name_of_arguments: str
+    call_format: ToolFormat, begin: str, between: str, name_of_arguments: str
 ) -> None:
     family = Grammars(tokenizer().for_grammars, VOCABULARY, call_format, {})
     compiled = family.compiled(tool_call_grammar((WEATHER,), one_call=False))

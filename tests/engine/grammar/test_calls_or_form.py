@@ -5,9 +5,10 @@ from typing import get_args
 import pytest
 from llguidance import LLMatcher, LLTokenizer
 
-from server.engine.grammar.grammar import CallableTool, CallFormat, Grammar, tool_call_grammar
+from server.engine.grammar.grammar import CallableTool, Grammar, tool_call_grammar
 from server.engine.grammar.source import source_of
 from server.engine.grammar.verdict import judge_of
+from server.engine.markup import ToolFormat
 from server.errors import BadRequest
 
 FORM = {"type": "object", "properties": {"city": {"enum": ["Bandung"]}}, "required": ["city"]}
@@ -20,7 +21,7 @@ CALLS = {
 }
 
 
-def grammar_in(call_format: CallFormat) -> Grammar:
+def grammar_in(call_format: ToolFormat) -> Grammar:
     tools = (CallableTool("get_weather", ANY, "tools.0"),)
     return tool_call_grammar(tools, one_call=True, param="response_format", instead=FORM).in_format(call_format)
 
@@ -31,8 +32,8 @@ def accepts(grammar: Grammar, text: str) -> bool:
     return bool(matcher.consume_tokens(tokenizer.tokenize_str(text)) and matcher.is_accepting())
 
 
-@pytest.mark.parametrize("call_format", get_args(CallFormat))
-def test_either_is_taken_and_nothing_else(call_format: CallFormat) -> None:
+@pytest.mark.parametrize("call_format", get_args(ToolFormat))
+def test_either_is_taken_and_nothing_else(call_format: ToolFormat) -> None:
     grammar = grammar_in(call_format)
     for text, good in ((CALLS[call_format], True), ('{"city": "Bandung"}', True), ('{"city": "Medan"}', False)):
         assert accepts(grammar, text) is good

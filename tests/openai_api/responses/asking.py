@@ -10,7 +10,7 @@ from tests.openai_api.responses.grammar import Event
 
 RESPONSES = "/v1/responses"
 CONVERSATIONS = "/v1/conversations"
-LONG = "It took the ferry a whole night to cross the strait. "
+LONG = "It took the ferry a night to cross the sea. "
 
 
 def create(http: httpx2.Client, given: Any, **more: Any) -> Event:

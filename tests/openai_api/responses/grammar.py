@@ -9,7 +9,10 @@ ENDS = {
     "response.incomplete": ("incomplete", "cancelled"),
     "response.failed": ("failed",),
 }
-_PARTS = {"message": "output_text", "reasoning": "reasoning_text"}
+# What the events of a text are called, those of the part that it is in, and where that is told.
+_SAID = ("output_text", "content_part", "content_index", "content")
+_THOUGHT = ("reasoning_text", "content_part", "content_index", "content")
+_SUMMARY = ("reasoning_summary_text", "reasoning_summary_part", "summary_index", "summary")
 
 
 def check_events(events: Sequence[Event]) -> Event:
@@ -28,6 +31,8 @@ def check_events(events: Sequence[Event]) -> Event:
     items = list(_items(events[begin:-1]))
     if whole["status"] != "failed":
         assert [item for item, _ in items] == whole["output"]
+    summarises = bool(whole["reasoning"]["summary"])
+    assert all(bool(item["summary"]) == summarises for item, _ in items if item["type"] == "reasoning")
     return whole
 
 
@@ -57,10 +62,12 @@ def _check_item(events: Sequence[Event]) -> None:
         assert events[-2]["name"] == first["name"] == done["name"]
         assert "".join(deltas) == events[-2]["arguments"] == done["arguments"]
         return
-    kind = _PARTS[first["type"]]
-    assert middle == ["content_part.added", *[f"{kind}.delta"] * len(deltas), f"{kind}.done", "content_part.done"]
-    assert {event["content_index"] for event in events[1:-1]} == {0}
-    assert "".join(deltas) == events[-3]["text"] == events[-2]["part"]["text"] == done["content"][0]["text"]
+    shape = _SAID if first["type"] == "message" else _SUMMARY if done["summary"] else _THOUGHT
+    kind, part, index, among = shape
+    assert middle == [f"{part}.added", *[f"{kind}.delta"] * len(deltas), f"{kind}.done", f"{part}.done"]
+    assert {event[index] for event in events[1:-1]} == {0} and first[among] == []
+    assert events[1]["part"] == {**done[among][0], "text": "", **({"logprobs": []} if kind == "output_text" else {})}
+    assert "".join(deltas) == events[-3]["text"] == events[-2]["part"]["text"] == done[among][0]["text"]
     if kind == "output_text":
         told = [one for event in events if event["type"].endswith(".delta") for one in event["logprobs"]]
         assert told == events[-3]["logprobs"] == done["content"][0]["logprobs"]

@@ -49,7 +49,7 @@ def test_in_the_background_and_streamed_it_begins_in_the_queue(http: httpx2.Clie
 
 
 def test_in_the_foreground_what_nobody_hears_is_given_up(hasty: httpx2.Client) -> None:
-    [first, *_] = begun(hasty, LONG)
+    [first, *_] = begun(hasty, LONG * 3)
     response = polled(hasty, first["response"]["id"], lambda now: now["status"] != "in_progress")
     assert response["status"] == "cancelled"
     assert check_events(replay(hasty, response["id"])) == response

@@ -1,10 +1,14 @@
 """/v1/conversations: items of their own, and those of the responses that belong to them."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.openai_api.responses.asking import CONVERSATIONS, LONG, RESPONSES, begun, create, refused, text_of
+from tests.openai_api.showing import data_uri, picture_file
+from tests.serving import served, settings_with
 
 
 def conversation(http: httpx2.Client, *texts: str, **metadata: str) -> str:
@@ -118,6 +122,42 @@ def test_there_is_an_end_to_it(http: httpx2.Client) -> None:
     assert http.post(f"{url}/items", json={"items": items}).status_code == 200
     assert refused(http, {"items": items[:1]}, url=f"{url}/items")["code"] == "history_too_long"
     assert refused(http, {"input": "x", "conversation": id_of(url)})["code"] == "history_too_long"
+
+
+def test_it_has_an_end_in_bytes_too(http: httpx2.Client) -> None:
+    """It is one document, written whole at every change."""
+    large = [{"role": "user", "content": "x" * (5 * 2**20)}]
+    url = conversation(http, "zero")
+    assert http.post(f"{url}/items", json={"items": large}).status_code == 200
+    error = refused(http, {"items": large}, url=f"{url}/items")
+    assert (error["code"], error["param"]) == ("conversation_too_large", "conversation")
+    assert refused(http, {"items": large * 2}, url=CONVERSATIONS)["code"] == "conversation_too_large"
+    assert len(listed(http, url)) == 2
+    assert http.post(f"{url}/items", json={"items": [{"role": "user", "content": "y"}]}).status_code == 200
+
+
+@pytest.mark.parametrize("persist", [False, True])
+def test_its_pictures_are_bounded_together(tmp_path: Path, persist: bool) -> None:
+    red, blue = (picture_file(colour) for colour in ("red", "blue"))
+    most = (max(len(red), len(blue)) + 1) / 2**20
+    path = str(tmp_path / "sessions.db")
+    settings = settings_with(max_session_media_mb=most, persist_sessions=persist, sessions_db_path=path)
+
+    def showing(*pictures: bytes) -> dict[str, Any]:
+        parts = [{"type": "input_image", "image_url": data_uri(picture)} for picture in pictures]
+        return {"items": [{"role": "user", "content": parts}]}
+
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as http:
+        error = refused(http, showing(red, blue), url=CONVERSATIONS)
+        assert (error["code"], error["param"]) == ("media_too_large", "items")
+        url = f"{CONVERSATIONS}/{http.post(CONVERSATIONS, json=showing(red)).json()['id']}"
+        assert refused(http, showing(blue), url=f"{url}/items")["code"] == "media_too_large"
+        assert http.post(f"{url}/items", json=showing(red)).status_code == 200  # it has that one
+        for item in listed(http, url):
+            http.delete(f"{url}/items/{item['id']}")
+        assert http.post(f"{url}/items", json=showing(blue)).status_code == 200
+        [item] = http.get(f"{url}/items?include=message.input_image.image_url").json()["data"]
+        assert item["content"][0]["image_url"] == data_uri(blue)
 
 
 def test_items_that_cannot_be_are_a_400(http: httpx2.Client) -> None:

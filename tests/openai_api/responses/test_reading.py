@@ -1,7 +1,7 @@
 """Thoughts and calls of tools become items of their own, streamed as whole."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -9,25 +9,15 @@ import pytest
 from openai import OpenAI
 
 from scripts.demo_model.checks import GET_WEATHER
-from tests.openai_api.responses.asking import create, stream, text_of
+from tests.openai_api.responses.asking import create, replay, stream, text_of
 from tests.openai_api.responses.grammar import check_events
 from tests.openai_api.responses.test_create import comparable
 from tests.openai_api.test_chat import CHAT
-from tests.serving import Served, served, settings_with
+from tests.serving import Served
 
 WEATHER = {"type": "function", **GET_WEATHER["function"]}
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung"}}\n</tool_call>'
 WHOLE = f"<think>\nHm, let me see.\n</think>\n\nI look.\n{CALL}\n{CALL}"
-
-
-@pytest.fixture(scope="module")
-def hermes() -> Iterator[httpx2.Client]:
-    """Says what it is told, and is taken for a model that thinks and writes calls as Hermes does."""
-    with (
-        served(settings_with(model_repo_id="echo?thinks=1&tool_format=hermes")) as running,
-        httpx2.Client(base_url=running.url, timeout=30) as client,
-    ):
-        yield client
 
 
 @pytest.mark.parametrize(
@@ -39,6 +29,8 @@ def hermes() -> Iterator[httpx2.Client]:
         (CALL, {}, ["function_call"]),
         ("<think>Hm.</think>Yes.", {"include": ["message.output_text.logprobs"]}, ["reasoning", "message"]),
         ("<think>Hm, for ever", {}, ["reasoning"]),
+        (WHOLE, {"reasoning": {"summary": "auto"}}, ["reasoning", "message", "function_call", "function_call"]),
+        ("<think>Hm, for ever", {"reasoning": {"summary": "concise"}}, ["reasoning"]),
         ('<tool_call>\n{"name": "unknown"}\n</tool_call>', {}, ["message"]),
         ("Just words.", {}, ["message"]),
     ],
@@ -61,6 +53,44 @@ def test_items_have_the_shapes_clients_expect(hermes: httpx2.Client) -> None:
     assert said["content"][0]["text"] == "I look."
     assert (first["name"], json.loads(first["arguments"])) == ("get_weather", {"city": "Bandung"})
     assert first["call_id"] != second["call_id"] and first["id"].startswith("fc_") and first["status"] == "completed"
+
+
+@pytest.mark.parametrize("summary", ["auto", "concise", "detailed"])
+def test_who_asks_for_a_summary_of_thoughts_gets_them_as_one(hermes: httpx2.Client, summary: str) -> None:
+    events = stream(hermes, "<think>Hm. So?</think>Yes.", reasoning={"summary": summary})
+    thought = check_events(events)["output"][0]
+    assert thought["summary"] == [{"type": "summary_text", "text": "Hm. So?"}] and thought["content"] == []
+    kinds = [
+        event["type"].removeprefix("response.reasoning_summary_") for event in events if "reasoning" in event["type"]
+    ]
+    assert kinds == ["part.added", *["text.delta"] * (len(kinds) - 3), "text.done", "part.done"]
+    for after in range(len(events)):
+        assert replay(hermes, events[0]["response"]["id"], after) == events[after + 1 :]
+
+
+def test_openais_client_understands_a_summary(hermes: httpx2.Client) -> None:
+    with OpenAI(base_url=f"{hermes.base_url}/v1", api_key="unused", max_retries=0) as client:
+        asked: dict[str, Any] = {"model": "m", "input": "<think>Hm.</think>Yes.", "reasoning": {"summary": "auto"}}
+        with client.responses.stream(**asked) as events:
+            told = "".join(event.delta for event in events if event.type == "response.reasoning_summary_text.delta")
+            thought, _ = events.get_final_response().output
+    assert thought.type == "reasoning" and told == thought.summary[0].text == "Hm."
+
+
+@pytest.mark.model
+def test_a_summary_goes_back_as_the_thoughts_that_it_is(demo_server: Served) -> None:
+    """A template shows thoughts that go back, so the same thoughts make the same prompt."""
+    with httpx2.Client(base_url=demo_server.url, timeout=120) as http:
+        call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+        result = {"type": "function_call_output", "call_id": "c", "output": "x"}
+
+        def num_read(**thought: Any) -> int:
+            items = [{"role": "user", "content": "Hm?"}, {"type": "reasoning", "id": "rs_1", **thought}, call, result]
+            return int(create(http, items, max_output_tokens=1)["usage"]["input_tokens"])
+
+        text = {"text": "A long thought about it."}
+        as_summary = num_read(summary=[{"type": "summary_text", **text}])
+        assert as_summary == num_read(summary=[], content=[{"type": "reasoning_text", **text}]) > num_read(summary=[])
 
 
 def test_tokens_of_thoughts_are_counted_as_in_chat(hermes: httpx2.Client) -> None:

@@ -51,6 +51,7 @@ def test_to_others_it_does_not_exist(owners: tuple[httpx2.Client, httpx2.Client]
     assert mine.get(f"{list_url}/items").json()["first_id"] == item
 
 
+@pytest.mark.slow
 def test_deleted_is_deleted(persisted: dict[str, Any], tmp_path: Path) -> None:
     with served(settings_with(**persisted)) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         response = create(client, "a secret question", metadata={"a": "secret label"})

@@ -12,15 +12,16 @@ from tests.streaming.stores.desk import KEY, Desk, until
 from tests.streaming.stores.files import kept_by
 
 pytestmark = pytest.mark.anyio
+PLENTY = 2**20
 
 
 async def test_they_are_read_by_the_next_process_and_not_before_somebody_asks(desk: Desk, path: Path) -> None:
     session, _ = desk.memory[KEY]
     turn = session.turns[0]
     turn.document, turn.attachments, turn.named = b"first", {"photo": b"x" * 3000}, frozenset({"photo"})
-    desk.store.keep_document(KEY, turn)
+    desk.store.keep_document(KEY, turn, PLENTY)
     turn.document, turn.attachments = b"second", {}
-    desk.store.keep_document(KEY, turn)
+    desk.store.keep_document(KEY, turn, PLENTY)
     await desk.store.flush()
     await desk.store.close()
     again = await kept_by(path)
@@ -30,23 +31,40 @@ async def test_they_are_read_by_the_next_process_and_not_before_somebody_asks(de
     assert await again.store.read_document(KEY, 1) is None
     assert dict(await again.store.read_attachments(KEY, ["photo"])) == {"photo": b"x" * 3000}
     kept.document, kept.named = b"third", frozenset()
-    again.store.keep_document(KEY, kept)
+    again.store.keep_document(KEY, kept, PLENTY)
     await again.store.flush()
     assert dict(await again.store.read_attachments(KEY, ["photo"])) == {}
     await again.store.close()
+
+
+async def test_of_what_a_document_names_only_so_many_bytes_are_kept(desk: Desk) -> None:
+    turn = desk.memory[KEY][0].turns[0]
+    turn.document, turn.attachments, turn.named = b"mine", {"own": b"3", "other": b"12"}, frozenset({"own", "other"})
+    desk.store.keep_document(KEY, turn, most_attached=2)
+    assert await _attached(desk) == {"other": b"12"}
 
 
 async def test_at_the_end_of_a_turn_only_what_its_document_names_stays(desk: Desk) -> None:
     desk.memory[KEY][0].turns[0].named = frozenset({"own"})
     turn = desk.memory[KEY][0].turns[0]
     turn.document, turn.attachments = b"mine", {"own": b"1"}
-    desk.store.keep_document(KEY, turn)
+    desk.store.keep_document(KEY, turn, PLENTY)
     turn.named, turn.attachments = None, {"other": b"2"}
-    desk.store.keep_document(KEY, turn)
+    desk.store.keep_document(KEY, turn, PLENTY)
     assert len(await _attached(desk)) == 2
     turn.named = frozenset({"own"})
     desk.end(turn)
     assert await _attached(desk) == {"own": b"1"}
+
+
+async def test_and_of_the_others_no_byte_is_left_in_the_file(desk: Desk, path: Path) -> None:
+    turn = desk.begin(attachments={"own": b"mine", "other": b"a secret picture" * 500})
+    turn.document, turn.named = b"mine", frozenset({"own"})
+    await desk.store.flush()
+    assert any(b"secret" in part.read_bytes() for part in _parts(path))
+    desk.end(turn)
+    await until(lambda: not any(b"secret" in part.read_bytes() for part in _parts(path)))
+    assert await _attached(desk) == {"own": b"mine"}
 
 
 async def test_how_a_session_is_kept_is_kept(desk: Desk, path: Path) -> None:
@@ -69,7 +87,7 @@ async def test_how_a_session_is_kept_is_kept(desk: Desk, path: Path) -> None:
 async def test_a_deleted_session_leaves_no_byte_in_the_file(desk: Desk, path: Path) -> None:
     turn = desk.memory[KEY][0].turns[0]
     turn.document, turn.attachments = b"a secret document", {"photo": b"a secret picture" * 500}
-    desk.store.keep_document(KEY, turn)
+    desk.store.keep_document(KEY, turn, PLENTY)
     desk.append(b"a secret answer")
     await desk.store.flush()
     assert any(b"secret" in part.read_bytes() for part in _parts(path))

@@ -71,7 +71,7 @@ async def test_a_store_that_was_not_opened_can_be_closed(path: Path) -> None:
     await SqliteStore(path).close()
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(25, marks=pytest.mark.slow)])
 async def test_a_killed_process_loses_nothing_it_has_told(path: Path, rounds: int) -> None:
     program = """
 import asyncio, sys

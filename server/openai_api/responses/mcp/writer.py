@@ -23,9 +23,11 @@ class McpWriter(ResponseWriter):
 
     def __init__(self, response: Response, toolbox: Toolbox) -> None:
         super().__init__(response)
-        self._output = McpOutput(response["id"], self._numbered)
         self._toolbox = toolbox
         self._first_of_round = 0
+
+    def _new_output(self, response_id: str, *, summarises: bool) -> McpOutput:
+        return McpOutput(response_id, self._numbered, summarises=summarises)
 
     @property
     def waiting(self) -> Sequence[tuple[int, Item]]:

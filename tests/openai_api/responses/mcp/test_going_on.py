@@ -99,6 +99,7 @@ def kinds(blocks: Sequence[Block]) -> list[str]:
     return [json.loads(block.data)["type"] for block in blocks]
 
 
+@pytest.mark.slow
 async def test_from_every_event_it_ends_as_it_would_have() -> None:
     media = MediaLoader(MediaRules())
     async with a_desk() as first, a_desk() as second:

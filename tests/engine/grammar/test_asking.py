@@ -1,0 +1,87 @@
+"""Asking for grammars while others do: nobody fills the one thread that compiles, and what is known needs none."""
+
+import asyncio
+import threading
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from llguidance import LLTokenizer
+
+from server.engine.echo import load_echo
+from server.engine.grammar.asking import compiled, compiled_again
+from server.engine.grammar.compiling import Grammars
+from server.engine.grammar.grammar import Grammar
+from server.engine.loaded_model import LoadedModel
+from server.engine.threads import Bridge
+from server.errors import BadRequest, Unavailable
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class SlowGrammars:
+    """Stands in for `Grammars`: knows what it compiled, and compiles when it may."""
+
+    go: threading.Event = field(default_factory=threading.Event)
+    made: list[str] = field(default_factory=list)
+
+    def known(self, grammar: Grammar, call_format: Any) -> Any:
+        return grammar.value if grammar.value in self.made else None
+
+    def compiled(self, grammar: Grammar, call_format: Any) -> Any:
+        self.go.wait(20)
+        self.made.append(grammar.value)
+        return grammar.value
+
+
+def regex(value: Any, param: str = "guided_regex") -> Grammar:
+    return Grammar("regex", value, param=param)
+
+
+async def test_who_comes_when_many_wait_is_told_to_come_back() -> None:
+    slow: Any = SlowGrammars(made=["known"])
+    loaded, bridge = replace(load_echo("echo"), grammars=slow), Bridge()
+    asked = [asyncio.create_task(compiled(regex(str(n)), loaded, bridge)) for n in range(10)]
+    [refused], waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    with pytest.raises(Unavailable) as told:
+        await refused
+    assert told.value.status == 503 and told.value.retry_after and len(waiting) == 9
+    known: Any = await compiled(regex("known"), loaded, bridge)
+    assert known == "known"  # though the thread is busy
+    gone_on = asyncio.create_task(compiled_again(regex("begun before"), loaded, bridge))
+    slow.go.set()
+    assert len(await asyncio.gather(*waiting)) == 9
+    again: Any = await gone_on
+    later: Any = await compiled(regex("one more"), loaded, bridge)
+    assert (again, later) == ("begun before", "one more")
+    bridge.close()
+
+
+@pytest.fixture
+def tiny() -> LoadedModel:
+    return replace(load_echo("echo"), grammars=Grammars(lambda: LLTokenizer("byte"), 257, "hermes", {}))
+
+
+class TestRefused:
+    async def test_what_was_refused_is_refused_at_once_the_next_time(self, tiny: LoadedModel) -> None:
+        bridge, busy = Bridge(), threading.Event()
+        with pytest.raises(BadRequest) as first:
+            await compiled(regex("("), tiny, bridge)
+        blocking = asyncio.create_task(bridge.in_grammar_thread(lambda: busy.wait(20)))
+        await asyncio.sleep(0)
+        with pytest.raises(BadRequest) as second:
+            await compiled(regex("("), tiny, bridge)
+        busy.set()
+        await blocking
+        bridge.close()
+        told = [(one.value.message, one.value.param, one.value.code) for one in (first, second)]
+        assert told[0] == told[1] and first.value is not second.value
+
+    async def test_it_is_named_by_its_place_in_this_request(self, tiny: LoadedModel) -> None:
+        bridge = Bridge()
+        for param in ("guided_regex", "structured_outputs.regex"):
+            with pytest.raises(BadRequest) as refused:
+                await compiled(regex("[", param), tiny, bridge)
+            assert refused.value.param == param
+        bridge.close()

@@ -1,0 +1,55 @@
+"""What belongs to which item of a response when one piece has more than one of them."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from server.engine.answer import Piece, TokenLogprob
+from server.engine.kept import KeptRequest
+from server.engine.sampling_params import SamplingParams
+from server.openai_api.responses.writer import ResponseWriter
+from tests.openai_api.reading.answers import as_tokens, reading
+from tests.openai_api.responses.asking import create, stream
+
+LOGPROBS = {"include": ["message.output_text.logprobs"]}
+
+
+def message_after(*pieces: list[str]) -> dict[str, Any]:
+    """Of an answer that came in pieces of several tokens."""
+    how = reading(None, marked=True)
+    numbers: dict[str, int] = {}
+    for piece in pieces:
+        for token in piece:
+            numbers.setdefault(token, len(numbers))
+    marks = {marker: numbers[marker] for marker in how.marked if marker in numbers}
+    writer = ResponseWriter({"id": "resp_0", "status": "in_progress"})
+    writer.read_answer_to(KeptRequest("m", "1", [], SamplingParams(), 0, marks=marks), how)
+    for piece in pieces:
+        ids = tuple(numbers[token] for token in piece)
+        told = tuple(TokenLogprob(id_, token, token.encode(), 0.0) for id_, token in zip(ids, piece, strict=True))
+        writer.of_piece(Piece(0, as_tokens("".join(piece)), ids, told))
+    [message] = [item for item in writer.snapshot()["output"] if item["type"] == "message"]
+    return dict(message["content"][0])
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [["<think>", "Hm", "."], ["No", ".", "</think>", "Yes", "!"]],
+        [["<think>"], ["Hm"], ["</think>"], ["Yes"], ["!"]],
+        [["<think>", "Hm"], ["</think>", "Yes"], ["!"]],
+    ],
+)
+def test_logprobs_are_of_what_was_said_and_not_of_the_thought_in_the_same_piece(pieces: list[list[str]]) -> None:
+    said = message_after(*pieces)
+    assert said["text"] == "Yes!" and [one["token"] for one in said["logprobs"]] == ["Yes", "!"]
+
+
+def test_markers_that_are_spelled_out_are_part_of_the_thought(hermes: httpx2.Client) -> None:
+    """What may still become a stop string is held back, and comes together with what is behind it."""
+    for text, stop in (("<think>Hm.</think>Yes.", "</think>Yes!"), ("<think>Hm.</think>Yes.", "Yes!")):
+        [_, message] = create(hermes, text, stop=stop, **LOGPROBS)["output"]
+        assert [one["token"] for one in message["content"][0]["logprobs"]] == list("Yes.")
+        deltas = [event for event in stream(hermes, text, stop=stop, **LOGPROBS) if "logprobs" in event]
+        assert [one["token"] for event in deltas[:-1] for one in event["logprobs"]] == list("Yes.")
