@@ -6,7 +6,7 @@ from typing import Any
 from server.engine.answer import FinishReason, Piece, TokenLogprob
 from server.engine.kept import ShownChoice
 from server.engine.prepared import Prepared
-from server.engine.random_stream import uniform
+from server.engine.random_stream import noise_key
 from server.engine.stop_strings import StopStrings
 from server.errors import GenerationFailed, GenerationInterrupted
 
@@ -52,9 +52,9 @@ class Choice:
     def is_finished(self) -> bool:
         return self.finish is not None
 
-    def next_uniform(self) -> float:
-        """The random number that belongs to the next token."""
-        return uniform(self._seed, self.index, len(self.token_ids))
+    def next_noise(self) -> int:
+        """The key of the noise that belongs to the next token."""
+        return noise_key(self._seed, self.index, len(self.token_ids))
 
     def accept(self, token_id: int, logprob: Callable[[], TokenLogprob] | None = None) -> Piece | None:
         """An ending token is no part of the answer: it is neither shown nor counted.

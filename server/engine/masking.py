@@ -9,9 +9,7 @@ import torch
 from server.engine.choice import Choice
 
 
-def only_allowed(
-    adjusted: Any, logits: Any, choices: Sequence[Choice], faults: dict[int, Exception]
-) -> tuple[Any, dict[int, Any]]:
+def only_allowed(adjusted: Any, logits: Any, choices: Sequence[Choice], faults: dict[int, Exception]) -> Any:
     """Whatever a grammar forbids becomes impossible, before temperature and truncation. Other rows are left alone."""
     allowed: dict[int, Any] = {}
     for at, choice in enumerate(choices):
@@ -25,12 +23,12 @@ def only_allowed(
         if mask is not None:
             allowed[at] = mask
     if not allowed:
-        return adjusted, allowed
+        return adjusted
     if adjusted is logits:
         adjusted = logits.clone()
     for at, mask in allowed.items():
         forbid(adjusted[at], ~mask)
-    return adjusted, allowed
+    return adjusted
 
 
 def forbid(logits: Any, forbidden: Any) -> None:

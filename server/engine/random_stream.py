@@ -1,6 +1,6 @@
 """Randomness that depends on nothing but (seed, choice, position).
 
-A continued answer draws the same numbers as an uninterrupted one, and a request the same in any company.
+A continued answer meets the same noise as an uninterrupted one, and a request the same in any company.
 """
 
 import hashlib
@@ -10,11 +10,10 @@ import struct
 _SEED_MASK = 2**64 - 1
 
 
-def uniform(seed: int, choice: int, position: int) -> float:
-    """A number in [0, 1)."""
+def noise_key(seed: int, choice: int, position: int) -> int:
+    """64 bits, signed, from which the noise of every candidate for this token follows."""
     key = struct.pack("<QII", seed & _SEED_MASK, choice, position)
-    digest = hashlib.blake2b(key, digest_size=8).digest()
-    return (int.from_bytes(digest, "little") >> 11) * 2.0**-53
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little", signed=True)
 
 
 def new_seed() -> int:

@@ -1,4 +1,4 @@
-"""From a row of logits to a token: penalties, temperature, truncation, and one random number a token.
+"""From a row of logits to a token: penalties, temperature, truncation, and noise that belongs to the token's place.
 
 Candidates are cut to the likeliest thousand before anything is sorted: on a vocabulary of 152,000 a full sort costs
 more than the model. When those candidates do not hold enough probability, the row is sorted whole after all.
@@ -15,6 +15,9 @@ from server.engine.masking import only_allowed
 from server.engine.sampling_params import SamplingParams
 
 _CANDIDATES = 1024
+_NEAR = 10.0  # in logits: what is 22,000 times less likely than the likeliest is far
+# The constants of splitmix64, as signed numbers.
+_GOLDEN, _FIRST, _SECOND = (number - 2**64 for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def pick_all(logits: Any, choices: Sequence[Choice]) -> list[Picked | Exception]
     A row gives the same token in any company: what is done for all at once treats each row alike.
     """
     adjusted, faults = _adjust_all(logits, choices)
-    adjusted, allowed = only_allowed(adjusted, logits, choices, faults)
+    adjusted = only_allowed(adjusted, logits, choices, faults)
     best_values, best_ids = adjusted.max(-1)
     ids, is_usable = best_ids.tolist(), torch.isfinite(best_values).tolist()
     for at, usable in enumerate(is_usable):
@@ -52,10 +55,9 @@ def pick_all(logits: Any, choices: Sequence[Choice]) -> list[Picked | Exception]
     if sampled:
         rows = adjusted if len(sampled) == len(choices) else adjusted[sampled]
         params = [choices[at].params for at in sampled]
-        drawn = sample_all(rows, params, [choices[at].next_uniform() for at in sampled])
+        drawn = sample_all(rows, params, [choices[at].next_noise() for at in sampled])
         for at, token_id in zip(sampled, drawn, strict=True):
-            # A draw within a rounding error of 1 may fall behind all that is allowed.
-            ids[at] = token_id if at not in allowed or allowed[at][token_id] else ids[at]
+            ids[at] = token_id
     return [faults.get(at) or _picked(ids[at], logits[at], choice) for at, choice in enumerate(choices)]
 
 
@@ -93,15 +95,18 @@ def adjust(logits: Any, choice: Choice) -> Any:
     return logits
 
 
-def sample_all(logits: Any, params: Sequence[SamplingParams], draws: Sequence[float]) -> list[int]:
-    """Each draw in [0, 1) picks from the distribution that the truncations leave of its row."""
+def sample_all(logits: Any, params: Sequence[SamplingParams], keys: Sequence[int]) -> list[int]:
+    """Each key picks from the distribution that the truncations leave of its row: the largest of logit + Gumbel noise.
+
+    Noise belongs to (key, token). A rounding error in the logits, such as another company or a continued answer brings,
+    changes the pick only where two sums are as close as the error; in a cumulative distribution it moves every border.
+    """
     scaled = logits / _tensor([one.temperature for one in params], logits)[:, None]
-    numbers = _tensor(draws, logits, torch.float64)
+    numbers = _tensor(keys, logits, torch.long)
     ids = [0] * len(params)
     cut = [at for at, one in enumerate(params) if _is_truncated(one)]
     for at in sorted(set(range(len(params))) - set(cut)):
-        row = slice(at, at + 1)
-        ids[at] = int(_at(numbers[row], torch.softmax(scaled[row], -1)))
+        ids[at] = _sample_whole(scaled[at], numbers[at])
     if cut:
         rows = scaled if len(cut) == len(params) else scaled[cut]
         for at, token_id in zip(cut, _sample_truncated(rows, [params[at] for at in cut], numbers[cut]), strict=True):
@@ -109,21 +114,48 @@ def sample_all(logits: Any, params: Sequence[SamplingParams], draws: Sequence[fl
     return ids
 
 
+def _sample_whole(scaled: Any, key: Any) -> int:
+    """From all tokens. The unlikely ones, most of a vocabulary, stand together as one until it is their turn."""
+    is_near = scaled > scaled.max() - _NEAR
+    near, far = torch.nonzero(is_near)[:, 0], torch.logsumexp(scaled.masked_fill(is_near, -torch.inf), -1)
+    sums = scaled[near] + gumbel(key, near)
+    best = sums.argmax()
+    if sums[best] >= far + gumbel(key, torch.tensor(len(scaled), device=scaled.device)):
+        return int(near[best])
+    ids = torch.nonzero(~is_near)[:, 0]
+    return int(ids[(scaled[ids] + gumbel(key, ids)).argmax()])
+
+
+def gumbel(key: Any, ids: Any) -> Any:
+    """The noise of each token under its key, by the mixer of splitmix64."""
+    mixed = key + ids * _GOLDEN
+    for shift, factor in ((30, _FIRST), (27, _SECOND)):
+        mixed = (mixed ^ _shifted(mixed, shift)) * factor
+    mixed = mixed ^ _shifted(mixed, 31)
+    uniform = (_shifted(mixed, 11).double() + 0.5) * 2.0**-53
+    return -torch.log(-torch.log(uniform))
+
+
+def _shifted(numbers: Any, places: int) -> Any:
+    """To the right, as if they had no sign."""
+    return (numbers >> places) & (2 ** (64 - places) - 1)
+
+
 def _is_truncated(params: SamplingParams) -> bool:
     return params.top_k > 0 or params.top_p < 1 or params.min_p > 0
 
 
-def _sample_truncated(scaled: Any, params: Sequence[SamplingParams], draws: Any) -> list[int]:
-    ids, enough = _among_likeliest(scaled, params, draws, min(_CANDIDATES, scaled.shape[-1]))
+def _sample_truncated(scaled: Any, params: Sequence[SamplingParams], keys: Any) -> list[int]:
+    ids, enough = _among_likeliest(scaled, params, keys, min(_CANDIDATES, scaled.shape[-1]))
     for at, is_enough in enumerate(enough):
         if not is_enough:
             row = slice(at, at + 1)
-            [ids[at]], _ = _among_likeliest(scaled[row], params[row], draws[row], scaled.shape[-1])
+            [ids[at]], _ = _among_likeliest(scaled[row], params[row], keys[row], scaled.shape[-1])
     return ids
 
 
 def _among_likeliest(
-    scaled: Any, params: Sequence[SamplingParams], draws: Any, width: int
+    scaled: Any, params: Sequence[SamplingParams], keys: Any, width: int
 ) -> tuple[list[int], list[bool]]:
     """A token for each row, and whether the likeliest `width` were all that could have been drawn."""
     vocabulary = scaled.shape[-1]
@@ -135,8 +167,7 @@ def _among_likeliest(
     total = torch.where(top_k < vocabulary, torch.logsumexp(left, -1), torch.logsumexp(scaled, -1))
     probabilities = torch.exp(left - total[:, None])
     kept = within & _kept(probabilities, params)
-    places = _at(draws, probabilities * kept)
-    places = torch.minimum(places, kept.sum(-1) - 1)
+    places = (values + gumbel(keys[:, None], ids)).masked_fill(~kept, -torch.inf).argmax(-1)
     enough = (kept.sum(-1) < width) & (top_k == vocabulary) | (top_k <= width)
     return ids.gather(1, places[:, None])[:, 0].tolist(), enough.tolist()
 
@@ -150,13 +181,6 @@ def _kept(probabilities: Any, params: Sequence[SamplingParams]) -> Any:
     kept = (before < top_p) & (probabilities >= min_p * probabilities[:, :1])
     kept[:, 0] = True
     return kept
-
-
-def _at(draws: Any, probabilities: Any) -> Any:
-    """Where in each row the draw falls."""
-    cumulative = torch.cumsum(probabilities.double(), -1)
-    places = torch.searchsorted(cumulative, draws[:, None] * cumulative[:, -1:], right=True)[:, 0]
-    return places.clamp(max=probabilities.shape[-1] - 1)
 
 
 def _tensor(values: Sequence[float], like: Any, dtype: Any = torch.float32) -> Any:

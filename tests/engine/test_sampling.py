@@ -1,5 +1,6 @@
 """Our choice of a token, against the processors of Transformers and against arithmetic."""
 
+import math
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from transformers import (
 from server.engine.choice import Choice
 from server.engine.echo import CharacterTokenizer
 from server.engine.prepared import Prepared
-from server.engine.sampling import NoCandidates, adjust, pick, sample_all
+from server.engine.random_stream import noise_key
+from server.engine.sampling import NoCandidates, adjust, gumbel, pick, sample_all
 from server.engine.sampling_params import SamplingParams
 
 pytestmark = pytest.mark.slow
@@ -34,8 +36,10 @@ def choice(prompt: list[int] | None = None, said: list[int] | None = None, **par
     return one
 
 
-def sample(logits: Any, params: SamplingParams, draw: float) -> int:
-    return sample_all(logits[None], [params], [draw])[0]
+def drawn(logits: Any, params: SamplingParams, draws: int) -> list[int]:
+    """A token for each of so many places of an answer, from the same row or from one each."""
+    rows = logits.expand(draws, VOCABULARY)
+    return sample_all(rows, [params] * draws, [noise_key(3, 0, place) for place in range(draws)])
 
 
 def distribution_of(processors: list[Any], logits: Any) -> Any:
@@ -46,6 +50,7 @@ def distribution_of(processors: list[Any], logits: Any) -> Any:
     "params",
     [
         {"temperature": 1.3},
+        {"temperature": 0.3},  # most tokens are far from the likeliest
         {"temperature": 0.5, "top_k": 5},
         {"temperature": 0.5, "top_k": 2000},
         {"temperature": 1.0, "top_p": 0.8},
@@ -56,8 +61,7 @@ def distribution_of(processors: list[Any], logits: Any) -> Any:
     ids=str,
 )
 def test_draws_spread_as_the_distribution_of_transformers(params: dict[str, Any]) -> None:
-    """Evenly spaced draws give each token its share, so counting them gives the distribution."""
-    logits, draws = row(), 1000
+    logits, draws = row(spread=3.0), 4000
     processors: list[Any] = [TemperatureLogitsWarper(params["temperature"])]
     if "top_k" in params:
         processors.append(TopKLogitsWarper(params["top_k"]))
@@ -66,17 +70,33 @@ def test_draws_spread_as_the_distribution_of_transformers(params: dict[str, Any]
     if "min_p" in params:
         processors.append(MinPLogitsWarper(params["min_p"]))
     expected = distribution_of(processors, logits)
-    counts = torch.zeros(VOCABULARY)
-    for n in range(draws):
-        counts[sample(logits, SamplingParams(**params), (n + 0.5) / draws)] += 1
-    assert float((counts / draws - expected).abs().max()) <= 1.5 / draws
+    counts = torch.bincount(torch.tensor(drawn(logits, SamplingParams(**params), draws)), minlength=VOCABULARY)
+    error = (expected * (1 - expected) / draws).sqrt()
+    assert bool(((counts / draws - expected).abs() <= 5 * error + 3 / draws).all())
     assert not ((counts > 0) & (expected == 0)).any()
 
 
+def test_noise_is_that_of_gumbel() -> None:
+    """Its mean is Euler's constant, its variance pi squared over six; tokens and places share none."""
+    noise = torch.stack([gumbel(torch.tensor(noise_key(7, 0, place)), torch.arange(1000)) for place in range(300)])
+    assert float(noise.mean()) == pytest.approx(0.5772, abs=0.01)
+    assert float(noise.var()) == pytest.approx(math.pi**2 / 6, abs=0.03)
+    assert abs(float(torch.corrcoef(noise[:2])[0, 1])) < 0.1 and abs(float(torch.corrcoef(noise.T[:2])[0, 1])) < 0.2
+    assert torch.isfinite(noise).all()
+
+
+@pytest.mark.parametrize("params", [{"temperature": 1.0}, {"temperature": 1.0, "top_p": 0.999}], ids=str)
+def test_a_rounding_error_of_the_model_changes_no_token(params: dict[str, Any]) -> None:
+    """The same request in other company, or continued after a crash, has logits that differ in the last bits."""
+    numbers = torch.Generator().manual_seed(1)
+    logits = torch.randn(1000, VOCABULARY, generator=numbers) * 2
+    error = torch.randn(1000, VOCABULARY, generator=numbers) * 1e-6
+    assert drawn(logits, SamplingParams(**params), 1000) == drawn(logits + error, SamplingParams(**params), 1000)
+
+
 def test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice() -> None:
-    flat = row(spread=0.01)
-    tokens = {sample(flat, SamplingParams(temperature=1.0, top_p=0.9), n / 1500) for n in range(1500)}
-    assert len(tokens) > 1400
+    tokens = set(drawn(row(spread=0.01), SamplingParams(temperature=1.0, top_p=0.9), 6000))
+    assert len(tokens) > 2000
 
 
 def test_greedy_takes_the_likeliest() -> None:
@@ -84,7 +104,7 @@ def test_greedy_takes_the_likeliest() -> None:
 
 
 def test_a_tiny_top_p_is_greedy_whatever_is_drawn() -> None:
-    assert {sample(row(), SamplingParams(top_p=1e-9), draw) for draw in (0.0, 0.5, 1 - 2**-53)} == {int(row().argmax())}
+    assert set(drawn(row(), SamplingParams(top_p=1e-9), 100)) == {int(row().argmax())}
 
 
 def test_repetition_is_penalised_as_transformers_does() -> None:
