@@ -168,6 +168,28 @@ class Settings(BaseModel):
     )
     mcp_max_rounds: int = Field(8, ge=1, le=100, description="how often in an answer a model may call and see results")
 
+    # Marketplace
+    database_url: SecretStr = Field(
+        SecretStr("sqlite:///./marketplace.db"),
+        description="where the marketplace lives: sqlite:///path, postgresql://user:password@host/name, "
+        "mysql+pymysql://… (best effort)",
+    )
+    auto_migrate: bool = Field(True, description="bring its tables up to date at start; 0 = wait until somebody did")
+    marketplace_auth: Literal["auto", "open", "required"] = Field(
+        "auto",
+        description="tokens on /api/*: required, open = none asked for and everything shown, "
+        "auto = open for direct calls from this machine only",
+    )
+    jwt_secret_key: SecretStr | None = Field(
+        None,
+        description="signs access tokens, 32 bytes or more; empty: made once and kept beside a SQLite database",
+    )
+    access_token_expire_minutes: float = Field(30, gt=0, le=1440, description="how long an access token is valid")
+    refresh_token_expire_days: float = Field(7, gt=0, le=365, description="how long a refresh token is valid")
+    reservation_seconds: float = Field(
+        900, ge=1, le=86_400, description="how long stock is held for a reservation that does not say"
+    )
+
     # Who may come in
     api_keys: SecretList = Field((), description="keys for /v1/*, separated by commas; empty = open")
     cors_origins: CommaSeparated = Field(
@@ -206,6 +228,8 @@ def as_written(default: Any) -> str:
     """A default as one writes it in an .env file."""
     if isinstance(default, bool):
         return str(int(default))
+    if isinstance(default, SecretStr):
+        return default.get_secret_value()
     if isinstance(default, tuple):
         return ",".join(default)
     return "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)

@@ -1,0 +1,5 @@
+"""What buyers say."""
+
+from fastapi import APIRouter
+
+router = APIRouter(tags=["reviews"])

@@ -1,0 +1,26 @@
+"""The one door to every way of searching."""
+
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
+from sqlalchemy.orm import Session
+
+from server.marketplace.search.query import FacetName, Facets, Found, ProductQuery, Window
+
+
+class Search(Protocol):
+    """Runs in the caller's transaction, so that what is found is what is there."""
+
+    def find(self, session: Session, query: ProductQuery, window: Window) -> Found: ...
+
+    def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
+        """How many products each value would leave; each facet ignores the query's own choice of it."""
+        ...
+
+    def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
+        """After products were made, changed, deleted or restored; in the transaction that did it (flushed)."""
+        ...
+
+    def refresh_supplier(self, session: Session, supplier_id: int) -> None:
+        """After a supplier moved, was renamed, suspended or came back."""
+        ...
