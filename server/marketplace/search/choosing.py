@@ -30,3 +30,6 @@ class _Stub:
 
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
         pass
+
+    def rebuild(self, session: Session) -> None:
+        pass

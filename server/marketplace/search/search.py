@@ -24,3 +24,7 @@ class Search(Protocol):
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
         """After a supplier moved, was renamed, suspended or came back."""
         ...
+
+    def rebuild(self, session: Session) -> None:
+        """Everything anew, after very many products were made."""
+        ...
