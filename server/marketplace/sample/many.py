@@ -121,7 +121,7 @@ def _product(chance: random.Random, number: int, ware: Ware, praise: list[str]) 
 
 def _words(chance: random.Random, pool: list[str], least: int, most: int) -> list[str]:
     """Few words are common and many are rare, as in any language."""
-    return [pool[int(len(pool) * chance.random() ** 1.3)] for _ in range(chance.randint(least, most))]
+    return [pool[int(len(pool) * chance.random() ** 1.25)] for _ in range(chance.randint(least, most))]
 
 
 def _model(chance: random.Random) -> str:
