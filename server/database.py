@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError
 from sqlalchemy.orm import Session
 
 from server.errors import DatabaseUnavailable
@@ -16,12 +16,20 @@ _LONGEST_WAIT_SECONDS = 10
 _MIGRATION_LOCK = 7_415_001  # any number that nobody else takes in this PostgreSQL database
 
 
+class DatabaseUrlError(Exception):
+    """Says what is wrong without the URL itself: it may hold a password."""
+
+
 class Database:
     """Opens nothing before the first transaction, so that a server starts while its database is away."""
 
     def __init__(self, url: str) -> None:
-        self._url = make_url(url)
-        self._engine = _engine_of(url)
+        try:
+            self._url = make_url(url)
+            self._engine = _engine_of(url)
+        except (ArgumentError, ImportError) as error:
+            reason = "it is no URL" if isinstance(error, ArgumentError) else f"its driver is missing: {error}"
+            raise DatabaseUrlError(f"DATABASE_URL cannot be used, {reason}") from None
         self._writers = self._engine.execution_options(writes=True)
         # SQLite lets one writer in at a time and makes the others poll; threads of this process queue instead.
         self._turn = threading.Lock() if self.dialect == "sqlite" else nullcontext()
@@ -29,6 +37,11 @@ class Database:
     @property
     def dialect(self) -> str:
         return self._engine.dialect.name
+
+    @property
+    def name(self) -> str:
+        """For people to read."""
+        return self._url.render_as_string(hide_password=True)
 
     @property
     def folder(self) -> Path | None:
