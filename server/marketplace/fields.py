@@ -5,6 +5,7 @@ import unicodedata
 from typing import Annotated, Any
 
 from email_validator import EmailNotValidError, validate_email
+from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from server.marketplace.tables import MOST_RUPIAH
@@ -55,6 +56,8 @@ def text_up_to(longest: int) -> Any:
     return Annotated[str, Field(max_length=longest), AfterValidator(_clean), AfterValidator(_not_empty)]
 
 
+# More would not fit into the column, and no row has less.
+Id = Annotated[int, Path(ge=1, le=2**63 - 1)]
 Name = text_up_to(200)
 Title = text_up_to(255)
 City = text_up_to(100)
