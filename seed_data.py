@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from server.database import Database, DatabaseUrlError
 from server.errors import DatabaseUnavailable
-from server.marketplace.market import Market, MarketRules
 from server.marketplace.sample import seeding
 from server.settings import Settings, SettingsError
 
@@ -26,28 +25,40 @@ def main() -> None:
 
 
 def _steps(given: argparse.Namespace, database: Database) -> Iterator[str]:
-    if given.migrate:
-        yield seeding.migrate(database)
-        return
     if given.reset:
         yield seeding.reset(database, sure=given.yes)
-    market = Market(database, MarketRules())
-    yield seeding.fill(market)
+    migrated = seeding.migrate(database)
+    if given.migrate:
+        yield migrated
+        return
+    yield seeding.fill(database)
     if given.many:
-        yield seeding.fill_many(market, given.many)
+        yield seeding.fill_many(database, given.many)
     if given.admin:
-        yield seeding.appoint(market, given.admin)
+        yield seeding.appoint(database, given.admin)
 
 
 def _arguments() -> argparse.ArgumentParser:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--many", type=_count, metavar="N", help="add N made-up products in many shops, too")
-    arguments.add_argument("--admin", type=seeding.checked_email, metavar="EMAIL", help="make this user an admin, registering them if need be")
+    arguments.add_argument(
+        "--admin",
+        type=_email,
+        metavar="EMAIL",
+        help="make this user an admin, registering them if need be",
+    )
     arguments.add_argument("--reset", action="store_true", help="first remove EVERYTHING in the marketplace")
     arguments.add_argument("--yes", action="store_true", help="--reset a database that is not a SQLite file")
     arguments.add_argument("--migrate", action="store_true", help="only bring the tables up to date")
     arguments.add_argument("--database-url", metavar="URL", help="instead of DATABASE_URL")
     return arguments
+
+
+def _email(text: str) -> str:
+    try:
+        return seeding.checked_email(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("not an e-mail address") from None
 
 
 def _count(text: str) -> int:

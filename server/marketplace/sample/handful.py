@@ -54,9 +54,7 @@ def _is_new(session: Session, table: type[Supplier] | type[User], row: dict[str,
 
 def _goods(session: Session, shop: dict[str, Any]) -> list[Product]:
     goods = shop.pop("products")
-    supplier = Supplier(
-        **shop, email_key=email_key(shop["email"]), city_key=key_of(shop["city"]), shows_place=True
-    )
+    supplier = Supplier(**shop, email_key=email_key(shop["email"]), city_key=key_of(shop["city"]), shows_place=True)
     session.add(supplier)
     session.flush()
     products = [_product(supplier.id, row) for row in goods]

@@ -6,12 +6,13 @@ from pydantic import TypeAdapter
 
 from server.database import Database
 from server.marketplace.fields import Email
-from server.marketplace.market import MIGRATIONS, Market
+from server.marketplace.market import MIGRATIONS
 from server.marketplace.people.passwords import hashed
 from server.marketplace.sample.administrators import make_admin, new_password
 from server.marketplace.sample.handful import add_handful
 from server.marketplace.sample.many import add_many, count_many
 from server.marketplace.sample.turns import take_turn
+from server.marketplace.search.choosing import search_for
 
 
 class SeedingRefused(Exception):
@@ -35,20 +36,20 @@ def reset(database: Database, *, sure: bool) -> str:
     return f"Removed everything that was in the marketplace of {database.name}."
 
 
-def fill(market: Market) -> str:
-    with market.writing() as session:
+def fill(database: Database) -> str:
+    with database.writing() as session:
         take_turn(session)
-        added = add_handful(session, market.search)
+        added = add_handful(session, search_for(database))
     return f"Added {added}." if added else "The sample is there already; nothing was changed."
 
 
-def fill_many(market: Market, products: int) -> str:
+def fill_many(database: Database, products: int) -> str:
     began = time.monotonic()
-    with market.writing() as session:
+    with database.writing() as session:
         take_turn(session)
         there = count_many(session)
         if not there:
-            add_many(session, market.search, products)
+            add_many(session, search_for(database), products)
     if there == products:
         return f"The large catalogue of {there:,} products is there already; nothing was changed."
     if there:
@@ -61,10 +62,10 @@ def checked_email(text: str) -> str:
     return email
 
 
-def appoint(market: Market, email: str) -> str:
+def appoint(database: Database, email: str) -> str:
     password = new_password()
     password_hash = hashed(password)  # takes its time: not while others wait to write
-    with market.writing() as session:
+    with database.writing() as session:
         take_turn(session)
         changed, took_password = make_admin(session, email, password_hash)
     if took_password:
