@@ -41,6 +41,8 @@ _WINDOW = Window(limit=20, counts=False)
 
 def main() -> None:
     given = _arguments()
+    if given.folder:
+        given.folder.mkdir(parents=True, exist_ok=True)
     with _url(given.database, given.database_url) as url_for:
         if given.reserve:
             from market_stock import reserve_together
