@@ -19,6 +19,7 @@ AIMS = {
     "facets": (15, 140),
     "page by cursor": (0.2, 0.2),
     "broad words": (60, 110),
+    "the broadest word": (60, 110),
 }
 
 

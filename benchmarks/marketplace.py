@@ -103,7 +103,7 @@ def _kinds(market: Market, session: Session) -> Iterator[Kind]:
     first = market.search.find(session, cheapest, _WINDOW)
     last = first.hits[-1].product
     following = Window(limit=20, counts=False, cursor=first.next_cursor)
-    broad = "murah garansi baru"
+    broad, broadest = "murah garansi baru", "murah"
     yield Kind("text ranked", find(text="laptop gaming"), bare.ranked(dialect, "laptop gaming"))
     yield Kind("text + 25 km + nearest", find(text="laptop gaming", **near), bare.near(dialect, "laptop gaming"))
     yield Kind("category + 25 km", find(category="laptop", **near), bare.category_near(dialect, "laptop"))
@@ -114,6 +114,7 @@ def _kinds(market: Market, session: Session) -> Iterator[Kind]:
         bare.page(dialect, "laptop", last.price, last.id),
     )
     yield Kind("broad words", find(text=broad), bare.ranked(dialect, broad))
+    yield Kind("the broadest word", find(text=broadest), bare.ranked(dialect, broadest))
 
 
 @contextmanager
