@@ -12,7 +12,7 @@ from server.marketplace.caller import Caller
 from server.marketplace.market import Market, MarketRules
 from server.marketplace.sample import seeding
 from server.marketplace.stock import holding
-from server.marketplace.tables import Product
+from server.marketplace.tables import Product, Supplier
 
 _CALLER = Caller(is_open=True)
 
@@ -24,7 +24,8 @@ def reserve_together(url: str, threads: int, seconds: float) -> str:
     with market.writing() as session:
         session.execute(update(Product).values(on_hand=1_000_000, reserved=0, is_available=True, deleted_at=None))
     with market.reading() as session:
-        ids = list(session.scalars(select(Product.id).order_by(Product.id).limit(1000)))
+        open_shops = Product.supplier_id.in_(select(Supplier.id).where(Supplier.status == "active"))
+        ids = list(session.scalars(select(Product.id).where(open_shops).order_by(Product.id).limit(1000)))
     lines = [
         f"\n{market.database.dialect}, {threads} threads, {seconds:g} s each\n",
         "| reserve | transactions/s | refused |",
