@@ -10,6 +10,7 @@ collects the numbers of several runs, and `--plot FILE` draws how they grow.
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -41,6 +42,7 @@ _WINDOW = Window(limit=20, counts=False)
 
 def main() -> None:
     given = _arguments()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # and not without ending its PostgreSQL
     if given.folder:
         given.folder.mkdir(parents=True, exist_ok=True)
     with _url(given.database, given.database_url) as url_for:
