@@ -26,8 +26,8 @@ class Added:
     reviews: int
 
     def __str__(self) -> str:
-        parts = [f"{getattr(self, part.name)} {part.name}" for part in fields(self)]
-        return f"{', '.join(parts[:-1])} and {parts[-1]}"
+        counts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 def add_handful(session: Session, search: Search) -> Added | None:
