@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _KEY = 460, 300, 56, 34, 190
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5fbf", "#c98a00", "#4d4d4d")
+_COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8a5fbf", "#c98a00", "#4d4d4d", "#00a5a5")
 
 
 def draw_growth(results: list[dict[str, Any]]) -> str:
