@@ -1,19 +1,12 @@
-"""`ETag` and `If-Match`: nobody writes over what they have not seen, if they say what they have seen."""
+"""`If-Match`: nobody writes over what they have not seen, if they say what they have seen."""
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 from fastapi import Depends, Header
-from fastapi.responses import JSONResponse
 
 from server.errors import PreconditionFailed
-
-
-class Versioned(Protocol):
-    @property
-    def version(self) -> int: ...
-    def model_dump_json(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -31,19 +24,6 @@ class Precondition:
 
 
 _TAG = re.compile(r'"([^"]*)"')
-
-
-def tagged(view: Versioned) -> JSONResponse:
-    response = JSONText(view.model_dump_json())
-    response.headers["ETag"] = f'"{view.version}"'
-    return response
-
-
-class JSONText(JSONResponse):
-    """JSON that is written already."""
-
-    def render(self, content: Any) -> bytes:
-        return str(content).encode()
 
 
 async def _precondition(

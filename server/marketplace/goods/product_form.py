@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from server.marketplace.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from server.marketplace.goods import examples
 
 _MOST_ATTRIBUTES = 50
 _MOST_ATTRIBUTE_BYTES = 8 * 1024
@@ -35,6 +36,8 @@ _GRANTED = "given by admins; ignored from everybody else where tokens are requir
 
 
 class ProductForm(BaseModel):
+    model_config = examples.shown_as(examples.PRODUCT_FORM)
+
     name: Title
     description: LongText | None = None
     price: Price
@@ -54,6 +57,8 @@ _KEPT: Any = None
 
 
 class ProductChange(BaseModel):
+    model_config = examples.shown_as(examples.PRODUCT_CHANGE)
+
     name: Title = _KEPT
     description: LongText | None = None
     price: Price = _KEPT

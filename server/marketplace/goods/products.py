@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from server.errors import NotFound, Unprocessable
+from server.marketplace.answers import tagged
 from server.marketplace.fields import MOST_ID, Id
 from server.marketplace.goods import examples
 from server.marketplace.goods.catalogue import (
@@ -28,7 +29,7 @@ from server.marketplace.goods.product_detail import (
 from server.marketplace.goods.product_form import ProductChange, ProductForm
 from server.marketplace.idempotency import OnceDep
 from server.marketplace.paging import Before, Limit, page_of
-from server.marketplace.preconditions import PreconditionDep, tagged
+from server.marketplace.preconditions import PreconditionDep
 from server.marketplace.visit import VisitDep
 
 router = APIRouter(tags=["products"])
