@@ -56,6 +56,11 @@ def text_up_to(longest: int) -> Any:
     return Annotated[str, Field(max_length=longest), AfterValidator(_clean), AfterValidator(_not_empty)]
 
 
+def words_up_to(longest: int) -> Any:
+    """Not kept, only compared: may be empty."""
+    return Annotated[str, Field(max_length=longest), AfterValidator(_clean)]
+
+
 # More would not fit into the column, and no row has less.
 Id = Annotated[int, Path(ge=1, le=2**63 - 1)]
 Name = text_up_to(200)
@@ -64,6 +69,7 @@ City = text_up_to(100)
 Phone = text_up_to(32)
 Address = text_up_to(500)
 LongText = Annotated[str, Field(max_length=20_000), AfterValidator(_clean)]
+Words = words_up_to(100)  # to look for
 Tags = Annotated[str, Field(max_length=1000), AfterValidator(_clean)]
 Sku = text_up_to(100)
 Email = Annotated[str, Field(max_length=320), AfterValidator(_email)]

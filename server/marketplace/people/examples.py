@@ -89,7 +89,7 @@ CHANGED = {412: "Somebody changed it in the meantime: it is at version 2 now."}
 
 
 def answers(example: Any, refusals: dict[int, str] | None = None) -> Responses:
-    refused = {status: _shown(message, {"detail": message}) for status, message in (refusals or {}).items()}
+    refused: Responses = {status: _shown(message, {"detail": message}) for status, message in (refusals or {}).items()}
     return {200: _shown("OK", example), **refused}
 
 

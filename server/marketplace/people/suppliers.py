@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 
 from server.marketplace.caller import Caller
-from server.marketplace.fields import Id
+from server.marketplace.fields import Id, Words
 from server.marketplace.people import examples
 from server.marketplace.people.accounts import supplier_account
 from server.marketplace.people.bodies import SupplierChange, SupplierRegistration, SupplierStatus
@@ -47,7 +47,7 @@ def register(
 def list_suppliers(
     visit: VisitDep,
     page: PageDep,
-    city: Annotated[str | None, Query(max_length=100, description="a part of its name will do")] = None,
+    city: Annotated[Words | None, Query(description="a part of its name will do")] = None,
 ) -> list[SupplierView]:
     """Suppliers that are open, in the order in which they came."""
     with visit.reading() as (session, caller):
