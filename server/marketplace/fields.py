@@ -69,6 +69,7 @@ City = text_up_to(100)
 Phone = text_up_to(32)
 Address = text_up_to(500)
 LongText = Annotated[str, Field(max_length=20_000), AfterValidator(_clean)]
+TypedEmail = words_up_to(320)
 Words = words_up_to(100)  # to look for
 Tags = Annotated[str, Field(max_length=1000), AfterValidator(_clean)]
 Sku = text_up_to(100)

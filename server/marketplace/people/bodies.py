@@ -4,13 +4,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from server.marketplace.fields import Address, City, Email, Latitude, Longitude, Name, words_up_to
+from server.marketplace.fields import Address, City, Email, Latitude, Longitude, Name, TypedEmail
 from server.marketplace.people.passwords import GivenPassword, Password
 from server.marketplace.people.phones import PhoneNumber
 
 Kilometres = Annotated[float, Field(ge=0, le=20_100, allow_inf_nan=False)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
-EmailTyped = words_up_to(320)
 Role = Annotated[str, Field(max_length=16)]
 
 
@@ -115,7 +114,7 @@ class NewMember(BaseModel):
 
 
 class Login(BaseModel):
-    email: EmailTyped
+    email: TypedEmail
     password: GivenPassword
     kind: Literal["user", "supplier"] | None = Field(None, description="if both have the same e-mail and password")
 
