@@ -9,11 +9,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import QueuePool
 
 from server.errors import DatabaseUnavailable
 
 _LONGEST_WAIT_SECONDS = 10
 _MIGRATION_LOCK = 7_415_001  # any number that nobody else takes in this PostgreSQL database
+_migrating = threading.Lock()  # Alembic keeps the migration under way in globals: one at a time, of all databases
 
 
 class Database:
@@ -52,7 +54,7 @@ class Database:
         """To `target`, upwards or (`base`, `-1`) downwards; several processes may ask at once."""
         from alembic import command
 
-        with self._turn, _told_when_gone(), self._writers.connect() as connection, connection.begin():
+        with _migrating, self._turn, _told_when_gone(), self._writers.connect() as connection, connection.begin():
             if self.dialect == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             config = _alembic_config(folder, connection)
@@ -76,7 +78,7 @@ class Database:
 def _engine_of(url: str) -> Engine:
     dialect = make_url(url).get_backend_name()
     if dialect == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": _LONGEST_WAIT_SECONDS}, pool_size=16, max_overflow=32)
+        engine = _sqlite_engine(url)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -86,6 +88,15 @@ def _engine_of(url: str) -> Engine:
         limit = _LONGEST_WAIT_SECONDS * 1000
         arguments = {"connect_timeout": 5, "options": f"-c statement_timeout={limit} -c timezone=UTC"}
     return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_size=16, max_overflow=32, pool_timeout=5)
+
+
+def _sqlite_engine(url: str) -> Engine:
+    waiting = {"timeout": _LONGEST_WAIT_SECONDS}
+    if make_url(url).database in (None, "", ":memory:"):
+        # Each connection would have a memory of its own: there is one, and everybody waits for it.
+        one = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _LONGEST_WAIT_SECONDS}
+        return create_engine(url, connect_args={**waiting, "check_same_thread": False}, **one)
+    return create_engine(url, connect_args=waiting, pool_size=16, max_overflow=32)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
