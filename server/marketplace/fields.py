@@ -5,6 +5,7 @@ import unicodedata
 from typing import Annotated, Any
 
 from email_validator import EmailNotValidError, validate_email
+from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from server.marketplace.tables import MOST_RUPIAH
@@ -26,6 +27,7 @@ def _clean(value: str) -> str:
     return "".join(kept).strip()
 
 
+MOST_ID = 2**63 - 1  # what databases count to
 _HIDDEN = ("Cc", "Cf", "Cs", "Co")
 
 
@@ -53,6 +55,9 @@ def _email(value: str) -> str:
 
 def text_up_to(longest: int) -> Any:
     return Annotated[str, Field(max_length=longest), AfterValidator(_clean), AfterValidator(_not_empty)]
+
+
+Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 
 
 Name = text_up_to(200)
