@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from server.database import Database
 from server.errors import DatabaseUnavailable
+from server.marketplace.people.signing import Signer, signing_secret
 from server.marketplace.search.choosing import search_for
 from server.marketplace.search.search import Search
 from server.marketplace.stock.sweeper import Sweeper
@@ -41,6 +42,7 @@ class Market:
         self.database = database
         self.rules = rules
         self.search: Search = search_for(database)
+        self.signer: Signer  # from the first transaction on: its key may lie beside the database
         self._is_ready = False
         self._getting_ready = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
@@ -64,6 +66,7 @@ class Market:
 
     def open(self) -> None:
         """At start, in a thread. A database that is away is no reason not to serve models; the sweeper asks again."""
+        _say_who_may_write(self.rules.auth)
         try:
             self._get_ready()
         except DatabaseUnavailable:
@@ -85,6 +88,7 @@ class Market:
             self._require_pause()
             if not self._is_ready:
                 self._migrate()
+                self.signer = Signer(signing_secret(self.database, self.rules.jwt_secret))
                 self._is_ready = True
         except DatabaseUnavailable as failure:
             self._failure = self._failure or (time.monotonic(), failure)
@@ -103,3 +107,10 @@ class Market:
             self.database.migrate(MIGRATIONS)
         elif not self.database.is_migrated(MIGRATIONS):
             raise DatabaseUnavailable("The tables are not up to date: run `python seed_data.py --migrate`.")
+
+
+def _say_who_may_write(auth: str) -> None:
+    if auth == "open":
+        _log.warning("MARKETPLACE_AUTH=open: WHOEVER REACHES THIS SERVER SEES AND CHANGES EVERYTHING UNDER /api")
+    elif auth == "auto":
+        _log.info("MARKETPLACE_AUTH=auto: direct calls from this machine need no token under /api, all others do")

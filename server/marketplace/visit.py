@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
 from server.marketplace.caller import Caller
+from server.marketplace.directness import comes_directly
 from server.marketplace.market import Market
 from server.marketplace.people.recognising import recognise
 from server.observability.request_log import current_request_id
@@ -42,12 +43,16 @@ async def _visit(request: Request) -> Visit:
 
 
 def _bearer(request: Request) -> str | None:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" and token.strip() else None
+    """What is sent in place of a token is one, and a bad one: nobody becomes anonymous by mistake."""
+    given = request.headers.get("authorization")
+    if given is None:
+        return None
+    scheme, _, token = given.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _comes_openly(request: Request, auth: str) -> bool:
-    return auth == "open"  # TODO people: `auto`
+    return auth == "open" or (auth == "auto" and comes_directly(request))
 
 
 VisitDep = Annotated[Visit, Depends(_visit)]
