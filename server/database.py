@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -139,8 +140,21 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
         "cache_size=-32768",
         "mmap_size=1073741824",
     ):
-        connection.execute(f"PRAGMA {pragma}")
+        _patiently(connection, f"PRAGMA {pragma}")
     record.info["file"] = _file_of(connection)
+
+
+def _patiently(connection: Any, pragma: str) -> None:
+    """Who turns a new file to WAL locks out the others without the usual waiting."""
+    end = time.monotonic() + _LONGEST_WAIT_SECONDS
+    while True:
+        try:
+            connection.execute(pragma)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        time.sleep(0.01)
 
 
 def _file_of(connection: Any) -> tuple[str, tuple[int, int] | None]:

@@ -59,21 +59,21 @@ def reserve(product_id: Id, body: ReservationRequest, visit: VisitDep) -> Reserv
 def commit(reservation_id: UUID, visit: VisitDep) -> ReservationView:
     """Sell what was held: it leaves the stock. Again, it changes nothing; after it expired or was released, 409."""
     with visit.writing() as (session, caller):
-        held = holding.commit(session, caller, visit.market.search, str(reservation_id))
+        held = _view(holding.commit(session, caller, visit.market.search, str(reservation_id)))
     # Outside the transaction: that it expired is to be kept, though it is refused.
     if held.status != "committed":
         raise Conflict(f"This reservation {_ENDED[held.status]}.", code=f"reservation_{held.status}")
-    return _view(held)
+    return held
 
 
 @router.post("/reservations/{reservation_id}/release", responses=RELEASED)
 def release(reservation_id: UUID, visit: VisitDep) -> ReservationView:
     """Give back what was held. Again, or after it expired, it changes nothing; after it was sold, 409."""
     with visit.writing() as (session, caller):
-        held = holding.release(session, caller, visit.market.search, str(reservation_id))
+        held = _view(holding.release(session, caller, visit.market.search, str(reservation_id)))
     if held.status == "committed":
         raise Conflict(f"This reservation {_ENDED[held.status]}.", code="reservation_committed")
-    return _view(held)
+    return held
 
 
 @router.get("/reservations/{reservation_id}", responses=HELD)
