@@ -72,9 +72,6 @@ def _up_to(longest: int) -> tuple[Any, ...]:
 Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 
 
-Id = Annotated[int, Path(ge=1, le=MOST_ID)]
-
-
 Name = text_up_to(200)
 Title = text_up_to(255)
 ShortName = text_up_to(100)  # of a category, a brand, an attribute

@@ -2,15 +2,18 @@
 
 from datetime import datetime
 from typing import Annotated
-from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from server.errors import Conflict
 from server.marketplace.fields import MOST_ID, Id
-from server.marketplace.stock import holding, ledger
+from server.marketplace.idempotency import OnceDep
+from server.marketplace.paging import Before, Limit, page_of
+from server.marketplace.preconditions import JSONText
+from server.marketplace.stock import holding, shelves
 from server.marketplace.stock.examples import HELD, HOLDINGS, MOVEMENTS, RELEASED, SOLD
 from server.marketplace.stock.holding import Holding, Status
 from server.marketplace.visit import VisitDep
@@ -47,12 +50,18 @@ class StockMovementView(BaseModel):
 _ENDED = {"expired": "has expired", "released": "was released", "committed": "was committed"}
 
 
-@router.post("/products/{product_id}/reservations", responses=HELD)
-def reserve(product_id: Id, body: ReservationRequest, visit: VisitDep) -> ReservationView:
+@router.post("/products/{product_id}/reservations", response_model=ReservationView, responses=HELD)
+def reserve(product_id: Id, body: ReservationRequest, visit: VisitDep, once: OnceDep) -> JSONResponse:
     """Hold units for a while. Never more than there are, whoever else asks at the same moment: 409 says how many."""
     seconds = body.seconds or visit.market.rules.reservation_seconds
     with visit.writing() as (session, caller):
-        return _view(holding.reserve(session, caller, visit.market.search, product_id, body.quantity, seconds))
+
+        def held() -> JSONResponse:
+            search = visit.market.search
+            view = _view(holding.reserve(session, caller, search, product_id, body.quantity, seconds))
+            return JSONText(view.model_dump_json())
+
+        return once.answer(session, caller, held)
 
 
 @router.post("/reservations/{reservation_id}/commit", responses=SOLD)
@@ -89,7 +98,7 @@ def list_own(
     visit: VisitDep,
     status: Status | None = None,
     skip: Annotated[int, Query(ge=0, le=MOST_ID)] = 0,
-    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    limit: Limit = 50,
 ) -> list[ReservationView]:
     """The caller's own, the newest first; `X-Total-Count` says how many there are."""
     with visit.reading() as (session, caller):
@@ -98,24 +107,20 @@ def list_own(
         return [_view(held) for held in holdings]
 
 
-@router.get("/suppliers/{supplier_id}/stock-movements", responses=MOVEMENTS)
+@router.get("/suppliers/{supplier_id}/stock-movements", response_model=list[StockMovementView], responses=MOVEMENTS)
 def list_movements(
     request: Request,
-    response: Response,
     supplier_id: Id,
     visit: VisitDep,
     product_id: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
-    before: Annotated[int | None, Query(ge=1, le=MOST_ID, description="an id: what is older than this")] = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 50,
-) -> list[StockMovementView]:
+    before: Before = None,
+    limit: Limit = 50,
+) -> JSONResponse:
     """The ledger of a supplier's stock, the newest first, for its members; `Link` leads to the next page."""
     with visit.reading() as (session, caller):
-        lines = ledger.list_movements(session, caller, supplier_id, product_id, before, limit)
-        if len(lines) == limit:
-            kept = [(name, value) for name, value in request.query_params.multi_items() if name != "before"]
-            following = urlencode([*kept, ("before", lines[-1].id)])
-            response.headers["Link"] = f'<{request.url.path}?{following}>; rel="next"'
-        return [StockMovementView.model_validate(line, from_attributes=True) for line in lines]
+        lines = shelves.list_movements(session, caller, supplier_id, product_id, before, limit)
+        views = [StockMovementView.model_validate(line, from_attributes=True) for line in lines]
+    return page_of(views, request, views[-1].id if len(views) == limit else None)
 
 
 def _view(held: Holding) -> ReservationView:

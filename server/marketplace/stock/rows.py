@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from server.errors import Unprocessable
-from server.marketplace.fields import LongText, Price, Sku, Stock, Tags, Title, text_up_to
+from server.marketplace.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
 
 MOST_ROWS = 5000
 _DELIMITERS = ",;"
@@ -27,7 +27,7 @@ class RowProblem(BaseModel):
 
 @dataclass(frozen=True)
 class SheetRow:
-    """Only what the row says: a blank cell of a column that cannot be empty says nothing, of another that it is empty."""
+    """Only what the row says. A blank cell empties what may be empty, and says nothing of what may not."""
 
     number: int
     values: dict[str, Any] = field(default_factory=dict)
@@ -40,14 +40,16 @@ def read_rows(data: bytes) -> tuple[list[SheetRow], list[RowProblem]]:
     rows: list[SheetRow] = []
     problems: list[RowProblem] = []
     header: list[str] = []
+    seen = 0
     for number, cells in _records(reader):
         if not any(cell.strip() for cell in cells):
             continue
         if not header:
             header = _header(cells)
-        elif len(rows) + len(problems) >= MOST_ROWS:
-            raise Unprocessable(f"row {number}: a sheet has at most {MOST_ROWS} rows")
+        elif seen == MOST_ROWS:
+            raise Unprocessable(f"row {number}: a sheet has at most {MOST_ROWS} rows below its header")
         else:
+            seen += 1
             row, wrong = _row(number, header, cells)
             problems += wrong
             rows += [] if wrong else [row]
@@ -96,7 +98,7 @@ def _delimiter_of(text: str) -> str:
     return max(_DELIMITERS, key=first.count)
 
 
-def _records(reader: "csv._reader") -> Iterator[tuple[int, list[str]]]:
+def _records(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
     number = 0
     try:
         for number, cells in enumerate(reader, start=1):
@@ -180,10 +182,10 @@ COLUMNS: dict[str, Callable[[str], Any]] = {
     "description": TypeAdapter(LongText).validate_python,
     "price": _price,
     "stock_quantity": _stock,
-    "category": TypeAdapter(text_up_to(100)).validate_python,
+    "category": TypeAdapter(ShortName).validate_python,
     "tags": TypeAdapter(Tags).validate_python,
     "sku": TypeAdapter(Sku).validate_python,
-    "brand": TypeAdapter(text_up_to(100)).validate_python,
+    "brand": TypeAdapter(ShortName).validate_python,
     "condition": _one_of(_NEW_OR_USED),
     "is_available": _one_of(_TRUTHS),
 }
