@@ -86,6 +86,7 @@ Tags = Annotated[str, *_up_to(1000)]
 TypedEmail = words_up_to(320)
 Words = words_up_to(100)  # to look for
 Sku = text_up_to(100)
+ReviewText = text_up_to(5000)
 Email = Annotated[str, Field(max_length=320), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MOST_RUPIAH)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000_000)]
