@@ -40,9 +40,10 @@ def require_account(caller: Caller) -> str:
     return caller.account
 
 
-def require_holder(caller: Caller, actor: str | None) -> None:
-    """For what one account made, such as a reservation. To everybody else it does not exist."""
-    if not (caller.is_open or caller.is_admin or (actor is not None and actor == caller.account)):
+def require_holder(caller: Caller, actor: str | None, supplier_id: int | None = None) -> None:
+    """For what one account made, such as a reservation, and where named its supplier. To others it does not exist."""
+    is_theirs = (actor is not None and actor == caller.account) or supplier_id in caller.supplier_ids
+    if not (caller.is_open or caller.is_admin or is_theirs):
         require_somebody(caller)
         raise NotFound("Reservation not found")
 

@@ -52,6 +52,7 @@ class ProductForm(BaseModel):
     rating: Rating | None = Field(None, description=_GRANTED)
 
 
+Version = Annotated[int, Field(ge=1)]
 # A field that is left out stays as it is. Only what may be empty takes a null, which empties it.
 _KEPT: Any = None
 
@@ -71,3 +72,4 @@ class ProductChange(BaseModel):
     attributes: Attributes | None = None
     is_available: bool = _KEPT
     rating: Rating | None = Field(None, description=_GRANTED)
+    version: Version | None = Field(None, description="what you saw, as in `If-Match`")

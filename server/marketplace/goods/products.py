@@ -1,5 +1,6 @@
 """Products: make, look at, change, delete, restore, compare."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -79,7 +80,8 @@ def get(product_id: Id, visit: VisitDep, origin: OriginDep, language: LanguageDe
 @router.put("/products/{product_id}", response_model=ProductDetail, responses=examples.PRODUCT_CHANGED)
 def change(product_id: Id, form: ProductChange, visit: VisitDep, precondition: PreconditionDep) -> JSONResponse:
     """Change the fields that are sent, and no others."""
-    search, values = visit.market.search, form.model_dump(exclude_unset=True)
+    search, values = visit.market.search, form.model_dump(exclude_unset=True, exclude={"version"})
+    precondition = replace(precondition, said=form.version)
     with visit.writing() as (session, caller):
         product = change_product(session, search, caller, product_id, values, precondition)
         return tagged(detail_of(session, product))

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 from server.marketplace.fields import Address, City, Email, Latitude, Longitude, Name, TypedEmail
 from server.marketplace.people.passwords import GivenPassword, Password
 from server.marketplace.people.phones import PhoneNumber
+from server.marketplace.preconditions import Precondition
 
 Kilometres = Annotated[float, Field(ge=0, le=20_100, allow_inf_nan=False)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -30,6 +31,11 @@ class _Changing(_Placed):
         if len(self.model_fields_set & {"latitude", "longitude"}) == 1:
             raise ValueError("latitude and longitude come together")
         return self
+
+    def seen(self) -> Precondition:
+        """`version` in the body says the same as `If-Match`."""
+        version = getattr(self, "version", None)
+        return Precondition(None if version is None else f'"{version}"')
 
     def changes(self) -> dict[str, Any]:
         return self.model_dump(exclude_unset=True, exclude={"version"})

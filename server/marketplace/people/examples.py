@@ -85,7 +85,7 @@ NO_SUPPLIER = {404: "Supplier not found"}
 NO_USER = {404: "User not found"}
 OWNERS_ONLY = {**SIGNED_IN, 403: "Only an owner of this supplier may do that.", **NO_SUPPLIER}
 ADMINS_ONLY = {**SIGNED_IN, 403: "Only an admin may do that."}
-CHANGED = {412: "Somebody changed it in the meantime: it is at version 2 now."}
+CHANGED = {412: "It was changed meanwhile: it is version 2 now."}
 
 
 def answers(example: Any, refusals: dict[int, str] | None = None) -> Responses:

@@ -1,5 +1,6 @@
 """What is done to a user."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Select, select
@@ -10,8 +11,8 @@ from server.marketplace import audit
 from server.marketplace.caller import Caller
 from server.marketplace.people.registering import granted_role, roughly
 from server.marketplace.policy import may_grant, require_admin, require_user
+from server.marketplace.preconditions import Precondition
 from server.marketplace.tables import User
-from server.marketplace.versions import require_version
 
 _GRANTED = {"role", "ai_access_enabled"}
 
@@ -30,11 +31,10 @@ def hold_user(session: Session, user_id: int) -> User:
     return _found(session.scalar(held))
 
 
-def change_profile(
-    session: Session, caller: Caller, changes: dict[str, Any], if_match: str | None, version: int | None
-) -> User:
+def change_profile(session: Session, caller: Caller, changes: dict[str, Any], seen: Sequence[Precondition]) -> User:
     user = hold_user(session, require_user(caller))
-    require_version(user.version, if_match, version)
+    for precondition in seen:
+        precondition.check(user.version)
     granted = {name: changes[name] for name in _GRANTED & changes.keys() if may_grant(caller)}
     own = {name: value for name, value in changes.items() if name not in _GRANTED}
     own |= {name: roughly(own[name]) for name in {"latitude", "longitude"} & own.keys()}

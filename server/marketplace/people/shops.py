@@ -1,5 +1,6 @@
 """What is done to a supplier."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Select, select
@@ -14,9 +15,9 @@ from server.marketplace.people.accounts import supplier_account
 from server.marketplace.people.registering import flush_with_email
 from server.marketplace.people.tokens import end_all
 from server.marketplace.policy import require_admin, require_owner, sees_hidden_goods
+from server.marketplace.preconditions import Precondition
 from server.marketplace.search.search import Search
 from server.marketplace.tables import Supplier
-from server.marketplace.versions import require_version
 
 _PRIVATE = {"email", "phone", "address", "latitude", "longitude"}
 
@@ -49,11 +50,11 @@ def change_supplier(
     search: Search,
     supplier_id: int,
     changes: dict[str, Any],
-    if_match: str | None,
-    version: int | None,
+    seen: Sequence[Precondition],
 ) -> Supplier:
     supplier = hold_supplier(session, caller, supplier_id)
-    require_version(supplier.version, if_match, version)
+    for precondition in seen:
+        precondition.check(supplier.version)
     noted = {name: True if name in _PRIVATE else [getattr(supplier, name), new] for name, new in changes.items()}
     for name, value in changes.items():
         setattr(supplier, name, value)

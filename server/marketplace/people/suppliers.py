@@ -22,8 +22,8 @@ from server.marketplace.people.shops import (
 )
 from server.marketplace.people.tokens import begin_chain
 from server.marketplace.people.views import RegisteredSupplier
+from server.marketplace.preconditions import PreconditionDep
 from server.marketplace.tables import Supplier
-from server.marketplace.versions import IfMatch, etag
 from server.marketplace.views import SupplierView, supplier_view
 from server.marketplace.visit import VisitDep
 
@@ -59,7 +59,7 @@ def get_supplier(visit: VisitDep, supplier_id: Id, response: Response) -> Suppli
     """A supplier. What is private is null, but for its owners, admins and the open mode."""
     with visit.reading() as (session, caller):
         supplier = find_supplier(session, caller, supplier_id)
-        response.headers["ETag"] = etag(supplier.version)
+        response.headers["ETag"] = f'"{supplier.version}"'
         return supplier_view(supplier, caller)
 
 
@@ -71,13 +71,13 @@ def put_supplier(
     supplier_id: Id,
     response: Response,
     body: Annotated[SupplierChange, Body(openapi_examples=examples.asked({"address": "Jl. Thamrin No. 1"}))],
-    if_match: IfMatch = None,
+    precondition: PreconditionDep,
 ) -> SupplierView:
     """Change what was sent; `null` takes it away where it may be missing."""
     with visit.writing() as (session, caller):
         search, changes = visit.market.search, body.changes()
-        supplier = change_supplier(session, caller, search, supplier_id, changes, if_match, body.version)
-        response.headers["ETag"] = etag(supplier.version)
+        supplier = change_supplier(session, caller, search, supplier_id, changes, [precondition, body.seen()])
+        response.headers["ETag"] = f'"{supplier.version}"'
         return supplier_view(supplier, caller)
 
 

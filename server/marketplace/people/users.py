@@ -18,8 +18,8 @@ from server.marketplace.people.taking_along import everything_about
 from server.marketplace.people.tokens import begin_chain
 from server.marketplace.people.views import RegisteredUser, Told
 from server.marketplace.policy import require_admin
+from server.marketplace.preconditions import PreconditionDep
 from server.marketplace.tables import User
-from server.marketplace.versions import IfMatch, etag
 from server.marketplace.views import UserView, user_view
 from server.marketplace.visit import VisitDep
 
@@ -60,12 +60,12 @@ def change_me(
     visit: VisitDep,
     response: Response,
     body: Annotated[UserChange, Body(openapi_examples=examples.asked({"city": "Bandung", "phone": None}))],
-    if_match: IfMatch = None,
+    precondition: PreconditionDep,
 ) -> UserView:
     """Change what was sent of one's own profile; `null` takes it away."""
     with visit.writing() as (session, caller):
-        user = change_profile(session, caller, body.changes(), if_match, body.version)
-        response.headers["ETag"] = etag(user.version)
+        user = change_profile(session, caller, body.changes(), [precondition, body.seen()])
+        response.headers["ETag"] = f'"{user.version}"'
         return user_view(user, caller)
 
 
@@ -85,7 +85,7 @@ def get_user(visit: VisitDep, user_id: Id, response: Response) -> UserView:
     """A user. What is private is null, but for oneself, admins and the open mode."""
     with visit.reading() as (session, caller):
         user = find_user(session, user_id)
-        response.headers["ETag"] = etag(user.version)
+        response.headers["ETag"] = f'"{user.version}"'
         return user_view(user, caller)
 
 
