@@ -9,13 +9,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from server.marketplace.fields import email_key, key_of
+from server.marketplace.goods.ranking import rank_of
 from server.marketplace.sample.ledgers import last_product, write_ledgers
 from server.marketplace.search.search import Search
 from server.marketplace.tables import Product, Review, Supplier, User
 
 _HERE = Path(__file__).parent
-# A mean of few opinions leans towards what goods are rated usually.
-_USUAL, _WEIGHT = 3.5, 5
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def _goods(session: Session, shop: dict[str, Any]) -> list[Product]:
 
 def _product(supplier_id: int, row: dict[str, Any]) -> Product:
     stock, category = row.pop("stock"), row["category"]
-    return Product(**row, supplier_id=supplier_id, on_hand=stock, category_key=key_of(category), rating_rank=_USUAL)
+    return Product(**row, supplier_id=supplier_id, on_hand=stock, category_key=key_of(category))
 
 
 def _user(row: dict[str, Any]) -> User:
@@ -84,6 +83,6 @@ def _reviews(session: Session, rows: list[dict[str, Any]], products: list[Produc
         reviews.append(Review(**row, product_id=product.id, user_id=user_id))
         product.rating_sum += row["rating"]
         product.rating_count += 1
-        product.rating_rank = (_USUAL * _WEIGHT + product.rating_sum) / (_WEIGHT + product.rating_count)
+        product.rating_rank = rank_of(product)
     session.add_all(reviews)
     return reviews

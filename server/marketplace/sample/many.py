@@ -13,13 +13,12 @@ from server.marketplace.fields import key_of
 from server.marketplace.sample.ledgers import last_product, write_ledgers
 from server.marketplace.sample.wares import Place, Ware, read_places, read_praise, read_wares
 from server.marketplace.search.search import Search
-from server.marketplace.tables import Product, Supplier, Table
+from server.marketplace.tables import UNRATED, Product, Supplier, Table
 
 PRODUCTS_PER_SUPPLIER = 50
 _HOST = "@many.example.com"
 _BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
 _ROWS = 5000  # per statement
-_NOBODY_RATED = 3.5
 
 Row = dict[str, Any]
 
@@ -113,7 +112,7 @@ def _product(chance: random.Random, number: int, ware: Ware, praise: list[str]) 
         "rating_sum": 0,
         "rating_count": 0,
         "granted_rating": stars,
-        "rating_rank": _NOBODY_RATED if stars is None else stars,
+        "rating_rank": UNRATED if stars is None else stars,
         "version": 1,
         "created_at": moment,
         "updated_at": moment,
