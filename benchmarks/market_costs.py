@@ -9,7 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bare_market import Question
+from sqlalchemy import text
 from sqlalchemy.orm import Session
+
+from server.marketplace.market import Market
 
 # CPU milliseconds on SQLite that we mean to stay under, at 100,000 and a million products.
 AIMS = {
@@ -23,10 +26,13 @@ AIMS = {
 }
 
 
+_WARM_UP = 3
+
+
 @dataclass(frozen=True)
 class Kind:
     name: str
-    ours: Callable[[], int]  # how many came
+    ours: Callable[[Session], int]  # how many came
     bare: Question
 
 
@@ -47,18 +53,21 @@ class Result:
     bare: Cost
 
 
-def costs_of(kind: Kind, session: Session, rounds: int, backend: int | None) -> tuple[Cost, Cost]:
-    """In turns, so that whatever else the machine does hits both alike."""
-    sides: list[Callable[[], int]] = [kind.ours, lambda: kind.bare.ask(session)]
+def costs_of(kind: Kind, market: Market, rounds: int) -> tuple[Cost, Cost]:
+    """In turns, so that whatever else the machine does hits both alike; each round in a transaction of its own."""
     walls: list[list[float]] = [[], []]
     cpus: list[list[float]] = [[], []]
-    found = [side() for _ in range(3) for side in sides][-2:]
-    for _ in range(rounds):
-        for number, side in enumerate(sides):
-            wall, cpu = time.perf_counter(), _cpu(backend)
-            side()
-            cpus[number].append(_cpu(backend) - cpu)
-            walls[number].append(time.perf_counter() - wall)
+    for number in range(_WARM_UP + rounds):
+        with market.reading() as session:
+            backend = _backend_of(session)
+            found = []
+            for side, ask in enumerate((kind.ours, kind.bare.ask)):
+                wall, cpu = time.perf_counter(), _cpu(backend)
+                found.append(ask(session))
+                cpu, wall = _cpu(backend) - cpu, time.perf_counter() - wall
+                if number >= _WARM_UP:
+                    walls[side].append(wall)
+                    cpus[side].append(cpu)
     ours, theirs = (_cost(walls[number], cpus[number], found[number], backend) for number in (0, 1))
     return ours, theirs
 
@@ -67,6 +76,11 @@ def _cost(walls: Sequence[float], cpus: Sequence[float], found: int, backend: in
     cpu = statistics.fmean(cpus) if backend else statistics.median(cpus)
     slow = statistics.quantiles(walls, n=20)[-1]
     return Cost(1000 * statistics.median(walls), 1000 * slow, 1000 * cpu, found)
+
+
+def _backend_of(session: Session) -> int | None:
+    is_postgres = session.get_bind().dialect.name == "postgresql"
+    return session.scalar(text("SELECT pg_backend_pid()")) if is_postgres else None
 
 
 def _cpu(backend: int | None) -> float:

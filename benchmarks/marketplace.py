@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 import bare_market as bare  # noqa: E402
 from market_costs import AIMS, Kind, Result, collected, costs_of, table_of  # noqa: E402
 from market_growth import draw_growth  # noqa: E402
-from sqlalchemy import func, select, text  # noqa: E402
+from sqlalchemy import func, select  # noqa: E402
 from sqlalchemy.orm import Session  # noqa: E402
 
 from server.database import Database  # noqa: E402
@@ -64,13 +64,9 @@ def main() -> None:
 def _measure(url: str, products: int, rounds: int) -> list[Result]:
     market = Market(Database(url), MarketRules(jwt_secret="benchmarks sign nothing, but need a key"))
     _fill(market, products)
-    dialect = market.database.dialect
-    with market.reading() as session:
-        backend = session.scalar(text("SELECT pg_backend_pid()")) if dialect == "postgresql" else None
-        results = [
-            Result(dialect, products, kind.name, *costs_of(kind, session, rounds, backend))
-            for kind in _kinds(market, session)
-        ]
+    results = [
+        Result(market.database.dialect, products, kind.name, *costs_of(kind, market, rounds)) for kind in _kinds(market)
+    ]
     market.close()
     return results
 
@@ -91,18 +87,19 @@ def _fill(market: Market, products: int) -> None:
     )
 
 
-def _kinds(market: Market, session: Session) -> Iterator[Kind]:
+def _kinds(market: Market) -> Iterator[Kind]:
     dialect = market.database.dialect
 
-    def find(window: Window = _WINDOW, **query: Any) -> Callable[[], int]:
-        return lambda: len(market.search.find(session, ProductQuery(**query), window).hits)
+    def find(window: Window = _WINDOW, **query: Any) -> Callable[[Session], int]:
+        return lambda session: len(market.search.find(session, ProductQuery(**query), window).hits)
 
-    def facets() -> int:
+    def facets(session: Session) -> int:
         return len(market.search.facets(session, ProductQuery(text="gaming"), ["category"])["category"])
 
     near: dict[str, Any] = {"origin": _HERE, "radius_km": bare.RADIUS_KM, "sort": "distance"}
     cheapest = ProductQuery(category="laptop", sort="price_asc")
-    first = market.search.find(session, cheapest, _WINDOW)
+    with market.reading() as session:
+        first = market.search.find(session, cheapest, _WINDOW)
     last = first.hits[-1].product
     following = Window(limit=20, counts=False, cursor=first.next_cursor)
     broad, broadest = "murah garansi baru", "murah"
