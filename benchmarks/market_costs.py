@@ -59,6 +59,7 @@ def costs_of(kind: Kind, market: Market, rounds: int) -> tuple[Cost, Cost]:
     cpus: list[list[float]] = [[], []]
     for number in range(_WARM_UP + rounds):
         with market.reading() as session:
+            session.connection()  # the transaction has begun; that is not part of a search
             backend = _backend_of(session)
             found = []
             for side, ask in enumerate((kind.ours, kind.bare.ask)):
