@@ -38,7 +38,7 @@ class Database:
             self._url = make_url(url)
             self._engine = _engine_of(url)
         except (ArgumentError, ImportError) as error:
-            reason = "it is no URL" if isinstance(error, ArgumentError) else f"its driver is missing: {error}"
+            reason = "nothing here reads it" if isinstance(error, ArgumentError) else f"its driver is missing: {error}"
             raise DatabaseUrlError(f"DATABASE_URL cannot be used, {reason}") from None
         self._writers = self._engine.execution_options(writes=True)
         self._writing = threading.Lock()
