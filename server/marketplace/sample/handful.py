@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from server.marketplace.fields import email_key, key_of
 from server.marketplace.goods.ranking import rank_of
-from server.marketplace.sample.ledgers import last_product, write_ledgers
+from server.marketplace.sample.ledgers import last_supplier, write_ledgers
 from server.marketplace.search.search import Search
 from server.marketplace.tables import Product, Review, Supplier, User
 
@@ -32,7 +32,7 @@ class Added:
 def add_handful(session: Session, search: Search) -> Added | None:
     """What is missing of it; None if nothing is. Goods that somebody changed or deleted since stay as they are."""
     sample = json.loads((_HERE / "handful.json").read_text(encoding="utf-8"))
-    last = last_product(session)
+    last = last_supplier(session)
     suppliers = [shop for shop in sample["suppliers"] if _is_new(session, Supplier, shop)]
     users = [_user(person) for person in sample["users"] if _is_new(session, User, person)]
     products = [product for shop in suppliers for product in _goods(session, shop)]

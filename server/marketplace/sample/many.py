@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from server.marketplace.fields import key_of
-from server.marketplace.sample.ledgers import last_product, write_ledgers
+from server.marketplace.sample.ledgers import last_supplier, write_ledgers
 from server.marketplace.sample.wares import Place, Ware, read_places, read_praise, read_wares
 from server.marketplace.search.search import Search
 from server.marketplace.tables import UNRATED, Product, Supplier, Table
@@ -32,7 +32,7 @@ def count_many(session: Session) -> int:
 def add_many(session: Session, search: Search, products: int) -> None:
     """Beside what is there; once per database, because the shops' e-mails are taken then."""
     chance = random.Random(products)
-    last = last_product(session)
+    last = last_supplier(session)
     _insert(session, Supplier, _suppliers(chance, max(1, products // PRODUCTS_PER_SUPPLIER)))
     ours = select(Supplier.id).where(Supplier.email_key.endswith(_HOST)).order_by(Supplier.id)
     _insert(session, Product, _products(chance, session.scalars(ours).all(), products))

@@ -1,4 +1,4 @@
-"""Seeding takes its time, and two at once would each see the other's e-mails too late."""
+"""Seeding takes its time, and two at once would each see the other's e-mails too late, and its suppliers too early."""
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session

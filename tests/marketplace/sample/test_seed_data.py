@@ -14,7 +14,7 @@ from server.database import Database
 from server.marketplace.market import Market, MarketRules
 from server.marketplace.people.passwords import matches
 from server.marketplace.sample import seeding
-from server.marketplace.tables import Product, Review, StockMovement, Supplier, Table, User
+from server.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, Table, User
 from tests.marketplace.conftest import SECRET
 from tests.serving import REPOSITORY, bare_environment
 
@@ -103,6 +103,15 @@ def test_ratings_and_stock_are_what_their_rows_say(seed: Seeding) -> None:
                 StockMovement.product_id == product.id
             )
             assert session.scalar(moved) == product.on_hand
+
+
+def test_goods_of_others_are_left_alone(seed: Seeding) -> None:
+    with seed.market.writing() as session:
+        theirs = {name: getattr(session.get_one(Product, 1), name) for name in ("supplier_id", "name", "price")}
+        session.add(Product(**theirs, category="laptop", category_key="laptop", on_hand=3))
+    seed("--many", "100")
+    with seed.market.reading() as session:
+        assert session.scalar(select(func.count()).where(PriceChange.product_id == 16)) == 0
 
 
 def test_reset_removes_everything_and_brings_the_sample_back(seed: Seeding) -> None:
