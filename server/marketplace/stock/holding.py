@@ -31,11 +31,11 @@ def reserve(
     session: Session, caller: Caller, search: Search, product_id: int, quantity: int, seconds: float
 ) -> Holding:
     require_somebody(caller)
+    available = _take(session, search, product_id, quantity)
     # What others let run out may be just what is missing.
-    if not _take(session, search, product_id, quantity) and not (
-        expire_due(session, search, Reservation.product_id == product_id)
-        and _take(session, search, product_id, quantity)
-    ):
+    if available is None and expire_due(session, search, Reservation.product_id == product_id):
+        available = _take(session, search, product_id, quantity)
+    if available is None:
         raise _why_not(session, product_id)
     reservation = Reservation(
         id=str(uuid4()),
@@ -46,8 +46,7 @@ def reserve(
         expires_at=now() + timedelta(seconds=seconds),
     )
     session.add(reservation)
-    session.flush()
-    return _as_of_now(session, reservation)
+    return Holding(reservation, reservation.status, available)
 
 
 def commit(session: Session, caller: Caller, search: Search, reservation_id: str) -> Holding:
@@ -140,8 +139,8 @@ def expire_due(session: Session, search: Search, which: ColumnElement[bool]) -> 
     return len(due)
 
 
-def _take(session: Session, search: Search, product_id: int, quantity: int) -> bool:
-    """Asked and done in one statement: whoever comes between would sell the same units again."""
+def _take(session: Session, search: Search, product_id: int, quantity: int) -> int | None:
+    """How many are left; None if there are too few. Asked and done at once: else who comes between sells them, too."""
     taken = _change(
         session,
         update(Product)
@@ -149,10 +148,11 @@ def _take(session: Session, search: Search, product_id: int, quantity: int) -> b
         .values(reserved=Product.reserved + quantity, updated_at=Product.updated_at),
     )
     if not taken:
-        return False
-    if _available(session, product_id) == 0:
+        return None
+    available = _available(session, product_id)
+    if available == 0:
         search.refresh(session, [product_id])
-    return True
+    return available
 
 
 def _give_back(session: Session, search: Search, product_id: int, quantity: int) -> None:
