@@ -59,6 +59,8 @@ class Database:
 
         with self._turn(), self._told_when_gone(), self._writers.connect() as connection, connection.begin():
             if self.dialect == "postgresql":
+                # A large table takes its time, and so does a server that got here first.
+                connection.execute(text("SET LOCAL statement_timeout = 0"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             config = _alembic_config(folder, connection)
             if target == "base" or target.startswith("-"):

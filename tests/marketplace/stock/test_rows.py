@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.errors import Unprocessable
-from server.marketplace.fields import MOST_RUPIAH
+from server.marketplace.tables import MOST_RUPIAH
 from server.marketplace.stock.rows import COLUMNS, MOST_ROWS, guard, read_rows, unguard, write_rows
 
 
