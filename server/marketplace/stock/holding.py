@@ -32,8 +32,9 @@ def reserve(
 ) -> Holding:
     require_somebody(caller)
     available = _take(session, search, product_id, quantity)
-    # What others let run out may be just what is missing.
-    if available is None and expire_due(session, search, Reservation.product_id == product_id):
+    if available is None:
+        # What others let run out may be just what is missing; if somebody sweeps it right now, that is waited for.
+        expire_due(session, search, Reservation.product_id == product_id)
         available = _take(session, search, product_id, quantity)
     if available is None:
         raise _why_not(session, product_id)
@@ -115,15 +116,15 @@ def anything_due(session: Session) -> bool:
     return bool(session.scalar(select(exists().where(_is_due()))))
 
 
-def expire_due(session: Session, search: Search, which: ColumnElement[bool]) -> int:
+def expire_due(session: Session, search: Search, which: ColumnElement[bool], *, skip_locked: bool = False) -> int:
     """How many. Whoever else does the same at the same moment gets other ones, or none."""
     due = session.execute(
         select(Reservation.id, Reservation.product_id, Reservation.quantity)
         .where(_is_due(), which)
-        .order_by(Reservation.expires_at)
+        .order_by(Reservation.expires_at, Reservation.id)
         .limit(MOST_AT_ONCE)
         # Reservations are locked before products, here and in every other verb: nobody waits in a circle.
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=skip_locked)
     ).all()
     if not due:
         return 0

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.errors import Unprocessable
-from server.marketplace.tables import MOST_RUPIAH
 from server.marketplace.stock.rows import COLUMNS, MOST_ROWS, guard, read_rows, unguard, write_rows
+from server.marketplace.tables import MOST_RUPIAH
 
 
 def values_of(sheet: str) -> list[dict[str, Any]]:
