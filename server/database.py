@@ -17,6 +17,7 @@ from server.errors import DatabaseUnavailable
 
 _log = logging.getLogger("tis.database")
 _MIGRATION_LOCK = 7_415_001  # any number that nobody else takes in this PostgreSQL database
+_migrating = threading.Lock()  # Alembic keeps the migration under way in globals: one at a time, of all databases
 
 
 class Database:
@@ -57,7 +58,13 @@ class Database:
         """To `target`, upwards or (`base`, `-1`) downwards; several processes may ask at once."""
         from alembic import command
 
-        with self._turn(), self._told_when_gone(), self._writers.connect() as connection, connection.begin():
+        with (
+            _migrating,
+            self._turn(),
+            self._told_when_gone(),
+            self._writers.connect() as connection,
+            connection.begin(),
+        ):
             if self.dialect == "postgresql":
                 # A large table takes its time, and so does a server that got here first.
                 connection.execute(text("SET LOCAL statement_timeout = 0"))

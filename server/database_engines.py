@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import QueuePool
 
 _POOL: dict[str, Any] = {"pool_size": 16, "max_overflow": 32}  # more than the threads that serve requests
 _STEPS_BETWEEN_LOOKS = 50_000  # about a millisecond of SQLite: a look at the clock costs nothing beside it
@@ -34,7 +35,13 @@ def make_engine(url: str, *, wait_seconds: float, read_seconds: float) -> Engine
 
 
 def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": wait_seconds}, pool_timeout=wait_seconds / 2, **_POOL)
+    arguments: dict[str, Any] = {"timeout": wait_seconds}
+    pool = {"pool_timeout": wait_seconds / 2, **_POOL}
+    if make_url(url).database in (None, "", ":memory:"):
+        # Each connection would have a memory of its own: there is one, and everybody waits for it.
+        arguments["check_same_thread"] = False
+        pool |= {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": wait_seconds}
+    engine = create_engine(url, connect_args=arguments, **pool)
 
     def prepare(connection: Any, record: Any) -> None:
         # Without this sqlite3 begins transactions by itself, and never with IMMEDIATE.

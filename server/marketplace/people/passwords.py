@@ -48,6 +48,6 @@ def _nobodys() -> str:
     return _hasher().hash("the password of nobody")
 
 
-def _typed(password: SecretStr) -> str:
+def _typed(password: SecretStr) -> bytes:
     """The same letters whichever keyboard typed them."""
-    return unicodedata.normalize("NFKC", password.get_secret_value())
+    return unicodedata.normalize("NFKC", password.get_secret_value()).encode("utf-8", "surrogatepass")

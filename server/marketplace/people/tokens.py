@@ -34,7 +34,7 @@ def begin_chain(session: Session, market: Market, account: str) -> TokenPair:
 
 
 def rotate(session: Session, market: Market, refresh_token: str) -> TokenPair | None:
-    """None for a token that is not the newest of its chain; then the chain is ended, so the transaction must be kept."""
+    """None for a token that is not the newest one; then the chain is ended, and the transaction must be kept."""
     claims = market.signer.read(refresh_token, "refresh")
     # Of several who come with the same token at once, the database lets one find it unused.
     moment = now()

@@ -9,10 +9,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from server.errors import Conflict
+from server.marketplace.answers import JSONText
 from server.marketplace.fields import MOST_ID, Id
 from server.marketplace.idempotency import OnceDep
 from server.marketplace.paging import Before, Limit, page_of
-from server.marketplace.preconditions import JSONText
 from server.marketplace.stock import holding, shelves
 from server.marketplace.stock.examples import HELD, HOLDINGS, MOVEMENTS, RELEASED, SOLD
 from server.marketplace.stock.holding import Holding, Status

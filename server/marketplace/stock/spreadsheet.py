@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from server.marketplace.answers import JSONText
 from server.marketplace.fields import Id
 from server.marketplace.market import Market
-from server.marketplace.preconditions import JSONText
 from server.marketplace.stock.examples import EXPORTED, IMPORTED
 from server.marketplace.stock.importing import ImportReport, import_sheet
 from server.marketplace.stock.rows import COLUMNS, read_rows, write_rows

@@ -25,13 +25,8 @@ class Shop:
 
     def supplier(self, **said: Any) -> int:
         number = next(_numbers)
-        known: dict[str, Any] = {
-            "name": "Sari",
-            "business_name": f"Toko {number}",
-            "city": "Jakarta",
-            "city_key": "jakarta",
-        }
-        known |= {"latitude": -6.2, "longitude": 106.8, "email": f"{number}@example.com"}
+        known: dict[str, Any] = {"name": "Sari", "business_name": f"Toko {number}", "city": "Jakarta"}
+        known |= {"city_key": "jakarta", "latitude": -6.2, "longitude": 106.8, "email": f"{number}@example.com"}
         known["email_key"] = known["email"]
         return self._added(Supplier(**(known | said)))
 
