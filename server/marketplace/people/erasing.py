@@ -10,7 +10,7 @@ from server.marketplace.caller import Caller
 from server.marketplace.columns import now
 from server.marketplace.people.accounts import user_account
 from server.marketplace.people.membership import require_another_owner
-from server.marketplace.people.profiles import hold_user, require_another_admin
+from server.marketplace.people.profiles import hold_admins, hold_user, require_another_admin
 from server.marketplace.policy import require_user
 from server.marketplace.search.search import Search
 from server.marketplace.tables import IdempotencyKey, Product, RefreshToken, Reservation, Supplier, SupplierMember, User
@@ -18,9 +18,10 @@ from server.marketplace.tables import IdempotencyKey, Product, RefreshToken, Res
 
 def erase_user(session: Session, caller: Caller, search: Search) -> None:
     user_id = require_user(caller)
+    admins = hold_admins(session)
     _leave_suppliers(session, user_id)
     user = hold_user(session, user_id)
-    require_another_admin(session, user)
+    require_another_admin(user, admins)
     account = user_account(user_id)
     search.refresh(session, _release(session, account))
     session.execute(delete(RefreshToken).where(RefreshToken.account == account))

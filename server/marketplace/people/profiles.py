@@ -32,16 +32,16 @@ def hold_user(session: Session, user_id: int) -> User:
 
 
 def change_profile(session: Session, caller: Caller, changes: dict[str, Any], seen: Sequence[Precondition]) -> User:
-    user = hold_user(session, require_user(caller))
+    granted = {name: changes[name] for name in _GRANTED & changes.keys() if may_grant(caller)}
+    user, admins = _hold(session, require_user(caller), granted)
     for precondition in seen:
         precondition.check(user.version)
-    granted = {name: changes[name] for name in _GRANTED & changes.keys() if may_grant(caller)}
     own = {name: value for name, value in changes.items() if name not in _GRANTED}
     own |= {name: roughly(own[name]) for name in {"latitude", "longitude"} & own.keys()}
     for name, value in own.items():
         setattr(user, name, value)
     audit.note(session, caller, "user.change", "user", user.id, **dict.fromkeys(own, True))
-    _grant(session, caller, user, granted)
+    _grant(session, caller, user, granted, admins)
     user.version += 1
     session.flush()
     return user
@@ -49,25 +49,34 @@ def change_profile(session: Session, caller: Caller, changes: dict[str, Any], se
 
 def grant(session: Session, caller: Caller, user_id: int, granted: dict[str, Any]) -> User:
     require_admin(caller)
-    user = hold_user(session, user_id)
-    _grant(session, caller, user, granted)
+    user, admins = _hold(session, user_id, granted)
+    _grant(session, caller, user, granted, admins)
     user.version += 1
     session.flush()
     return user
 
 
-def require_another_admin(session: Session, user: User) -> None:
-    """All admins are held, so that two cannot both go because of the other."""
+def hold_admins(session: Session) -> set[int]:
+    """All of them, before anybody else is held: of two who go at once, the second sees that it is the last."""
     admins = select(User.id).where(User.role == "admin", User.deleted_at.is_(None)).order_by(User.id)
-    if user.role == "admin" and set(session.scalars(admins.with_for_update())) == {user.id}:
+    return set(session.scalars(admins.with_for_update()))
+
+
+def require_another_admin(user: User, admins: set[int]) -> None:
+    if admins == {user.id}:
         raise Conflict("This is the last admin: name another one first.")
 
 
-def _grant(session: Session, caller: Caller, user: User, granted: dict[str, Any]) -> None:
+def _hold(session: Session, user_id: int, granted: dict[str, Any]) -> tuple[User, set[int]]:
+    admins = hold_admins(session) if "role" in granted else set()
+    return hold_user(session, user_id), admins
+
+
+def _grant(session: Session, caller: Caller, user: User, granted: dict[str, Any], admins: set[int]) -> None:
     if not granted:
         return
     if granted_role(granted.get("role", user.role)) != "admin":
-        require_another_admin(session, user)
+        require_another_admin(user, admins)
     noted = {name: [getattr(user, name), value] for name, value in granted.items()}
     for name, value in granted.items():
         setattr(user, name, value)

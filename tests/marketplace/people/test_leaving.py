@@ -1,5 +1,6 @@
 """What is held about somebody, and how it goes away."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from server.marketplace.columns import now
 from server.marketplace.tables import Product, RefreshToken, Reservation, Review, StockMovement, User
 from tests.marketplace.people.asking import (
     PASSWORD,
+    all_at_once,
     bearer,
     new_email,
     register_admin,
@@ -121,11 +123,30 @@ def test_the_last_owner_hands_over_before_leaving(internet: httpx2.Client) -> No
     assert [one["user_id"] for one in internet.get(f"{path}/members", headers=bearer(heir)).json()] == [heir["id"]]
 
 
-def test_there_is_always_an_admin(internet: httpx2.Client, strict_database_url: str) -> None:
-    database = Database(strict_database_url)
+def without_admins(url: str) -> None:
+    database = Database(url)
     with database.writing() as session:
         session.query(User).filter_by(role="admin").update({"role": "user"})
     database.close()
+
+
+def demoting(by: dict[str, Any], whom: dict[str, Any]) -> Callable[[httpx2.Client], httpx2.Response]:
+    return lambda client: client.put(f"/api/users/{whom['id']}/grants", json={"role": "user"}, headers=bearer(by))
+
+
+def test_of_two_admins_who_demote_each_other_one_stays(internet: httpx2.Client, strict_database_url: str) -> None:
+    for _ in range(5):
+        without_admins(strict_database_url)
+        one, other = (register_admin(internet, strict_database_url) for _ in range(2))
+        answers = all_at_once(internet, demoting(one, other), demoting(other, one))
+        statuses = sorted(answer.status_code for answer in answers)
+        assert statuses in ([200, 403], [200, 409])  # the second was no admin any more, or found that the other is none
+        roles = [internet.get("/api/auth/me", headers=bearer(admin)).json()["role"] for admin in (one, other)]
+        assert sorted(roles) == ["admin", "user"]
+
+
+def test_there_is_always_an_admin(internet: httpx2.Client, strict_database_url: str) -> None:
+    without_admins(strict_database_url)
     admin, user = register_admin(internet, strict_database_url), register_user(internet)
     grants = f"/api/users/{admin['id']}/grants"
     assert internet.put(grants, json={"role": "user"}, headers=bearer(admin)).status_code == 409

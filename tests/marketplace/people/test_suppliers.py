@@ -1,11 +1,18 @@
 """Suppliers over HTTP, on every database."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
+from sqlalchemy.orm import Session
 
+from server.marketplace.caller import Caller
+from server.marketplace.market import Market
+from server.marketplace.people.bodies import SupplierRegistration
+from server.marketplace.people.registering import register_supplier as register_a_supplier
+from server.marketplace.people.shops import change_supplier, delete_supplier, restore_supplier, set_status
+from server.marketplace.search.search import Search
 from tests.marketplace.people.asking import (
     bearer,
     new_email,
@@ -179,11 +186,25 @@ def test_a_suspended_supplier_is_out_until_an_admin_says_otherwise(
     assert internet.get(path).status_code == 200 and internet.post("/api/auth/login", json=login).status_code == 200
 
 
-def test_the_search_hears_of_every_change(laptop: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    supplier = register_supplier(laptop)
-    path = f"/api/suppliers/{supplier['id']}"
-    product = {"name": "Kipas", "price": 100_000, "stock_quantity": 1, "category": "fan"}
-    if laptop.post(f"{path}/products", json=product).status_code == 200:
-        assert laptop.get("/api/products/search?q=kipas&city=Ternate").json() == []
-        laptop.put(path, json={"city": "Ternate"})
-        assert len(laptop.get("/api/products/search?q=kipas&city=Ternate").json()) == 1
+class Listening:
+    """A search that notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[int] = []
+
+    def refresh_supplier(self, session: Session, supplier_id: int) -> None:
+        self.heard.append(supplier_id)
+
+
+def test_the_search_hears_of_every_change(market: Market) -> None:
+    search, caller = Listening(), Caller(is_open=True)
+    listening = cast(Search, search)
+    with market.writing() as session:
+        supplier = register_a_supplier(session, caller, SupplierRegistration(**supplier_body()), None)
+        change_supplier(session, caller, listening, supplier.id, {"city": "Ternate"}, [])
+        delete_supplier(session, caller, listening, supplier.id)
+        restore_supplier(session, caller, listening, supplier.id)
+        set_status(session, Caller(is_admin=True), listening, supplier.id, "suspended")
+        assert search.heard == [supplier.id] * 4
+        set_status(session, Caller(is_admin=True), listening, supplier.id, "suspended")
+        assert len(search.heard) == 4
