@@ -1,4 +1,7 @@
-"""Units held for somebody: the one place where `reserved` changes, and where a sale lowers `on_hand`."""
+"""Units held for somebody: the one place where `reserved` changes, and where a sale lowers `on_hand`.
+
+A product's `version` and `updated_at` tell of what its shop says of it; buyers leave them alone.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -62,8 +65,7 @@ def commit(session: Session, caller: Caller, search: Search, reservation_id: str
             .values(
                 on_hand=Product.on_hand - reservation.quantity,
                 reserved=Product.reserved - reservation.quantity,
-                version=Product.version + 1,
-                updated_at=now(),
+                updated_at=Product.updated_at,
             ),
         )
         session.add(
