@@ -22,6 +22,11 @@ from server.marketplace.tables import Product, Reservation, StockMovement, Suppl
 Status = Literal["held", "committed", "released", "expired"]
 MOST_AT_ONCE = 500  # expired in one transaction, so that other writers get their turn
 
+_BY_ACTIVE_SUPPLIER = exists().where(
+    Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
+)
+_IS_SOLD = and_(Product.is_available.is_(True), Product.deleted_at.is_(None), _BY_ACTIVE_SUPPLIER)
+
 
 @dataclass(frozen=True)
 class Holding:
@@ -147,7 +152,7 @@ def _take(session: Session, search: Search, product_id: int, quantity: int) -> i
     taken = _change(
         session,
         update(Product)
-        .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _is_sold())
+        .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _IS_SOLD)
         .values(reserved=Product.reserved + quantity, updated_at=Product.updated_at),
     )
     if not taken:
@@ -211,17 +216,10 @@ def _available(session: Session, product_id: int) -> int:
 
 
 def _why_not(session: Session, product_id: int) -> ServiceError:
-    available = session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id, _is_sold()))
+    available = session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id, _IS_SOLD))
     if available is None:
         return NotFound("Product not found")
     return Conflict(f"Only {available} left", code="insufficient_stock")
-
-
-def _is_sold() -> ColumnElement[bool]:
-    by_active_supplier = exists().where(
-        Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
-    )
-    return and_(Product.is_available.is_(True), Product.deleted_at.is_(None), by_active_supplier)
 
 
 def _is_due() -> ColumnElement[bool]:
