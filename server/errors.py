@@ -15,6 +15,7 @@ ServiceError                     500
 ├── SessionExpired               410
 ├── ReplayGap                    410
 ├── PreconditionFailed           412
+├── Unprocessable                422
 ├── McpFailed                    424
 ├── QueueFull                    429
 ├── Unavailable                  503
@@ -133,6 +134,14 @@ class PreconditionFailed(ServiceError):
     status = 412
     type = "invalid_request_error"
     code = "version_conflict"
+
+
+class Unprocessable(ServiceError):
+    """Well-formed, and still no sense in it."""
+
+    status = 422
+    type = "invalid_request_error"
+    code = "unprocessable"
 
 
 class SessionConflict(ServiceError):

@@ -5,6 +5,7 @@ import unicodedata
 from typing import Annotated, Any
 
 from email_validator import EmailNotValidError, validate_email
+from fastapi import Path
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from server.marketplace.tables import MOST_RUPIAH
@@ -26,6 +27,7 @@ def _clean(value: str) -> str:
     return "".join(kept).strip()
 
 
+MOST_ID = 2**63 - 1  # what databases count to
 _HIDDEN = ("Cc", "Cf", "Cs", "Co")
 
 
@@ -37,9 +39,11 @@ def _not_empty(value: str) -> str:
 
 def _whole(value: Any) -> Any:
     """15999000 and 15999000.0 are the same price; half a rupiah is none."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
     if isinstance(value, float):
         if not math.isfinite(value) or value != int(value):
-            raise ValueError("must be a whole number of rupiah")
+            raise ValueError("must be a whole number")
         return int(value)
     return value
 
@@ -52,16 +56,30 @@ def _email(value: str) -> str:
 
 
 def text_up_to(longest: int) -> Any:
-    return Annotated[str, Field(max_length=longest), AfterValidator(_clean), AfterValidator(_not_empty)]
+    return Annotated[str, *_up_to(longest), AfterValidator(_not_empty)]
+
+
+def _up_to(longest: int) -> tuple[Any, ...]:
+    def still_fits(value: str) -> str:
+        # Composing may lengthen: some letters of Hebrew and Hindi become two or three.
+        if max(len(value), len(key_of(value))) > longest:
+            raise ValueError(f"must have at most {longest} characters")
+        return value
+
+    return Field(max_length=longest), AfterValidator(_clean), AfterValidator(still_fits)
+
+
+Id = Annotated[int, Path(ge=1, le=MOST_ID)]
 
 
 Name = text_up_to(200)
 Title = text_up_to(255)
+ShortName = text_up_to(100)  # of a category, a brand, an attribute
 City = text_up_to(100)
 Phone = text_up_to(32)
 Address = text_up_to(500)
-LongText = Annotated[str, Field(max_length=20_000), AfterValidator(_clean)]
-Tags = Annotated[str, Field(max_length=1000), AfterValidator(_clean)]
+LongText = Annotated[str, *_up_to(20_000)]
+Tags = Annotated[str, *_up_to(1000)]
 Sku = text_up_to(100)
 Email = Annotated[str, Field(max_length=320), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MOST_RUPIAH)]

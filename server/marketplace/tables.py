@@ -17,6 +17,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from server.marketplace.columns import BigId, Json, UTCDateTime, now
 
+UNRATED = 3.5  # how goods that nobody has rated yet rank among those that somebody has
 MOST_RUPIAH = 10_000_000_000_000  # exact in JavaScript's numbers, too
 _NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -168,7 +169,7 @@ class Product(Table):
     rating_sum: Mapped[int] = mapped_column(default=0)
     rating_count: Mapped[int] = mapped_column(default=0)
     granted_rating: Mapped[float | None]
-    rating_rank: Mapped[float] = mapped_column(default=0.0)
+    rating_rank: Mapped[float] = mapped_column(default=UNRATED)
     version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
