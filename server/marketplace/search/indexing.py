@@ -4,7 +4,7 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
@@ -107,7 +107,7 @@ def _listed(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
     if session.get_bind().dialect.name != "sqlite":
         # Whoever changes the shop or the product at this moment is waited for: the last one sees it all.
         rows = rows.with_for_update(read=True)
-    return session.execute(rows).all()
+    return cast(Sequence[Row[Any]], session.execute(rows).all())
 
 
 def _entry(product: Row[Any]) -> Entry:
@@ -157,7 +157,7 @@ def _count_words(
         for words in index.words_of(session, before).values():
             counts.subtract(words)
     # In one order, so that two who count the same words wait for each other and not in a circle.
-    rows = [{"term": term, "count": count} for term, count in sorted(counts.items()) if count]
+    rows: list[dict[str, Any]] = [{"term": term, "count": count} for term, count in sorted(counts.items()) if count]
     changing = "count = lexicon.count + excluded.count"
     if session.get_bind().dialect.name == "mysql":
         tail = "ON DUPLICATE KEY UPDATE count = count + VALUES(count)"

@@ -37,10 +37,8 @@ class Like:
         )
 
     def words_of(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
-        rows = run(
-            session,
-            f"SELECT product_id, name, labels, description FROM product_words WHERE product_id IN {ids_in(product_ids)}",
-        )
+        sql = "SELECT product_id, name, labels, description FROM product_words WHERE product_id IN "
+        rows = run(session, sql + ids_in(product_ids))
         return {product_id: set(" ".join(texts).split()) for product_id, *texts in rows}
 
     def put(self, session: Session, entries: Sequence[Entry]) -> None:

@@ -28,8 +28,7 @@ class PostgresText:
     def words_of(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         rows = run(
             session,
-            "SELECT product_id, tsvector_to_array(words) FROM product_words"
-            f" WHERE product_id IN {ids_in(product_ids)}",
+            f"SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN {ids_in(product_ids)}",
         )
         return {product_id: {word for word in words if word.isalnum()} for product_id, words in rows}
 

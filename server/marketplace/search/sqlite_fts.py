@@ -1,4 +1,4 @@
-"""Full text in SQLite: FTS5 over `product_words`, kept by triggers. Without positions and sizes, which nobody asks for."""
+"""Full text in SQLite: FTS5 over `product_words`, kept by triggers."""
 
 from collections.abc import Sequence
 
@@ -25,10 +25,8 @@ class SqliteFts:
         )
 
     def words_of(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
-        rows = run(
-            session,
-            f"SELECT product_id, name, labels, description FROM product_words WHERE product_id IN {ids_in(product_ids)}",
-        )
+        sql = "SELECT product_id, name, labels, description FROM product_words WHERE product_id IN "
+        rows = run(session, sql + ids_in(product_ids))
         return {product_id: set(" ".join(texts).split()) for product_id, *texts in rows}
 
     def put(self, session: Session, entries: Sequence[Entry]) -> None:

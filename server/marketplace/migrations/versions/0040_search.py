@@ -112,6 +112,4 @@ def _create_fts() -> None:
     put = f"INSERT INTO product_fts (rowid, {columns}) VALUES (new.product_id, {new});"
     take = f"INSERT INTO product_fts (product_fts, rowid, {columns}) VALUES ('delete', old.product_id, {old});"
     for event, action in (("INSERT", put), ("DELETE", take), ("UPDATE", take + " " + put)):
-        op.execute(
-            f"CREATE TRIGGER product_words_{event.lower()} AFTER {event} ON product_words BEGIN {action} END"
-        )
+        op.execute(f"CREATE TRIGGER product_words_{event.lower()} AFTER {event} ON product_words BEGIN {action} END")
