@@ -3,7 +3,7 @@
 import base64
 import binascii
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -77,5 +77,5 @@ def _check_words(resolved: Resolved) -> None:
 
 def _digest(query: ProductQuery, payload: bytes) -> bytes:
     # `surrogatepass`: half a character in a question is no reason to fail.
-    asked = repr(sorted(asdict(query).items())).encode("utf-8", "surrogatepass")
+    asked = repr(query).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(asked + b"\0" + payload, digest_size=_DIGEST_BYTES).digest()
