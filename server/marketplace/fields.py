@@ -81,6 +81,7 @@ Address = text_up_to(500)
 LongText = Annotated[str, *_up_to(20_000)]
 Tags = Annotated[str, *_up_to(1000)]
 Sku = text_up_to(100)
+ReviewText = text_up_to(5000)
 Email = Annotated[str, Field(max_length=320), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MOST_RUPIAH)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000_000)]

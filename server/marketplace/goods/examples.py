@@ -117,3 +117,24 @@ COMPARED = answering(
     (404, "Product 7 not found"),
     (422, "Compare 2 to 10 products."),
 )
+
+_NO_REVIEW = (404, "Review not found")
+REVIEW_CREATED = answering(
+    REVIEW,
+    (403, "Nobody reviews the goods of the supplier they work for."),
+    _UNKNOWN,
+    (409, "Already reviewed"),
+    _USED_KEY,
+)
+REVIEWS_LISTED = answering([REVIEW], _UNKNOWN)
+REVIEW_CHANGED = answering(REVIEW, (403, "This is somebody else's review."), _NO_REVIEW)
+REVIEW_MODERATED = answering({**REVIEW, "status": "hidden"}, (403, "Only an admin may do that."), _NO_REVIEW)
+
+_ADMINS = (403, "Only an admin may do that.")
+CATEGORIES_LISTED = answering([CATEGORY])
+CATEGORY_ADDED = answering({**CATEGORY, "product_count": 0}, _ADMINS, (409, "Category already registered"), _USED_KEY)
+CATEGORY_DELETED = answering(CATEGORY, _ADMINS, (404, "Category not found"), (409, "It has categories below it."))
+SYNONYMS_LISTED = answering([SYNONYM], _ADMINS)
+SYNONYM_ADDED = answering(SYNONYM, _ADMINS, (404, "Category not found"), _USED_KEY)
+SYNONYM_DELETED = answering(SYNONYM, _ADMINS, (404, "Synonym not found"))
+AUDIT_LISTED = answering([AUDIT_ENTRY], _ADMINS)

@@ -69,9 +69,7 @@ class Shop:
                 business_name=values.pop("business_name", f"Toko {number}"),
                 email=f"toko{number}@example.com",
                 email_key=f"toko{number}@example.com",
-                city="Jakarta",
-                city_key="jakarta",
-                **{"latitude": -6.2088, "longitude": 106.8456, **values},
+                **{"city": "Jakarta", "city_key": "jakarta", "latitude": -6.2088, "longitude": 106.8456, **values},
             )
         )
 
