@@ -19,6 +19,9 @@ _DIGEST_BYTES = 8
 Number = Annotated[int, Field(ge=-MOST_ID, le=MOST_ID)] | Annotated[float, Field(allow_inf_nan=False)]
 
 
+Keys = Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]
+
+
 @dataclass(frozen=True)
 class Resolved:
     """What words of a question stand for. The next page means the same, whatever has been added meanwhile."""
@@ -26,7 +29,8 @@ class Resolved:
     wording: Wording | None = None
     corrected: str | None = None
     relaxed: bool = False
-    categories: tuple[str, ...] | None = None
+    categories: Keys | None = None
+    cities: Keys | None = None  # where they have so few goods that one should begin with them
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def read(cursor: str, query: ProductQuery) -> Place:
 
 
 def _check_words(resolved: Resolved) -> None:
-    """Words reach the full-text index as they stand, so they must be words."""
+    """Words reach the full-text index as they stand, so they must be words; PostgreSQL takes no NUL."""
     for group in resolved.wording.groups if resolved.wording else ():
         for word in (word for term in group.terms for word in term.words):
             if words_of(word) != [word]:
@@ -73,6 +77,8 @@ def _check_words(resolved: Resolved) -> None:
         for token in group.tokens:
             if not token.startswith("§") or words_of(token) != token[1:].split("·"):
                 raise ValueError
+    if any("\0" in key for key in (*(resolved.categories or ()), *(resolved.cities or ()))):
+        raise ValueError
 
 
 def _digest(query: ProductQuery, payload: bytes) -> bytes:

@@ -38,9 +38,8 @@ def count_facets(
     found: Facets = {}
     for together in [[name] for name in own] + ([rest] if rest else []):
         narrower = _without(query, together[0]) if together[0] in own else query
-        categories = resolved.categories if narrower.category is not None else None
         match = Match(resolved.wording) if resolved.wording and resolved.wording.groups else None
-        relation = relation_of(index, narrower, categories, match, narrower.radius_km)
+        relation = relation_of(index, narrower, resolved, match, narrower.radius_km)
         if query.text is None or match:
             found |= _count(session, relation, together, in_python=match is not None)
     return {name: found.get(name, []) for name in asked}

@@ -15,7 +15,7 @@ from server.marketplace.search.paging import Pager
 from server.marketplace.search.query import FacetName, Facets, Found, Hit, Point, ProductQuery, Window
 from server.marketplace.search.search import Reranker
 from server.marketplace.search.text_index import TextIndex
-from server.marketplace.search.vocabulary import category_keys
+from server.marketplace.search.vocabulary import category_keys, rare_cities
 
 # Exact up to here; beyond, nobody needs to know and counting takes longer than finding.
 MOST_COUNTED = 1000
@@ -61,10 +61,11 @@ class CatalogueSearch:
     def _resolve(self, session: Session, query: ProductQuery) -> Resolved:
         """All words first. Fewer of them only if nothing at all has them all."""
         categories = tuple(category_keys(session, query.category)) if query.category is not None else None
+        cities = rare_cities(session, query.city) if query.city is not None else None
         if query.text is None:
-            return Resolved(categories=categories)
+            return Resolved(categories=categories, cities=cities)
         meant = interpret(session, query.text)
-        resolved = Resolved(meant.wording, meant.corrected, categories=categories)
+        resolved = Resolved(meant.wording, meant.corrected, categories=categories, cities=cities)
         if not meant.wording.groups or self._finds(session, query, resolved):
             return resolved
         for wording in relaxations(session, meant.wording):

@@ -68,10 +68,10 @@ def load_products(session: Session, product_ids: Sequence[int]) -> list[FoundPro
 
 
 def _product(row: tuple[Any, ...]) -> FoundProduct:
-    *shop, pickup, courier = row[:_FIRST]
+    name, city, latitude, longitude, radius, pickup, courier = row[:_FIRST]
     *plain, is_available, attributes, created, updated, deleted = row[_FIRST:]
-    return FoundProduct(
-        FoundSupplier(*shop, bool(pickup), bool(courier)),
+    return FoundProduct(  # type: ignore[call-arg]
+        FoundSupplier(name, city, latitude, longitude, radius, bool(pickup), bool(courier)),
         *plain,
         bool(is_available),
         json.loads(attributes) if isinstance(attributes, str) else attributes,

@@ -57,7 +57,7 @@ class Pager:
         wording = self.resolved.wording
         match = match or (Match(wording) if wording else None)
         radius_km = self.query.radius_km if radius_km is None else radius_km
-        return relation_of(self.index, self.query, self.resolved.categories, match, radius_km)
+        return relation_of(self.index, self.query, self.resolved, match, radius_km)
 
     def _sorted(self) -> list[Place]:
         order, relation = ORDERS.get(self.query.sort, ORDERS[None]), self.relation()

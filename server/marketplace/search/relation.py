@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 from server.marketplace.fields import key_of
+from server.marketplace.search.cursor import Resolved
 from server.marketplace.search.nearness import Box, box_around, kilometres_in_sql, origin_values
 from server.marketplace.search.query import ProductQuery
+from server.marketplace.search.statements import listed
 from server.marketplace.search.text_index import Source, TextIndex
 from server.marketplace.search.wording import Match
 from server.marketplace.search.words import category_token
@@ -29,15 +31,17 @@ class Relation:
 def relation_of(
     index: TextIndex,
     query: ProductQuery,
-    categories: tuple[str, ...] | None,
+    resolved: Resolved,
     match: Match | None,
     radius_km: float | None,
 ) -> Relation:
     """Text first whenever there is text, shops first only without: the other way takes a hundred times as long."""
     box = box_around(query.origin, radius_km) if query.origin and radius_km is not None else None
     shops_first = match is None and query.supplier_id is None and box is not None
-    source = _source(index, match, categories, box) if match else Source()
-    conditions, values = _narrowed(query, categories)
+    source = (
+        _source(index, match, resolved.categories if query.category is not None else None, box) if match else Source()
+    )
+    conditions, values = _narrowed(query, resolved)
     kilometres = None
     tables = source.tables
     if query.origin:
@@ -75,18 +79,20 @@ def _source(index: TextIndex, match: Match, categories: tuple[str, ...] | None, 
     )
 
 
-def _narrowed(query: ProductQuery, categories: tuple[str, ...] | None) -> tuple[list[str], dict[str, object]]:
+def _narrowed(query: ProductQuery, resolved: Resolved) -> tuple[list[str], dict[str, object]]:
     conditions: list[str] = []
     values: dict[str, object] = {}
     if query.available_only:
         conditions.append("p.sellable = 1")
-    if categories is not None:
-        names = {f"category{number}": key for number, key in enumerate(categories)}
-        values |= names
-        [first, *others] = names
-        several = f"p.category_key IN ({', '.join(f':{name}' for name in names)})"
-        conditions.append(several if others else f"p.category_key = :{first}")
-    if query.city is not None:
+    if resolved.categories is not None and query.category is not None:
+        names, keys = listed("category", resolved.categories)
+        values |= keys
+        conditions.append(f"p.category_key IN {names}" if len(keys) > 1 else "p.category_key = :category0")
+    if query.city is not None and resolved.cities:
+        names, keys = listed("city", resolved.cities)
+        values |= keys
+        conditions.append(f"p.product_id IN (SELECT product_id FROM product_search WHERE city_key IN {names})")
+    elif query.city is not None:
         # "Jakarta" is also Jakarta Selatan.
         conditions.append("p.city_key LIKE :city ESCAPE '!'")
         values["city"] = "%" + _literally(key_of(query.city)) + "%"

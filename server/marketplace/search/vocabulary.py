@@ -13,6 +13,7 @@ Phrase = tuple[str, ...]
 _LONGEST_PHRASE = 3
 # "hp" is a telephone to who asks for one, and a maker of printers to who has one.
 _SHORTEST_MEANT_BACK = 3
+_FEW, _MOST_CITIES = 1000, 50
 
 
 @dataclass
@@ -97,6 +98,27 @@ def category_keys(session: Session, category: str) -> list[str]:
         for name in values
     )
     return [found for [found] in run(session, sql, values)] or [key]
+
+
+def rare_cities(session: Session, city: str) -> tuple[str, ...] | None:
+    """The cities that are meant, if they have so little that reading all of it beats looking for it in an order."""
+    keys = [key for key in _cities(session) if key_of(city) in key]
+    if len(keys) > _MOST_CITIES:
+        return None
+    names, values = listed("city", keys or [key_of(city)])
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM product_search WHERE city_key IN {names} LIMIT {_FEW + 1}) x"
+    [(count,)] = run(session, sql, values)
+    return tuple(keys or [key_of(city)]) if count <= _FEW else None
+
+
+def _cities(session: Session) -> list[str]:
+    """From one to the next along the index, instead of past every product."""
+    sql = (
+        "WITH RECURSIVE cities (city) AS (SELECT min(city_key) FROM product_search UNION ALL"
+        " SELECT (SELECT min(city_key) FROM product_search WHERE city_key > cities.city) FROM cities"
+        " WHERE cities.city IS NOT NULL) SELECT city FROM cities WHERE city IS NOT NULL"
+    )
+    return [city for [city] in run(session, sql)]
 
 
 def _forms(*names: str) -> set[str]:

@@ -6,7 +6,7 @@ from alembic import op
 from server.marketplace.columns import BigId
 
 revision = "0040"
-down_revision = "0001"
+down_revision = "0020"
 branch_labels = None
 depends_on = None
 
