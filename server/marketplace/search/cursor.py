@@ -49,7 +49,7 @@ _PLACE = TypeAdapter(Place)
 
 def written(place: Place, query: ProductQuery) -> str:
     payload = _PLACE.dump_json(place, exclude_defaults=True)
-    return base64.urlsafe_b64encode(_digest(query, payload) + payload).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(digest_of(query, payload) + payload).rstrip(b"=").decode()
 
 
 def read(cursor: str, query: ProductQuery) -> Place:
@@ -59,7 +59,7 @@ def read(cursor: str, query: ProductQuery) -> Place:
             raise ValueError
         raw = base64.b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         digest, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-        if digest != _digest(query, payload):
+        if digest != digest_of(query, payload):
             raise ValueError
         place = _PLACE.validate_json(payload)
         _check_words(place.resolved)
@@ -81,7 +81,7 @@ def _check_words(resolved: Resolved) -> None:
         raise ValueError
 
 
-def _digest(query: ProductQuery, payload: bytes) -> bytes:
+def digest_of(query: ProductQuery, payload: bytes) -> bytes:
     # `surrogatepass`: half a character in a question is no reason to fail.
     asked = repr(query).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(asked + b"\0" + payload, digest_size=_DIGEST_BYTES).digest()

@@ -16,17 +16,18 @@ _COLUMNS = 360 * _CELLS_PER_DEGREE
 
 def kilometres_in_sql(table: str, least: str) -> str:
     """Haversine; `least` is what the database calls the smaller of two, as rounding may lift the root over 1."""
-    lat, lon = f"{table}.latitude", f"{table}.longitude"
+    # Counted from the south pole and the date line: around 0 a number may be too small for PostgreSQL to square.
+    lat, lon = f"radians({table}.latitude + 90.0)", f"radians({table}.longitude + 180.0)"
     squared = (
-        f"power(sin((radians({lat}) - :origin_lat) / 2), 2)"
-        f" + :origin_cos * cos(radians({lat})) * power(sin((radians({lon}) - :origin_lon) / 2), 2)"
+        f"power(sin(({lat} - :origin_lat) / 2), 2)"
+        f" + :origin_cos * sin({lat}) * power(sin(({lon} - :origin_lon) / 2), 2)"
     )
     return f"(2 * {EARTH_RADIUS_KM} * asin(sqrt({least}(1.0, {squared}))))"
 
 
 def origin_values(origin: Point) -> dict[str, float]:
-    lat = radians(origin.latitude)
-    return {"origin_lat": lat, "origin_lon": radians(origin.longitude), "origin_cos": cos(lat)}
+    lat, lon = radians(origin.latitude + 90.0), radians(origin.longitude + 180.0)
+    return {"origin_lat": lat, "origin_lon": lon, "origin_cos": sin(lat)}
 
 
 @dataclass(frozen=True)
