@@ -41,7 +41,7 @@ def count_facets(
         match = Match(resolved.wording) if resolved.wording and resolved.wording.groups else None
         relation = relation_of(index, narrower, resolved, match, narrower.radius_km)
         if query.text is None or match:
-            found |= _count(session, relation, together, in_python=match is not None)
+            found |= _count(session, relation, together, in_python=match is not None and len(together) > 1)
     return {name: found.get(name, []) for name in asked}
 
 
@@ -56,7 +56,7 @@ def _without(query: ProductQuery, name: FacetName) -> ProductQuery:
 
 
 def _count(session: Session, relation: Relation, names: Sequence[FacetName], *, in_python: bool) -> Facets:
-    """Some thousand products that a text found are read once and counted here; a whole catalogue along its indexes."""
+    """For several facets, products that a text found are read once and counted here; the rest the database counts."""
     if in_python:
         columns = ", ".join(_COLUMNS[name] for name in names)
         rows = run(session, relation.before + relation.select(f"p.product_id, {columns}"), relation.values)

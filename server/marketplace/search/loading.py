@@ -74,11 +74,17 @@ def _product(row: tuple[Any, ...]) -> FoundProduct:
         FoundSupplier(name, city, latitude, longitude, radius, bool(pickup), bool(courier)),
         *plain,
         bool(is_available),
-        json.loads(attributes) if isinstance(attributes, str) else attributes,
+        _json(attributes),
         _moment(created),
         _moment(updated),
         None if deleted is None else _moment(deleted),
     )
+
+
+def _json(value: Any) -> dict[str, Any]:
+    if value == "{}":
+        return {}
+    return cast(dict[str, Any], json.loads(value) if isinstance(value, str) else value)
 
 
 def _moment(value: Any) -> datetime:

@@ -1,11 +1,12 @@
 """Pages of a list in the order that was asked for. Every order ends in the id, so that there is only one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
 from server.marketplace.search.cursor import Place, Resolved
+from server.marketplace.search.nearness import box_around, kilometres_in_sql, origin_values
 from server.marketplace.search.query import ProductQuery, Sort
 from server.marketplace.search.relation import NO_LIMIT, Relation, relation_of
 from server.marketplace.search.statements import run
@@ -17,6 +18,7 @@ MOST_RANKED = 5000
 # "Nearest" looks close by first; far away only as long as there is not enough.
 _RINGS_KM = (10.0, 40.0, 160.0, 640.0)
 _CELL_RINGS_KM = (10.0, 40.0)
+_FEW_SHOPS = 64
 
 
 @dataclass(frozen=True)
@@ -76,23 +78,37 @@ class Pager:
         return self._run(sql, values, self.count, self.skip)
 
     def _nearest(self) -> list[Place]:
+        for radius in self._radii():
+            places = self._within(radius)
+            # All of these are nearer than anything outside.
+            if len(places) == self.count:
+                return places
+        return self._within(self.query.radius_km)
+
+    def _radii(self) -> Iterator[float]:
+        """As far as the nearest few shops, then ever further; not as far as one wants to go in the end."""
         start = float(self.after.value or 0) if self.after else 0.0
-        most = self.query.radius_km
-        for radius in _CELL_RINGS_KM if self.resolved.wording else _RINGS_KM:
-            if radius > start and (most is None or radius < most):
-                places = self._within(radius)
-                # All of these are nearer than anything outside.
-                if len(places) == self.count:
-                    return places
-        return self._within(most)
+        for ring in _CELL_RINGS_KM if self.resolved.wording else _RINGS_KM:
+            if ring > start and (self.query.radius_km is None or ring < self.query.radius_km):
+                few = self._kilometres_of_shop(start, ring)
+                yield from [ring] if few is None else [few, ring]
+
+    def _kilometres_of_shop(self, start: float, ring: float) -> float | None:
+        """How far the last of the nearest few shops is, if there are more than those in the ring."""
+        assert self.query.origin
+        inside, edges = box_around(self.query.origin, ring).condition("s")
+        values = {**origin_values(self.query.origin), **edges, "start": start, "ring": ring}
+        km = f"SELECT {kilometres_in_sql('s', self.index.least)} AS km FROM suppliers s WHERE {inside} LIMIT {NO_LIMIT}"
+        near = f"SELECT km FROM ({km}) x WHERE km >= :start AND km <= :ring ORDER BY km LIMIT 1 OFFSET {_FEW_SHOPS}"
+        return next((float(km) for [km] in run(self.session, near, values)), None)
 
     def _within(self, radius_km: float | None) -> list[Place]:
         relation = self.relation(radius_km=radius_km)
-        values, where = dict(relation.values), ""
+        values, where, beyond = dict(relation.values), "", []
         if self.after:
-            where = "WHERE (km, product_id) > (:after, :after_id)"
+            where, beyond = "WHERE (km, product_id) > (:after, :after_id)", [f"{relation.kilometres} >= :after"]
             values |= {"after": self.after.value or 0.0, "after_id": self.after.product_id}
-        inner = relation.select(f"p.product_id, {relation.kilometres} AS km", f"LIMIT {NO_LIMIT}")
+        inner = relation.select(f"p.product_id, {relation.kilometres} AS km", f"LIMIT {NO_LIMIT}", *beyond)
         sql = f"{relation.before}SELECT product_id, km FROM ({inner}) x {where} ORDER BY km, product_id {_PAGE}"
         return self._run(sql, values, self.count, self.skip)
 
@@ -143,7 +159,3 @@ class Pager:
 
 _PAGE = "LIMIT :page OFFSET :skip"
 _BEST = "rating_rank DESC, product_id DESC"
-
-
-def ids_of(places: Sequence[Place]) -> list[int]:
-    return [place.product_id for place in places]
