@@ -1,7 +1,7 @@
 """What is held for too long comes back, whoever sweeps, and once."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy.orm import Session
 
 from server.marketplace.caller import Caller
-from server.marketplace.search.query import FacetName, Facets, Found, ProductQuery, Window
 from server.marketplace.stock import holding
 from server.marketplace.stock.sweeper import Sweeper
 from tests.marketplace.stock.shelves import Shop
@@ -19,22 +18,13 @@ ANYBODY = Caller(is_open=True)
 
 
 class Index:
-    """A search that only remembers what it was told to look at again."""
+    """Of a search, the part that is told what to look at again."""
 
     def __init__(self) -> None:
         self.refreshed: list[int] = []
 
-    def find(self, session: Session, query: ProductQuery, window: Window) -> Found:
-        raise NotImplementedError
-
-    def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
-        raise NotImplementedError
-
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         self.refreshed += product_ids
-
-    def refresh_supplier(self, session: Session, supplier_id: int) -> None:
-        raise NotImplementedError
 
     def news(self) -> list[int]:
         news, self.refreshed = self.refreshed, []
@@ -81,7 +71,8 @@ def test_several_servers_sweep_at_once_and_nothing_comes_back_twice(shop: Shop) 
 
 
 def test_search_is_told_when_there_is_nothing_left_and_when_there_is_again(shop: Shop) -> None:
-    product, index = shop.product(on_hand=3), Index()
+    product = shop.product(on_hand=3)
+    index: Any = Index()
     first = hold(shop, product, 2, index)
     assert index.news() == []
     second = hold(shop, product, 1, index)
