@@ -183,3 +183,20 @@ def test_buyers_do_not_stand_in_the_way_of_the_shop(laptop: httpx2.Client, shop:
     end(laptop, "commit", reserve(laptop, product, 2).json()["id"])
     answer = laptop.put(f"/api/products/{product}", json={"price": 1000}, headers={"If-Match": seen})
     assert answer.status_code == 200 and shop.numbers(product) == (3, 0)
+
+
+def test_what_is_all_held_is_not_found_until_it_comes_back(laptop: httpx2.Client, shop: Shop) -> None:
+    category = f"held-{shop.id}"
+    form = {"name": "Kipas", "price": 1000, "stock_quantity": 2, "category": category}
+    product = laptop.post(f"/api/suppliers/{shop.id}/products", json=form).json()["id"]
+
+    def found() -> list[int]:
+        return [one["id"] for one in laptop.get("/api/products", params={"category": category}).json()]
+
+    assert found() == [product]
+    held = reserve(laptop, product, 2).json()["id"]
+    assert found() == []
+    end(laptop, "release", held)
+    assert found() == [product]
+    end(laptop, "commit", reserve(laptop, product, 2).json()["id"])
+    assert found() == []
