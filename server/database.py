@@ -1,27 +1,21 @@
 """One database: its pool, its transactions, its migrations. Knows no table."""
 
 import logging
-import os
-import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, TimeoutError
+from sqlalchemy import Connection, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import QueuePool
 
+from server.database_engines import make_engine
 from server.database_faults import is_gone, reason_of, took_too_long
 from server.errors import DatabaseUnavailable
 
 _log = logging.getLogger("tis.database")
-_LONGEST_WAIT_SECONDS = 10
-_LONGEST_SQLITE_READ_SECONDS = 5.0
-_SQLITE_STEPS_BETWEEN_LOOKS = 50_000  # about a millisecond: a look at the clock costs nothing beside it
 _MIGRATION_LOCK = 7_415_001  # any number that nobody else takes in this PostgreSQL database
 _migrating = threading.Lock()  # Alembic keeps the migration under way in globals: one at a time, of all databases
 
@@ -33,10 +27,12 @@ class DatabaseUrlError(Exception):
 class Database:
     """Opens nothing before the first transaction, so that a server starts while its database is away."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5) -> None:
+        """How long somebody may wait for their turn or a statement; how long what reads a SQLite file may take."""
+        self._wait_seconds = wait_seconds
         try:
             self._url = make_url(url)
-            self._engine = _engine_of(url)
+            self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds)
         except (ArgumentError, ImportError) as error:
             reason = "nothing here reads it" if isinstance(error, ArgumentError) else f"its driver is missing: {error}"
             raise DatabaseUrlError(f"DATABASE_URL cannot be used, {reason}") from None
@@ -83,6 +79,8 @@ class Database:
             connection.begin(),
         ):
             if self.dialect == "postgresql":
+                # A large table takes its time, and so does a server that got here first.
+                connection.execute(text("SET LOCAL statement_timeout = 0"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             config = _alembic_config(folder, connection)
             if target == "base" or target.startswith("-"):
@@ -106,7 +104,7 @@ class Database:
         """SQLite lets one writer in at a time and makes the others poll; threads of this process queue instead."""
         if self.dialect != "sqlite":
             yield
-        elif self._writing.acquire(timeout=_LONGEST_WAIT_SECONDS):
+        elif self._writing.acquire(timeout=self._wait_seconds):
             try:
                 yield
             finally:
@@ -132,94 +130,6 @@ class Database:
         if not self.answers:
             _log.warning("the database answers again")
         self.answers = True
-
-
-def _engine_of(url: str) -> Engine:
-    dialect = make_url(url).get_backend_name()
-    if dialect == "sqlite":
-        engine = _sqlite_engine(url)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "checkout", _require_same_file)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
-    arguments: dict[str, Any] = {}
-    if dialect == "postgresql":
-        # Times are stored and shown in UTC, whatever the server is set to.
-        limit = _LONGEST_WAIT_SECONDS * 1000
-        arguments = {"connect_timeout": 5, "options": f"-c statement_timeout={limit} -c timezone=UTC"}
-    return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_size=16, max_overflow=32, pool_timeout=5)
-
-
-def _sqlite_engine(url: str) -> Engine:
-    waiting = {"timeout": _LONGEST_WAIT_SECONDS}
-    if make_url(url).database in (None, "", ":memory:"):
-        # Each connection would have a memory of its own: there is one, and everybody waits for it.
-        one = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "pool_timeout": _LONGEST_WAIT_SECONDS}
-        return create_engine(url, connect_args={**waiting, "check_same_thread": False}, **one)
-    return create_engine(url, connect_args=waiting, pool_size=16, max_overflow=32)
-
-
-def _prepare_sqlite(connection: Any, record: Any) -> None:
-    # Without this sqlite3 begins transactions by itself, and never with IMMEDIATE.
-    connection.isolation_level = None
-    for pragma in (
-        "foreign_keys=ON",
-        "journal_mode=WAL",
-        "synchronous=NORMAL",
-        "temp_store=MEMORY",
-        "cache_size=-32768",
-        "mmap_size=1073741824",
-    ):
-        _patiently(connection, f"PRAGMA {pragma}")
-    record.info["file"] = _file_of(connection)
-
-
-def _patiently(connection: Any, pragma: str) -> None:
-    """Who turns a new file to WAL locks out the others without the usual waiting."""
-    end = time.monotonic() + _LONGEST_WAIT_SECONDS
-    while True:
-        try:
-            connection.execute(pragma)
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-        time.sleep(0.01)
-
-
-def _file_of(connection: Any) -> tuple[str, tuple[int, int] | None]:
-    """What it is called, and which it is."""
-    name = str(connection.execute("PRAGMA database_list").fetchone()[2])
-    return name, _identity(name)
-
-
-def _identity(name: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(name)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _require_same_file(connection: Any, record: Any, proxy: object) -> None:
-    # An open file goes on working after it was deleted or replaced, and takes everything written with it.
-    name, identity = record.info["file"]
-    if name and _identity(name) != identity:
-        raise DisconnectionError("the file is not there any more")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that reads first and writes later cannot wait for another writer: SQLite refuses it at once.
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-    # What only reads has others waiting for its thread; what writes is bounded by what a request may bring.
-    deadline = None if writes else time.monotonic() + _LONGEST_SQLITE_READ_SECONDS
-    _interrupt_after(connection.connection.dbapi_connection, deadline)
-
-
-def _interrupt_after(connection: Any, deadline: float | None) -> None:
-    look = None if deadline is None else lambda: time.monotonic() > deadline
-    connection.set_progress_handler(look, _SQLITE_STEPS_BETWEEN_LOOKS)
 
 
 def _alembic_config(folder: Path, connection: Connection) -> Any:

@@ -79,6 +79,7 @@ Name = text_up_to(200)
 Title = text_up_to(255)
 ShortName = text_up_to(100)  # of a category, a brand, an attribute
 City = text_up_to(100)
+Keyword = text_up_to(100)
 Phone = text_up_to(32)
 Address = text_up_to(500)
 LongText = Annotated[str, *_up_to(20_000)]

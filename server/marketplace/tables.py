@@ -296,3 +296,49 @@ class AuditEntry(Table):
     request_id: Mapped[str | None] = mapped_column(String(128))
 
     __table_args__ = (Index("ix_audit_log_entity_entity_id", "entity", "entity_id"),)
+
+
+class ProductFacts(Table):
+    """What products are filtered and sorted by, one narrow row per product that is on sale or sold out.
+
+    Not there: deleted goods and those of suspended shops. Written by `server/marketplace/search/indexing.py` alone.
+    """
+
+    __tablename__ = "product_search"
+
+    product_id: Mapped[int] = mapped_column(
+        ForeignKey("products.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    supplier_id: Mapped[int] = mapped_column(BigId)
+    sellable: Mapped[int]  # 1: can be bought now
+    price: Mapped[int] = mapped_column(BigId)
+    rating: Mapped[float | None]
+    rating_rank: Mapped[float]
+    created_us: Mapped[int] = mapped_column(BigId)  # microseconds since 1970
+    latitude: Mapped[float]
+    longitude: Mapped[float]
+    condition: Mapped[str] = mapped_column(String(8))
+    category_key: Mapped[str] = mapped_column(String(100))
+    brand_key: Mapped[str | None] = mapped_column(String(100))
+    city_key: Mapped[str] = mapped_column(String(100))
+    words_digest: Mapped[int] = mapped_column(BigId)  # tells whether the words must be indexed again
+
+    __table_args__ = (
+        Index("ix_product_search_category_price", "category_key", "price", "product_id", "sellable"),
+        Index("ix_product_search_category", "category_key", "product_id", "sellable"),
+        Index("ix_product_search_price", "price", "product_id"),
+        Index("ix_product_search_newest", "created_us", "product_id"),
+        Index("ix_product_search_rating", "rating_rank", "product_id"),
+        Index("ix_product_search_supplier", "supplier_id", "category_key", "price"),
+        Index("ix_product_search_brand", "brand_key", "product_id", "sellable"),
+        Index("ix_product_search_city", "city_key", "product_id", "sellable"),
+    )
+
+
+class Lexeme(Table):
+    """A word of the catalogue and in how many products it is: what a misspelt word may have meant."""
+
+    __tablename__ = "lexicon"
+
+    term: Mapped[str] = mapped_column(String(64), primary_key=True)
+    count: Mapped[int]

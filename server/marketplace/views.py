@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from server.marketplace.caller import Caller
 from server.marketplace.policy import sees_supplier, sees_user
+from server.marketplace.search.loading import FoundProduct
 from server.marketplace.tables import Product, Supplier, User
 
 
@@ -121,9 +122,9 @@ def user_view(user: User, caller: Caller) -> UserView:
 
 
 def product_view(
-    product: Product, distance_km: float | None = None, fulfilment: Fulfilment | None = None
+    product: Product | FoundProduct, distance_km: float | None = None, fulfilment: Fulfilment | None = None
 ) -> ProductView:
-    """Needs `product.supplier` loaded (`joinedload(Product.supplier)`)."""
+    """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`)."""
     return ProductView(
         id=product.id,
         supplier_id=product.supplier_id,
@@ -152,7 +153,7 @@ def product_view(
     )
 
 
-def rating_of(product: Product) -> float | None:
+def rating_of(product: Product | FoundProduct) -> float | None:
     """What buyers said; before anybody did, what an admin granted."""
     if product.rating_count:
         return round(product.rating_sum / product.rating_count, 2)

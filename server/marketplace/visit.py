@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
 from sqlalchemy.orm import Session
 
 from server.marketplace.caller import Caller
@@ -37,7 +38,11 @@ class Visit:
         return recognise(session, self.market, self.token, is_open=self.is_open, request_id=current_request_id())
 
 
-async def _visit(request: Request) -> Visit:
+# For the button "Authorize" of /docs; what is sent is read below, where a bad token is no missing one.
+_shown_in_docs = HTTPBearer(auto_error=False, description="`access_token` of a registration or a login")
+
+
+async def _visit(request: Request, shown: Annotated[object, Depends(_shown_in_docs)]) -> Visit:
     market = cast(Market, request.app.state.market)
     return Visit(market, _bearer(request), _comes_openly(request, market.rules.auth))
 

@@ -12,11 +12,14 @@ from pydantic import BaseModel
 from sqlalchemy import CursorResult, delete, exists, select, update
 from sqlalchemy.orm import Session
 
+from server.marketplace import audit
+from server.marketplace.caller import Caller
 from server.marketplace.columns import now
 from server.marketplace.market import Market
-from server.marketplace.people.accounts import is_active
+from server.marketplace.people.accounts import is_active, parts_of
 from server.marketplace.people.signing import Claims
 from server.marketplace.tables import RefreshToken
+from server.observability.request_log import current_request_id
 
 # No access token lives longer, so that none outlives what is known of its chain.
 _REMEMBERED = timedelta(days=1)
@@ -50,8 +53,11 @@ def rotate(session: Session, market: Market, refresh_token: str) -> TokenPair | 
     )
     found = cast(CursorResult[Any], session.execute(use)).rowcount == 1
     if found and not is_ended(session, claims.chain) and is_active(session, claims.account):
+        _forget_old_links(session, claims.chain)
         return _add_link(session, market, claims.account, claims.chain)
-    end_chain(session, claims.chain)
+    if end_chain(session, claims.chain):
+        kind, number = parts_of(claims.account)
+        audit.note(session, Caller(claims.account, request_id=current_request_id()), "token.reuse", kind, number)
     return None
 
 
@@ -61,9 +67,11 @@ def is_ended(session: Session, chain: str) -> bool:
     return bool(session.scalar(select(ended)))
 
 
-def end_chain(session: Session, chain: str) -> None:
+def end_chain(session: Session, chain: str) -> bool:
+    """Whether it went on until now."""
     links = RefreshToken.chain == chain, RefreshToken.revoked_at.is_(None)
-    session.execute(update(RefreshToken).where(*links).values(revoked_at=now()))
+    ended = session.execute(update(RefreshToken).where(*links).values(revoked_at=now()))
+    return cast(CursorResult[Any], ended).rowcount > 0
 
 
 def end_all(session: Session, account: str, but: str | None = None) -> None:
@@ -88,6 +96,12 @@ def _add_link(session: Session, market: Market, account: str, chain: str) -> Tok
         access_token=market.signer.sign("access", access, rules.access_token_minutes * 60),
         refresh_token=market.signer.sign("refresh", refresh, days.total_seconds()),
     )
+
+
+def _forget_old_links(session: Session, chain: str) -> None:
+    """Of a chain that goes on: what has expired is refused without them."""
+    old = RefreshToken.chain == chain, RefreshToken.expires_at < now() - _REMEMBERED, RefreshToken.revoked_at.is_(None)
+    session.execute(delete(RefreshToken).where(*old))
 
 
 def _forget_old_chains(session: Session, account: str) -> None:

@@ -1,35 +1,34 @@
 """Which way of searching a database offers."""
 
-from collections.abc import Collection, Iterable
-
-from sqlalchemy import select
-from sqlalchemy.orm import Session, joinedload
+import logging
 
 from server.database import Database
-from server.marketplace.search.query import FacetName, Facets, Found, Hit, ProductQuery, Window
+from server.marketplace.search.finding import CatalogueSearch
+from server.marketplace.search.like import Like
+from server.marketplace.search.postgres import PostgresText
 from server.marketplace.search.search import Search
-from server.marketplace.tables import Product
+from server.marketplace.search.sqlite_fts import SqliteFts
+from server.marketplace.search.text_index import TextIndex
+
+_log = logging.getLogger("tis.marketplace")
 
 
 def search_for(database: Database) -> Search:
-    return _Stub()
+    return CatalogueSearch(index_for(database))
 
 
-class _Stub:
-    """Until the room is built."""
+def index_for(database: Database) -> TextIndex:
+    if database.dialect == "postgresql":
+        return PostgresText()
+    if database.dialect == "sqlite" and has_fts5():
+        return SqliteFts()
+    _log.warning("no full-text index in this %s: searching reads every product", database.dialect)
+    return Like(least="min" if database.dialect == "sqlite" else "least")
 
-    def find(self, session: Session, query: ProductQuery, window: Window) -> Found:
-        rows = select(Product).options(joinedload(Product.supplier)).order_by(Product.id).limit(window.limit)
-        return Found([Hit(product) for product in session.scalars(rows)])
 
-    def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
-        return {}
+def has_fts5() -> bool:
+    """A property of the library that this process has, not of a file."""
+    import sqlite3
 
-    def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
-        pass
-
-    def refresh_supplier(self, session: Session, supplier_id: int) -> None:
-        pass
-
-    def rebuild(self, session: Session) -> None:
-        pass
+    with sqlite3.connect(":memory:") as connection:
+        return bool(connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone())

@@ -1,9 +1,9 @@
 """What is asked of a search, and what comes back."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from server.marketplace.tables import Product
+from server.marketplace.search.loading import FoundProduct
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
 FacetName = Literal["category", "brand", "city", "price"]
@@ -46,7 +46,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Hit:
-    product: Product  # with its supplier loaded
+    product: FoundProduct  # has the columns of a `Product` and its supplier, and is not one
     distance_km: float | None = None
 
 
@@ -60,13 +60,22 @@ class Found:
     relaxed: bool = False  # nothing had all the words; these have some
 
 
-Facets = dict[FacetName, list[tuple[str, int]]]
+@dataclass(frozen=True)
+class Value:
+    """`value` is what to ask for, `label` how sellers write it."""
+
+    value: str
+    label: str
+    count: int
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A price facet: [least, most)."""
+    """Prices from `least` up to, but not, `most`."""
 
     least: int
     most: int | None
-    count: int = field(default=0)
+    count: int
+
+
+Facets = dict[FacetName, list[Value] | list[Bucket]]

@@ -1,4 +1,7 @@
-"""Units held for somebody: the one place where `reserved` changes, and where a sale lowers `on_hand`."""
+"""Units held for somebody: the one place where `reserved` changes, and where a sale lowers `on_hand`.
+
+A product's `version` and `updated_at` tell of what its shop says of it; buyers leave them alone.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -19,6 +22,11 @@ from server.marketplace.tables import Product, Reservation, StockMovement, Suppl
 Status = Literal["held", "committed", "released", "expired"]
 MOST_AT_ONCE = 500  # expired in one transaction, so that other writers get their turn
 
+_BY_ACTIVE_SUPPLIER = exists().where(
+    Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
+)
+_IS_SOLD = and_(Product.is_available.is_(True), Product.deleted_at.is_(None), _BY_ACTIVE_SUPPLIER)
+
 
 @dataclass(frozen=True)
 class Holding:
@@ -31,11 +39,12 @@ def reserve(
     session: Session, caller: Caller, search: Search, product_id: int, quantity: int, seconds: float
 ) -> Holding:
     require_somebody(caller)
-    # What others let run out may be just what is missing.
-    if not _take(session, search, product_id, quantity) and not (
+    available = _take(session, search, product_id, quantity)
+    if available is None:
+        # What others let run out may be just what is missing; if somebody sweeps it right now, that is waited for.
         expire_due(session, search, Reservation.product_id == product_id)
-        and _take(session, search, product_id, quantity)
-    ):
+        available = _take(session, search, product_id, quantity)
+    if available is None:
         raise _why_not(session, product_id)
     reservation = Reservation(
         id=str(uuid4()),
@@ -46,8 +55,7 @@ def reserve(
         expires_at=now() + timedelta(seconds=seconds),
     )
     session.add(reservation)
-    session.flush()
-    return _as_of_now(session, reservation)
+    return Holding(reservation, reservation.status, available)
 
 
 def commit(session: Session, caller: Caller, search: Search, reservation_id: str) -> Holding:
@@ -62,8 +70,7 @@ def commit(session: Session, caller: Caller, search: Search, reservation_id: str
             .values(
                 on_hand=Product.on_hand - reservation.quantity,
                 reserved=Product.reserved - reservation.quantity,
-                version=Product.version + 1,
-                updated_at=now(),
+                updated_at=Product.updated_at,
             ),
         )
         session.add(
@@ -116,15 +123,15 @@ def anything_due(session: Session) -> bool:
     return bool(session.scalar(select(exists().where(_is_due()))))
 
 
-def expire_due(session: Session, search: Search, which: ColumnElement[bool]) -> int:
+def expire_due(session: Session, search: Search, which: ColumnElement[bool], *, skip_locked: bool = False) -> int:
     """How many. Whoever else does the same at the same moment gets other ones, or none."""
     due = session.execute(
         select(Reservation.id, Reservation.product_id, Reservation.quantity)
         .where(_is_due(), which)
-        .order_by(Reservation.expires_at)
+        .order_by(Reservation.expires_at, Reservation.id)
         .limit(MOST_AT_ONCE)
         # Reservations are locked before products, here and in every other verb: nobody waits in a circle.
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=skip_locked)
     ).all()
     if not due:
         return 0
@@ -140,19 +147,20 @@ def expire_due(session: Session, search: Search, which: ColumnElement[bool]) -> 
     return len(due)
 
 
-def _take(session: Session, search: Search, product_id: int, quantity: int) -> bool:
-    """Asked and done in one statement: whoever comes between would sell the same units again."""
+def _take(session: Session, search: Search, product_id: int, quantity: int) -> int | None:
+    """How many are left; None if there are too few. Asked and done at once: else who comes between sells them, too."""
     taken = _change(
         session,
         update(Product)
-        .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _is_sold())
+        .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _IS_SOLD)
         .values(reserved=Product.reserved + quantity, updated_at=Product.updated_at),
     )
     if not taken:
-        return False
-    if _available(session, product_id) == 0:
+        return None
+    available = _available(session, product_id)
+    if available == 0:
         search.refresh(session, [product_id])
-    return True
+    return available
 
 
 def _give_back(session: Session, search: Search, product_id: int, quantity: int) -> None:
@@ -208,17 +216,10 @@ def _available(session: Session, product_id: int) -> int:
 
 
 def _why_not(session: Session, product_id: int) -> ServiceError:
-    available = session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id, _is_sold()))
+    available = session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id, _IS_SOLD))
     if available is None:
         return NotFound("Product not found")
     return Conflict(f"Only {available} left", code="insufficient_stock")
-
-
-def _is_sold() -> ColumnElement[bool]:
-    by_active_supplier = exists().where(
-        Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
-    )
-    return and_(Product.is_available.is_(True), Product.deleted_at.is_(None), by_active_supplier)
 
 
 def _is_due() -> ColumnElement[bool]:

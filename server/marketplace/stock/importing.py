@@ -20,6 +20,7 @@ from server.marketplace.tables import AuditEntry, PriceChange, Product, StockMov
 
 _NEEDED = ("name", "price", "category")
 _LONGEST_NOTED = 500
+_MOST_SHOWN = 1000  # of what is wrong with a sheet
 _COLUMNS = {"stock_quantity": "on_hand"}
 _FIELDS = {column: name for name, column in _COLUMNS.items()}
 _COMPARED = ("name", "description", "price", "on_hand", "category", "tags", "brand", "condition", "is_available")
@@ -57,18 +58,18 @@ def import_sheet(
     find_shop(session, caller, supplier_id, locked=not dry_run)
     rows, problems = sheet
     plan = _plan(rows, _products_of(session, supplier_id, rows, locked=not dry_run))
+    wrong = sorted(problems + plan.problems, key=lambda one: one.row)
     report = ImportReport(
         created=len(plan.created),
         updated=len(plan.changed),
         unchanged=plan.num_unchanged,
-        errors=sorted(problems + plan.problems, key=lambda one: one.row),
+        errors=wrong[:_MOST_SHOWN],
         dry_run=dry_run,
     )
     if dry_run:
         return report
     if report.errors and not partial:
-        wrong = len({one.row for one in report.errors})
-        detail = f"Nothing was imported: {wrong} rows are wrong."
+        detail = f"Nothing was imported: {len({one.row for one in wrong})} rows are wrong."
         return report.model_copy(update={"created": 0, "updated": 0, "unchanged": 0, "detail": detail})
     _write(session, caller, search, supplier_id, plan)
     return report

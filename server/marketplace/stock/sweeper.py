@@ -45,7 +45,7 @@ class Sweeper:
         total = 0
         while not self._end.is_set():
             with self._writing() as session:
-                ended = expire_due(session, self._search, true())
+                ended = expire_due(session, self._search, true(), skip_locked=True)
             total += ended
             if ended < MOST_AT_ONCE:
                 break

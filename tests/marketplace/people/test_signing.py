@@ -71,6 +71,13 @@ def test_a_given_secret_is_the_key_and_no_file_is_made(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("account", ["somebody", "user:", "user:x", "admin:1", f"user:{2**70}", "user:1 ", ""])
+def test_a_token_that_another_program_signed_is_none(account: str) -> None:
+    signer = Signer(b"x" * 32)
+    with pytest.raises(Unauthenticated):
+        signer.read(signer.sign("access", Claims(account, "chain", "token"), 60), "access")
+
+
 def test_a_token_of_one_kind_is_none_of_the_other() -> None:
     signer = Signer(b"x" * 32)
     with pytest.raises(Unauthenticated, match="no valid access token"):

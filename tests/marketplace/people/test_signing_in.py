@@ -1,12 +1,24 @@
 """Passwords, tokens, sessions."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import httpx2
 import jwt
 import pytest
+from argon2 import PasswordHasher
+from pydantic import SecretStr
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
+from server.errors import Unauthenticated
+from server.marketplace.columns import now
+from server.marketplace.market import Market
+from server.marketplace.people.passwords import is_outdated
+from server.marketplace.people.signing_in import sign_in
+from server.marketplace.people.tokens import begin_chain, rotate
+from server.marketplace.tables import RefreshToken, User
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.people.asking import (
     PASSWORD,
@@ -86,6 +98,45 @@ def test_the_same_password_from_another_keyboard(internet: httpx2.Client) -> Non
     assert login(internet, user["email"], "kata sandi e\u0301 panjang").status_code == 200
 
 
+def test_a_password_kept_the_old_way_is_kept_the_new_way_once_it_is_used(market: Market) -> None:
+    with market.writing() as session:
+        old = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(PASSWORD)
+        user = User(name="Jane", email="jane@example.com", email_key="jane@example.com", password_hash=old)
+        session.add(user)
+        session.flush()
+        user_id = user.id
+    with pytest.raises(Unauthenticated):
+        sign_in(market, "jane@example.com", SecretStr("not that one"), None)
+    sign_in(market, "Jane@example.com", SecretStr(PASSWORD), None)
+    with market.reading() as session:
+        kept = session.get_one(User, user_id).password_hash
+    assert kept is not None and kept != old and not is_outdated(kept)
+    assert sign_in(market, "jane@example.com", SecretStr(PASSWORD), "user").access_token
+
+
+def test_what_has_expired_is_forgotten(market: Market) -> None:
+    last_month = now() - timedelta(days=30)
+    with market.writing() as session:
+        user = User(name="Jane")
+        session.add(user)
+        session.flush()
+        account = f"user:{user.id}"
+        newest = begin_chain(session, market, account)
+        for links in (2, 2, 2):
+            rotated = rotate(session, market, newest.refresh_token)
+            assert rotated is not None and count_links(session) == links
+            newest = rotated
+            used = RefreshToken.used_at.is_not(None)
+            session.execute(update(RefreshToken).where(used).values(expires_at=last_month))
+        session.execute(update(RefreshToken).values(expires_at=last_month))
+        begin_chain(session, market, account)
+        assert count_links(session) == 1
+
+
+def count_links(session: Session) -> int:
+    return len(session.scalars(select(RefreshToken.digest)).all())
+
+
 def test_a_password_set_later(internet: httpx2.Client) -> None:
     user = register_user(internet)
     assert login(internet, user["email"]).status_code == 401
@@ -134,7 +185,9 @@ def test_a_link_used_twice_ends_the_whole_chain(internet: httpx2.Client) -> None
     owners = refresh(internet, stolen).json()
     assert refresh(internet, stolen).status_code == 401
     assert refresh(internet, owners).status_code == 401 and not knows(internet, owners)
-    assert login(internet, stolen["email"]).status_code == 200
+    again = login(internet, stolen["email"]).json()
+    log = internet.get("/api/users/me/export", headers=bearer(again)).json()["audit_log"]
+    assert [line["action"] for line in log].count("token.reuse") == 1
 
 
 def test_of_many_who_refresh_at_once_at_most_one_gets_tokens_and_all_are_ended(internet: httpx2.Client) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
+from starlette.requests import Request
 
+from server.marketplace.directness import comes_directly
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.people.asking import new_email, register_user
 from tests.serving import served, settings_with
@@ -80,6 +82,31 @@ def test_a_proxy_on_this_machine_opens_nothing(laptop: httpx2.Client) -> None:
         "/api/suppliers/1/members", json={"user_id": 1}, headers={"X-Forwarded-For": "127.0.0.1", "Host": "localhost"}
     )
     assert refused.status_code in (401, 404)
+
+
+@pytest.mark.parametrize(
+    ("peer", "is_direct"),
+    [
+        (("127.0.0.1", 5000), True),
+        (("127.8.8.8", 5000), True),
+        (("::1", 5000), True),
+        (("::ffff:127.0.0.1", 5000), True),
+        (("::ffff:192.0.2.1", 5000), False),
+        (("192.168.1.7", 5000), False),
+        (("0.0.0.0", 5000), False),
+        (("localhost", 5000), False),
+        (None, False),
+    ],
+)
+def test_the_peer_is_this_machine(peer: tuple[str, int] | None, is_direct: bool) -> None:
+    scope = {"type": "http", "client": peer, "headers": [(b"host", b"localhost:3000")]}
+    assert comes_directly(Request(scope)) is is_direct
+
+
+def test_of_two_hosts_the_foreign_one_decides() -> None:
+    headers = [(b"host", b"localhost"), (b"host", b"market.example.com")]
+    assert not comes_directly(Request({"type": "http", "client": ("127.0.0.1", 1), "headers": headers}))
+    assert not comes_directly(Request({"type": "http", "client": ("127.0.0.1", 1), "headers": []}))
 
 
 def test_open_is_open_whoever_comes(open_to_all: httpx2.Client) -> None:

@@ -168,3 +168,35 @@ def test_the_ledger_is_for_the_shop(internet: httpx2.Client, strict_shop: Shop) 
     admin, user = shop.token(f"user:{shop.user(role='admin')}"), shop.token(f"user:{shop.user()}")
     answers = [internet.get(path, headers=who).status_code for who in (shop.token(f"supplier:{shop.id}"), admin, user)]
     assert answers == [200, 200, 403] and internet.get(path).status_code == 401
+
+
+def test_a_request_that_is_sent_again_holds_once(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    first, again = (reserve(laptop, product, 2, headers={"Idempotency-Key": f"held-{product}"}) for _ in range(2))
+    assert first.json() == again.json() and again.headers["Idempotent-Replayed"] == "true"
+    assert shop.numbers(product) == (5, 2)
+
+
+def test_buyers_do_not_stand_in_the_way_of_the_shop(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    seen = laptop.get(f"/api/products/{product}").headers["ETag"]
+    end(laptop, "commit", reserve(laptop, product, 2).json()["id"])
+    answer = laptop.put(f"/api/products/{product}", json={"price": 1000}, headers={"If-Match": seen})
+    assert answer.status_code == 200 and shop.numbers(product) == (3, 0)
+
+
+def test_what_is_all_held_is_not_found_until_it_comes_back(laptop: httpx2.Client, shop: Shop) -> None:
+    category = f"held-{shop.id}"
+    form = {"name": "Kipas", "price": 1000, "stock_quantity": 2, "category": category}
+    product = laptop.post(f"/api/suppliers/{shop.id}/products", json=form).json()["id"]
+
+    def found() -> list[int]:
+        return [one["id"] for one in laptop.get("/api/products", params={"category": category}).json()]
+
+    assert found() == [product]
+    held = reserve(laptop, product, 2).json()["id"]
+    assert found() == []
+    end(laptop, "release", held)
+    assert found() == [product]
+    end(laptop, "commit", reserve(laptop, product, 2).json()["id"])
+    assert found() == []
