@@ -69,7 +69,7 @@ def import_sheet(
     if dry_run:
         return report
     if report.errors and not partial:
-        detail = f"Nothing was imported: {len({one.row for one in wrong})} rows are wrong."
+        detail = f"Nothing was imported. Wrong rows: {len({one.row for one in wrong})}."
         return report.model_copy(update={"created": 0, "updated": 0, "unchanged": 0, "detail": detail})
     _write(session, caller, search, supplier_id, plan)
     return report
