@@ -48,7 +48,7 @@ clients: setup-dev setup-clients  ## other people's clients, unmodified, against
 	$(PYTEST) tests/clients
 
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour)
-	SOAK=1 $(PYTEST) -o faulthandler_timeout=1500 tests/faults
+	SOAK=1 $(PYTEST) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock
 
 check: setup-dev                  ## style, types, floors and the fast tests
 	$(BIN)/ruff format --check $(CODE)

@@ -74,7 +74,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
             mcp.close()
             await engine.close()
             await opening
-            market.close()
+            await asyncio.to_thread(market.close)
 
     app = FastAPI(
         title="Transformers Inference Server",

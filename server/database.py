@@ -1,30 +1,36 @@
 """One database: its pool, its transactions, its migrations. Knows no table."""
 
+import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError
+from sqlalchemy import Connection, make_url, text
+from sqlalchemy.exc import DBAPIError, TimeoutError
 from sqlalchemy.orm import Session
 
+from server.database_engines import make_engine
+from server.database_faults import is_gone, reason_of, took_too_long
 from server.errors import DatabaseUnavailable
 
-_LONGEST_WAIT_SECONDS = 10
+_log = logging.getLogger("tis.database")
 _MIGRATION_LOCK = 7_415_001  # any number that nobody else takes in this PostgreSQL database
+_migrating = threading.Lock()  # Alembic keeps the migration under way in globals: one at a time, of all databases
 
 
 class Database:
     """Opens nothing before the first transaction, so that a server starts while its database is away."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5) -> None:
+        """How long somebody may wait for their turn or a statement; how long what reads a SQLite file may take."""
         self._url = make_url(url)
-        self._engine = _engine_of(url)
+        self._wait_seconds = wait_seconds
+        self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds)
         self._writers = self._engine.execution_options(writes=True)
-        # SQLite lets one writer in at a time and makes the others poll; threads of this process queue instead.
-        self._turn = threading.Lock() if self.dialect == "sqlite" else nullcontext()
+        self._writing = threading.Lock()
+        self.answers = True  # as far as the latest transaction knows
 
     @property
     def dialect(self) -> str:
@@ -39,21 +45,29 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """What one moment of the database looks like. Nothing is kept."""
-        with _told_when_gone(), Session(self._engine) as session:
+        with self._told_when_gone(), Session(self._engine) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """One transaction, kept whole at the end of the block or not at all. Closed here and nowhere else."""
-        with self._turn, _told_when_gone(), Session(self._writers) as session, session.begin():
+        with self._turn(), self._told_when_gone(), Session(self._writers) as session, session.begin():
             yield session
 
     def migrate(self, folder: Path, target: str = "head") -> None:
         """To `target`, upwards or (`base`, `-1`) downwards; several processes may ask at once."""
         from alembic import command
 
-        with self._turn, _told_when_gone(), self._writers.connect() as connection, connection.begin():
+        with (
+            _migrating,
+            self._turn(),
+            self._told_when_gone(),
+            self._writers.connect() as connection,
+            connection.begin(),
+        ):
             if self.dialect == "postgresql":
+                # A large table takes its time, and so does a server that got here first.
+                connection.execute(text("SET LOCAL statement_timeout = 0"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             config = _alembic_config(folder, connection)
             if target == "base" or target.startswith("-"):
@@ -65,47 +79,44 @@ class Database:
         from alembic.migration import MigrationContext
         from alembic.script import ScriptDirectory
 
-        with _told_when_gone(), self._engine.connect() as connection:
+        with self._told_when_gone(), self._engine.connect() as connection:
             heads = ScriptDirectory.from_config(_alembic_config(folder, connection)).get_heads()
             return set(MigrationContext.configure(connection).get_current_heads()) == set(heads)
 
     def close(self) -> None:
         self._engine.dispose()
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """SQLite lets one writer in at a time and makes the others poll; threads of this process queue instead."""
+        if self.dialect != "sqlite":
+            yield
+        elif self._writing.acquire(timeout=self._wait_seconds):
+            try:
+                yield
+            finally:
+                self._writing.release()
+        else:
+            raise _unavailable()
 
-def _engine_of(url: str) -> Engine:
-    dialect = make_url(url).get_backend_name()
-    if dialect == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": _LONGEST_WAIT_SECONDS}, pool_size=16, max_overflow=32)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
-    arguments: dict[str, Any] = {}
-    if dialect == "postgresql":
-        # Times are stored and shown in UTC, whatever the server is set to.
-        limit = _LONGEST_WAIT_SECONDS * 1000
-        arguments = {"connect_timeout": 5, "options": f"-c statement_timeout={limit} -c timezone=UTC"}
-    return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_size=16, max_overflow=32, pool_timeout=5)
-
-
-def _prepare_sqlite(connection: Any, record: object) -> None:
-    # Without this sqlite3 begins transactions by itself, and never with IMMEDIATE.
-    connection.isolation_level = None
-    for pragma in (
-        "foreign_keys=ON",
-        "journal_mode=WAL",
-        "synchronous=NORMAL",
-        "temp_store=MEMORY",
-        "cache_size=-32768",
-        "mmap_size=1073741824",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # A transaction that reads first and writes later cannot wait for another writer: SQLite refuses it at once.
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    @contextmanager
+    def _told_when_gone(self) -> Iterator[None]:
+        """What a database refuses for reasons of its own is a 503; what it refuses because of us is a fault of ours."""
+        try:
+            yield
+        except (DBAPIError, TimeoutError) as error:
+            if not is_gone(error):
+                raise
+            if took_too_long(error):
+                _log.warning("the database was told to give up on what takes too long")
+                raise DatabaseUnavailable("This takes the database too long.", retry_after=2) from error
+            if self.answers:
+                _log.warning("the database does not answer: %s", reason_of(error))
+            self.answers = False
+            raise _unavailable() from error
+        if not self.answers:
+            _log.warning("the database answers again")
+        self.answers = True
 
 
 def _alembic_config(folder: Path, connection: Connection) -> Any:
@@ -116,17 +127,5 @@ def _alembic_config(folder: Path, connection: Connection) -> Any:
     return config
 
 
-@contextmanager
-def _told_when_gone() -> Iterator[None]:
-    """What a database refuses for reasons of its own is a 503; what it refuses because of the data is not."""
-    try:
-        yield
-    except (DBAPIError, TimeoutError) as error:
-        if isinstance(error, IntegrityError) or not _is_gone(error):
-            raise
-        raise DatabaseUnavailable("The database does not answer. Try again shortly.", retry_after=2) from error
-
-
-def _is_gone(error: SQLAlchemyError) -> bool:
-    # The driver's own names for "not now": no connection, locked, full, timed out. A missing table is one, too.
-    return isinstance(error, TimeoutError) or type(error).__name__ in ("OperationalError", "InterfaceError")
+def _unavailable() -> DatabaseUnavailable:
+    return DatabaseUnavailable("The database does not answer. Try again shortly.", retry_after=2)

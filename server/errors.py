@@ -15,6 +15,7 @@ ServiceError                     500
 ├── SessionExpired               410
 ├── ReplayGap                    410
 ├── PreconditionFailed           412
+├── TooLarge                     413
 ├── Unprocessable                422
 ├── McpFailed                    424
 ├── QueueFull                    429
@@ -134,6 +135,12 @@ class PreconditionFailed(ServiceError):
     status = 412
     type = "invalid_request_error"
     code = "version_conflict"
+
+
+class TooLarge(ServiceError):
+    status = 413
+    type = "invalid_request_error"
+    code = "body_too_large"
 
 
 class Unprocessable(ServiceError):

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
 LOCAL_ORIGINS = "local"
 # Names that operators may bring along from elsewhere. Ours win where both are set.
@@ -41,6 +50,20 @@ def _split_keys(value: object) -> object:
 
 
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_keys)]
+
+
+def _worth_signing_with(secret: SecretStr) -> SecretStr:
+    value = secret.get_secret_value()
+    if len(value.encode("utf-8", "surrogateescape")) < 32:
+        raise ValueError("too short to sign with")
+    if any(word in value.lower() for word in _WELL_KNOWN) or len(set(value)) < 8:
+        raise ValueError("everybody can guess it")
+    return secret
+
+
+# From examples that people copy and forget.
+_WELL_KNOWN = ("change-in-production", "changeme", "change-me", "change_me", "your-secret", "your_secret", "secret-key")
+SigningSecret = Annotated[SecretStr, AfterValidator(_worth_signing_with)]
 
 
 class Settings(BaseModel):
@@ -180,7 +203,7 @@ class Settings(BaseModel):
         description="tokens on /api/*: required, open = none asked for and everything shown, "
         "auto = open for direct calls from this machine only",
     )
-    jwt_secret_key: SecretStr | None = Field(
+    jwt_secret_key: SigningSecret | None = Field(
         None,
         description="signs access tokens, 32 bytes or more; empty: made once and kept beside a SQLite database",
     )
@@ -200,6 +223,14 @@ class Settings(BaseModel):
     def _one_quantisation(self) -> Self:
         if self.load_in_4bit and self.load_in_8bit:
             raise ValueError("LOAD_IN_4BIT and LOAD_IN_8BIT exclude each other: set one of them to 0")
+        return self
+
+    @model_validator(mode="after")
+    def _one_secret_for_all_servers(self) -> Self:
+        if self.jwt_secret_key is None and not self.database_url.get_secret_value().startswith("sqlite"):
+            raise ValueError(
+                "JWT_SECRET_KEY must be set where DATABASE_URL is not SQLite: all servers on a database sign alike"
+            )
         return self
 
     @classmethod

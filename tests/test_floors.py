@@ -16,7 +16,7 @@ FLOORS = [
     {"security"},
     {"error_handlers"},
     {"engine", "upstream", "streaming", "media", "mcp", "database"},
-    {"settings", "errors", "observability", "shutdown", "network"},
+    {"settings", "errors", "observability", "shutdown", "network"} | {"database_engines", "database_faults"},
 ]
 # Libraries that live in some rooms only.
 HOMES = {
@@ -24,7 +24,7 @@ HOMES = {
     | {"dependencies", "security", "error_handlers"},
     "torch": {"engine"},
     "transformers": {"engine"},
-    "sqlalchemy": {"database", "marketplace", "streaming"},
+    "sqlalchemy": {"database", "database_engines", "database_faults", "marketplace", "streaming"},
     "redis": {"streaming", "security"},
     "mcp": {"mcp"},
     "mcp_types": {"mcp"},

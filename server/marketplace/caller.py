@@ -15,6 +15,7 @@ class Caller:
     # The documented curl lines on a laptop: nobody needs a token, and everybody sees everything.
     is_open: bool = False
     request_id: str | None = None
+    chain: str | None = None  # of the login that the token came from
 
 
 ANONYMOUS = Caller()

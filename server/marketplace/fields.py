@@ -69,9 +69,12 @@ def _up_to(longest: int) -> tuple[Any, ...]:
     return Field(max_length=longest), AfterValidator(_clean), AfterValidator(still_fits)
 
 
+def words_up_to(longest: int) -> Any:
+    """Not kept, only compared: may be empty."""
+    return Annotated[str, *_up_to(longest)]
+
+
 Id = Annotated[int, Path(ge=1, le=MOST_ID)]
-
-
 Name = text_up_to(200)
 Title = text_up_to(255)
 ShortName = text_up_to(100)  # of a category, a brand, an attribute
@@ -81,6 +84,8 @@ Phone = text_up_to(32)
 Address = text_up_to(500)
 LongText = Annotated[str, *_up_to(20_000)]
 Tags = Annotated[str, *_up_to(1000)]
+TypedEmail = words_up_to(320)
+Words = words_up_to(100)  # to look for
 Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
 Email = Annotated[str, Field(max_length=320), AfterValidator(_email)]

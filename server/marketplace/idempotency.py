@@ -18,9 +18,9 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from server.errors import Conflict, Unprocessable
+from server.marketplace.answers import JSONText
 from server.marketplace.caller import Caller
 from server.marketplace.columns import now
-from server.marketplace.preconditions import JSONText
 from server.marketplace.tables import IdempotencyKey
 
 KEPT_FOR = timedelta(hours=24)

@@ -8,8 +8,8 @@ from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
+from server.marketplace.answers import JSONText
 from server.marketplace.fields import MOST_ID
-from server.marketplace.preconditions import JSONText
 
 Before = Annotated[
     int | None, Query(ge=1, le=MOST_ID, description="where the page before ended: see the header `Link`")

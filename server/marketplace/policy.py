@@ -33,9 +33,17 @@ def require_somebody(caller: Caller) -> None:
         raise Unauthenticated("Send your access token as `Authorization: Bearer <token>`.")
 
 
-def require_holder(caller: Caller, actor: str | None) -> None:
-    """For what one account made, such as a reservation. To everybody else it does not exist."""
-    if not (caller.is_open or caller.is_admin or (actor is not None and actor == caller.account)):
+def require_account(caller: Caller) -> str:
+    """For what makes no sense without one, on a laptop either: who am I, my password."""
+    if caller.account is None:
+        raise _refusal(caller, "")
+    return caller.account
+
+
+def require_holder(caller: Caller, actor: str | None, supplier_id: int | None = None) -> None:
+    """For what one account made, such as a reservation, and where named its supplier. To others it does not exist."""
+    is_theirs = (actor is not None and actor == caller.account) or supplier_id in caller.supplier_ids
+    if not (caller.is_open or caller.is_admin or is_theirs):
         require_somebody(caller)
         raise NotFound("Reservation not found")
 

@@ -1,19 +1,12 @@
-"""`ETag` and `If-Match`: nobody writes over what they have not seen, if they say what they have seen."""
+"""`If-Match`: nobody writes over what they have not seen, if they say what they have seen."""
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 from fastapi import Depends, Header
-from fastapi.responses import JSONResponse
 
 from server.errors import PreconditionFailed
-
-
-class Versioned(Protocol):
-    @property
-    def version(self) -> int: ...
-    def model_dump_json(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -21,29 +14,20 @@ class Precondition:
     """Weak tags and lists of tags are taken, too: proxies weaken tags, and `*` is anything that exists."""
 
     if_match: str | None = None
+    said: int | None = None  # `version` in a body says the same
 
     def check(self, version: int) -> None:
         """After the row was locked: only then it is still this version when it is written."""
-        if self.if_match is None or self.if_match.strip() == "*":
-            return
-        if str(version) not in _TAG.findall(self.if_match):
+        if self.said not in (None, version) or not self._matches(version):
             raise PreconditionFailed(f"It was changed meanwhile: it is version {version} now.")
+
+    def _matches(self, version: int) -> bool:
+        if self.if_match is None or self.if_match.strip() == "*":
+            return True
+        return str(version) in _TAG.findall(self.if_match)
 
 
 _TAG = re.compile(r'"([^"]*)"')
-
-
-def tagged(view: Versioned) -> JSONResponse:
-    response = JSONText(view.model_dump_json())
-    response.headers["ETag"] = f'"{view.version}"'
-    return response
-
-
-class JSONText(JSONResponse):
-    """JSON that is written already."""
-
-    def render(self, content: Any) -> bytes:
-        return str(content).encode()
 
 
 async def _precondition(

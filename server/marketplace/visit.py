@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
 from sqlalchemy.orm import Session
 
 from server.marketplace.caller import Caller
+from server.marketplace.directness import comes_directly
 from server.marketplace.market import Market
 from server.marketplace.people.recognising import recognise
 from server.observability.request_log import current_request_id
@@ -36,18 +38,26 @@ class Visit:
         return recognise(session, self.market, self.token, is_open=self.is_open, request_id=current_request_id())
 
 
-async def _visit(request: Request) -> Visit:
+# For the button "Authorize" of /docs; what is sent is read below, where a bad token is no missing one.
+_shown_in_docs = HTTPBearer(auto_error=False, description="`access_token` of a registration or a login")
+
+
+async def _visit(request: Request, shown: Annotated[object, Depends(_shown_in_docs)]) -> Visit:
     market = cast(Market, request.app.state.market)
     return Visit(market, _bearer(request), _comes_openly(request, market.rules.auth))
 
 
 def _bearer(request: Request) -> str | None:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" and token.strip() else None
+    """What is sent in place of a token is one, and a bad one: nobody becomes anonymous by mistake."""
+    given = request.headers.get("authorization")
+    if given is None:
+        return None
+    scheme, _, token = given.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _comes_openly(request: Request, auth: str) -> bool:
-    return auth == "open"  # TODO people: `auto`
+    return auth == "open" or (auth == "auto" and comes_directly(request))
 
 
 VisitDep = Annotated[Visit, Depends(_visit)]

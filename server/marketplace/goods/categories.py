@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, Field
 
+from server.marketplace.answers import shown
 from server.marketplace.fields import Name, ShortName, key_of
 from server.marketplace.goods import examples
 from server.marketplace.goods.vocabulary import (
@@ -17,7 +18,6 @@ from server.marketplace.goods.vocabulary import (
     put_synonym,
 )
 from server.marketplace.idempotency import OnceDep
-from server.marketplace.preconditions import JSONText
 from server.marketplace.tables import Category, Synonym
 from server.marketplace.visit import VisitDep
 
@@ -29,6 +29,8 @@ Term = Annotated[ShortName, AfterValidator(key_of)]
 
 
 class CategoryForm(BaseModel):
+    model_config = examples.shown_as(examples.CATEGORY_FORM)
+
     slug: Slug
     name_id: ShortName
     name_en: ShortName
@@ -40,6 +42,8 @@ class CategoryView(CategoryForm):
 
 
 class SynonymForm(BaseModel):
+    model_config = examples.shown_as(examples.SYNONYM)
+
     term: Term = Field(description="what people say")
     means: Name = Field(description="what the catalogue says")
     category: Slug | None = Field(None, description="where such things are, if it is a kind of thing")
@@ -60,7 +64,7 @@ def create(form: CategoryForm, visit: VisitDep, once: OnceDep) -> JSONResponse:
         return once.answer(
             session,
             caller,
-            lambda: JSONText(_view(add_category(session, caller, values), 0).model_dump_json()),
+            lambda: shown(_view(add_category(session, caller, values), 0)),
         )
 
 
@@ -85,9 +89,7 @@ def add_synonym(form: SynonymForm, visit: VisitDep, once: OnceDep) -> JSONRespon
         return once.answer(
             session,
             caller,
-            lambda: JSONText(
-                _synonym(put_synonym(session, caller, form.term, form.means, form.category)).model_dump_json()
-            ),
+            lambda: shown(_synonym(put_synonym(session, caller, form.term, form.means, form.category))),
         )
 
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from pydantic import ConfigDict
+
 Responses = dict[int | str, dict[str, Any]]
 
-PRODUCT: dict[str, Any] = {
-    "id": 1,
-    "supplier_id": 1,
+PRODUCT_FORM: dict[str, Any] = {
     "name": "Laptop ASUS ROG Strix G15",
     "description": "Gaming laptop with RTX 4060",
     "price": 15999000,
@@ -14,6 +14,12 @@ PRODUCT: dict[str, Any] = {
     "category": "laptop",
     "tags": "gaming,asus,rtx",
     "sku": "ASU-ROG-G15-001",
+}
+PRODUCT_CHANGE: dict[str, Any] = {"price": 14999000, "stock_quantity": 3}
+PRODUCT: dict[str, Any] = {
+    **PRODUCT_FORM,
+    "id": 1,
+    "supplier_id": 1,
     "is_available": True,
     "created_at": "2026-11-21T03:00:00Z",
     "supplier_name": "Tech Store Jakarta",
@@ -37,24 +43,18 @@ _NEAR = {
         "reason": "Toko hanya 3,2 km dari Anda: bisa diambil sendiri hari ini.",
     },
 }
+REVIEW_FORM: dict[str, Any] = {"rating": 5, "title": "Kencang", "body": "Sesuai pesanan, cepat sampai."}
 REVIEW: dict[str, Any] = {
+    **REVIEW_FORM,
     "id": 1,
     "product_id": 1,
-    "rating": 5,
-    "title": "Kencang",
-    "body": "Sesuai pesanan, cepat sampai.",
     "author": "Jane S.",
     "status": "published",
     "created_at": "2026-11-21T03:00:00Z",
     "updated_at": "2026-11-21T03:00:00Z",
 }
-CATEGORY: dict[str, Any] = {
-    "slug": "laptop",
-    "parent": None,
-    "name_id": "Laptop",
-    "name_en": "Laptop",
-    "product_count": 3,
-}
+CATEGORY_FORM: dict[str, Any] = {"slug": "laptop", "name_id": "Laptop", "name_en": "Laptop", "parent": None}
+CATEGORY: dict[str, Any] = {**CATEGORY_FORM, "product_count": 3}
 SYNONYM: dict[str, Any] = {"term": "notebook", "means": "laptop", "category": "laptop"}
 AUDIT_ENTRY: dict[str, Any] = {
     "id": 1,
@@ -66,6 +66,10 @@ AUDIT_ENTRY: dict[str, Any] = {
     "changes": {"price": [15999000, 14999000]},
     "request_id": "req-5f0c8d8e2b0f4e7c9d0a1b2c3d4e5f60",
 }
+
+
+def shown_as(example: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"example": example})
 
 
 def answering(example: Any, *errors: tuple[int, str]) -> Responses:
@@ -133,7 +137,7 @@ REVIEW_MODERATED = answering({**REVIEW, "status": "hidden"}, (403, "Only an admi
 _ADMINS = (403, "Only an admin may do that.")
 CATEGORIES_LISTED = answering([CATEGORY])
 CATEGORY_ADDED = answering({**CATEGORY, "product_count": 0}, _ADMINS, (409, "Category already registered"), _USED_KEY)
-CATEGORY_DELETED = answering(CATEGORY, _ADMINS, (404, "Category not found"), (409, "It has categories below it."))
+CATEGORY_DELETED = answering(CATEGORY_FORM, _ADMINS, (404, "Category not found"), (409, "It has categories below it."))
 SYNONYMS_LISTED = answering([SYNONYM], _ADMINS)
 SYNONYM_ADDED = answering(SYNONYM, _ADMINS, (404, "Category not found"), _USED_KEY)
 SYNONYM_DELETED = answering(SYNONYM, _ADMINS, (404, "Synonym not found"))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from server.marketplace.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from server.marketplace.goods import examples
 
 _MOST_ATTRIBUTES = 50
 _MOST_ATTRIBUTE_BYTES = 8 * 1024
@@ -35,6 +36,8 @@ _GRANTED = "given by admins; ignored from everybody else where tokens are requir
 
 
 class ProductForm(BaseModel):
+    model_config = examples.shown_as(examples.PRODUCT_FORM)
+
     name: Title
     description: LongText | None = None
     price: Price
@@ -49,11 +52,14 @@ class ProductForm(BaseModel):
     rating: Rating | None = Field(None, description=_GRANTED)
 
 
+Version = Annotated[int, Field(ge=1)]
 # A field that is left out stays as it is. Only what may be empty takes a null, which empties it.
 _KEPT: Any = None
 
 
 class ProductChange(BaseModel):
+    model_config = examples.shown_as(examples.PRODUCT_CHANGE)
+
     name: Title = _KEPT
     description: LongText | None = None
     price: Price = _KEPT
@@ -66,3 +72,4 @@ class ProductChange(BaseModel):
     attributes: Attributes | None = None
     is_available: bool = _KEPT
     rating: Rating | None = Field(None, description=_GRANTED)
+    version: Version | None = Field(None, description="what you saw, as in `If-Match`")

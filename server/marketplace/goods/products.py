@@ -1,11 +1,13 @@
 """Products: make, look at, change, delete, restore, compare."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from server.errors import NotFound, Unprocessable
+from server.marketplace.answers import tagged
 from server.marketplace.fields import MOST_ID, Id
 from server.marketplace.goods import examples
 from server.marketplace.goods.catalogue import (
@@ -28,7 +30,7 @@ from server.marketplace.goods.product_detail import (
 from server.marketplace.goods.product_form import ProductChange, ProductForm
 from server.marketplace.idempotency import OnceDep
 from server.marketplace.paging import Before, Limit, page_of
-from server.marketplace.preconditions import PreconditionDep, tagged
+from server.marketplace.preconditions import PreconditionDep
 from server.marketplace.visit import VisitDep
 
 router = APIRouter(tags=["products"])
@@ -78,7 +80,8 @@ def get(product_id: Id, visit: VisitDep, origin: OriginDep, language: LanguageDe
 @router.put("/products/{product_id}", response_model=ProductDetail, responses=examples.PRODUCT_CHANGED)
 def change(product_id: Id, form: ProductChange, visit: VisitDep, precondition: PreconditionDep) -> JSONResponse:
     """Change the fields that are sent, and no others."""
-    search, values = visit.market.search, form.model_dump(exclude_unset=True)
+    search, values = visit.market.search, form.model_dump(exclude_unset=True, exclude={"version"})
+    precondition = replace(precondition, said=form.version)
     with visit.writing() as (session, caller):
         product = change_product(session, search, caller, product_id, values, precondition)
         return tagged(detail_of(session, product))

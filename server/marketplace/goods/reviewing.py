@@ -58,6 +58,7 @@ def change_review(
     before = {name: getattr(review, name) for name in values}
     for name, value in values.items():
         setattr(review, name, value)
+    session.flush()
     if noted := _noted(before, values):
         audit.note(session, caller, "change", "review", review.id, **noted)
     if review.status == "published" and "rating" in noted:

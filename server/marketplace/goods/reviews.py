@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from server.marketplace.answers import shown
 from server.marketplace.fields import Id, Name, ReviewText
 from server.marketplace.goods import examples
 from server.marketplace.goods.reviewing import (
@@ -19,7 +20,6 @@ from server.marketplace.goods.reviewing import (
 )
 from server.marketplace.idempotency import OnceDep
 from server.marketplace.paging import Before, Limit, page_of
-from server.marketplace.preconditions import JSONText
 from server.marketplace.tables import User
 from server.marketplace.visit import VisitDep
 
@@ -31,12 +31,16 @@ _KEPT: Any = None
 
 
 class ReviewForm(BaseModel):
+    model_config = examples.shown_as(examples.REVIEW_FORM)
+
     rating: Stars
     title: Name | None = None
     body: ReviewText | None = None
 
 
 class ReviewChange(BaseModel):
+    model_config = examples.shown_as({"rating": 4})
+
     rating: Stars = _KEPT
     title: Name | None = None
     body: ReviewText | None = None
@@ -63,7 +67,9 @@ def create(product_id: Id, form: ReviewForm, visit: VisitDep, once: OnceDep) -> 
     """Say what you think of a product: once for each, as a user."""
     search, values = visit.market.search, form.model_dump()
     with visit.writing() as (session, caller):
-        return once.answer(session, caller, lambda: _shown(add_review(session, search, caller, product_id, values)))
+        return once.answer(
+            session, caller, lambda: shown(_view(add_review(session, search, caller, product_id, values)))
+        )
 
 
 @router.get("/products/{product_id}/reviews", response_model=list[ReviewView], responses=examples.REVIEWS_LISTED)
@@ -87,25 +93,21 @@ def change(review_id: Id, form: ReviewChange, visit: VisitDep) -> JSONResponse:
     """Think again: the fields that are sent, and no others."""
     values = form.model_dump(exclude_unset=True)
     with visit.writing() as (session, caller):
-        return _shown(change_review(session, visit.market.search, caller, review_id, values))
+        return shown(_view(change_review(session, visit.market.search, caller, review_id, values)))
 
 
 @router.delete("/reviews/{review_id}", response_model=ReviewView, responses=examples.REVIEW_CHANGED)
 def delete(review_id: Id, visit: VisitDep) -> JSONResponse:
     """Take your review back. It cannot be restored."""
     with visit.writing() as (session, caller):
-        return _shown(delete_review(session, visit.market.search, caller, review_id))
+        return shown(_view(delete_review(session, visit.market.search, caller, review_id)))
 
 
 @router.put("/reviews/{review_id}/status", response_model=ReviewView, responses=examples.REVIEW_MODERATED)
 def moderate(review_id: Id, form: Moderation, visit: VisitDep) -> JSONResponse:
     """Hide a review, or show it again: for admins."""
     with visit.writing() as (session, caller):
-        return _shown(set_status(session, visit.market.search, caller, review_id, form.status))
-
-
-def _shown(review_of: ReviewOf) -> JSONResponse:
-    return JSONText(_view(review_of).model_dump_json())
+        return shown(_view(set_status(session, visit.market.search, caller, review_id, form.status)))
 
 
 def _view(review_of: ReviewOf) -> ReviewView:

@@ -6,8 +6,8 @@ from fastapi import Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, TypeAdapter
 
+from server.marketplace.answers import JSONText
 from server.marketplace.goods.fulfilment import Language, advise
-from server.marketplace.preconditions import JSONText
 from server.marketplace.search.query import Bucket, Facets, Found, Hit, Value
 from server.marketplace.views import ProductView, product_view
 

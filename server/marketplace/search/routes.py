@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
+from server.marketplace.answers import JSONText
 from server.marketplace.goods.product_detail import LanguageDep
-from server.marketplace.preconditions import JSONText
 from server.marketplace.search import examples
 from server.marketplace.search.answering import ProductPage, answer_of
 from server.marketplace.search.asking import (

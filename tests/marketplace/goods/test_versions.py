@@ -48,6 +48,14 @@ def test_who_has_seen_another_version_is_refused(
     assert anybody.get(path).json() == product
 
 
+def test_the_version_may_be_said_in_the_body(shop: Shop, anybody: httpx2.Client) -> None:
+    path = f"/api/products/{made(anybody, shop.supplier())['id']}"
+    assert anybody.put(path, json={"price": 1, "version": 1}).json()["version"] == 2
+    assert anybody.put(path, json={"price": 3, "version": 1}).status_code == 412
+    assert anybody.put(path, json={"price": 3, "version": 1}, headers={"if-match": '"2"'}).status_code == 412
+    assert anybody.put(path, json={"price": 3, "version": None}).json()["version"] == 3
+
+
 def test_a_star_is_no_product(anybody: httpx2.Client) -> None:
     assert anybody.put("/api/products/4711", json={"price": 1}, headers={"if-match": "*"}).status_code == 404
 

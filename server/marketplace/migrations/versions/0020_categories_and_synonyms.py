@@ -17,11 +17,19 @@ _SYNONYMS = sa.table("synonyms", *map(sa.column, ("term", "means", "category")))
 
 
 def upgrade() -> None:
+    op.create_index(
+        "ix_products_category_key_supplier_id",
+        "products",
+        ["category_key", "supplier_id"],
+        sqlite_where=sa.text("deleted_at IS NULL"),
+        postgresql_where=sa.text("deleted_at IS NULL"),
+    )
     op.bulk_insert(_CATEGORIES, _rows("categories"))
     op.bulk_insert(_SYNONYMS, _rows("synonyms"))
 
 
 def downgrade() -> None:
+    op.drop_index("ix_products_category_key_supplier_id", "products")
     slugs = [row["slug"] for row in _rows("categories")]
     terms = [row["term"] for row in _rows("synonyms")]
     op.execute(_SYNONYMS.delete().where(_SYNONYMS.c.term.in_(terms) | _SYNONYMS.c.category.in_(slugs)))
