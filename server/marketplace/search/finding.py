@@ -91,7 +91,7 @@ def _hits(products: Sequence[FoundProduct], origin: Point | None) -> list[Hit]:
     if origin is None:
         return [Hit(product) for product in products]
     return [
-        Hit(product, kilometres_between(origin, Point(product.supplier.latitude, product.supplier.longitude)))
+        Hit(product, kilometres_between(origin, Point(product.shop_latitude, product.shop_longitude)))
         for product in products
     ]
 
