@@ -8,14 +8,14 @@ from typing import Any, cast
 from sqlalchemy import CursorResult, Update, and_, exists, select, update
 from sqlalchemy.orm import Session
 
-from server.errors import Conflict, NotFound, ServiceError
+from server.errors import NotFound
 from server.marketplace.search.search import Search
 from server.marketplace.tables import Product, Supplier
 
 _BY_ACTIVE_SUPPLIER = exists().where(
     Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
 )
-_IS_SOLD = and_(Product.is_available.is_(True), Product.deleted_at.is_(None), _BY_ACTIVE_SUPPLIER)
+_IS_ON_SALE = and_(Product.is_available.is_(True), Product.deleted_at.is_(None), _BY_ACTIVE_SUPPLIER)
 
 
 def take(session: Session, search: Search, product_id: int, quantity: int) -> int | None:
@@ -23,7 +23,7 @@ def take(session: Session, search: Search, product_id: int, quantity: int) -> in
     taken = change(
         session,
         update(Product)
-        .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _IS_SOLD)
+        .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _IS_ON_SALE)
         .values(reserved=Product.reserved + quantity, updated_at=Product.updated_at),
     )
     if not taken:
@@ -63,11 +63,12 @@ def available_of(session: Session, product_id: int) -> int:
     return session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id)) or 0
 
 
-def why_not(session: Session, product_id: int) -> ServiceError:
-    available = session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id, _IS_SOLD))
+def require_on_sale(session: Session, product_id: int) -> int:
+    """How many are available."""
+    available = session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id, _IS_ON_SALE))
     if available is None:
-        return NotFound("Product not found")
-    return Conflict(f"Only {available} left", code="insufficient_stock")
+        raise NotFound("Product not found")
+    return available
 
 
 def change(session: Session, statement: Update) -> int:

@@ -9,12 +9,12 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from server.errors import NotFound
+from server.errors import Conflict, NotFound
 from server.marketplace.caller import Caller
 from server.marketplace.columns import now
 from server.marketplace.policy import require_holder, require_somebody
 from server.marketplace.search.search import Search
-from server.marketplace.stock.counters import available_of, change, give_back, sell, take, why_not
+from server.marketplace.stock.counters import available_of, change, give_back, require_on_sale, sell, take
 from server.marketplace.tables import Product, Reservation, StockMovement
 
 Status = Literal["held", "committed", "released", "expired"]
@@ -32,13 +32,18 @@ def reserve(
     session: Session, caller: Caller, search: Search, product_id: int, quantity: int, seconds: float
 ) -> Holding:
     require_somebody(caller)
-    available = take(session, search, product_id, quantity)
-    if available is None:
+    left = require_on_sale(session, product_id)
+    ours = Reservation.product_id == product_id
+    if left < quantity:
         # What others let run out may be just what is missing; if somebody sweeps it right now, that is waited for.
-        expire_due(session, search, Reservation.product_id == product_id)
+        expire_due(session, search, ours)
+    available = take(session, search, product_id, quantity)
+    if available is None and left >= quantity:
+        # Somebody came between. PostgreSQL has locked the product even so: now nobody is waited for.
+        expire_due(session, search, ours, skip_locked=True)
         available = take(session, search, product_id, quantity)
     if available is None:
-        raise why_not(session, product_id)
+        raise Conflict(f"Only {require_on_sale(session, product_id)} left", code="insufficient_stock")
     reservation = Reservation(
         id=str(uuid4()),
         product_id=product_id,
@@ -114,7 +119,8 @@ def expire_due(session: Session, search: Search, which: ColumnElement[bool], *, 
         .where(_is_due(), which)
         .order_by(Reservation.expires_at, Reservation.id)
         .limit(MOST_AT_ONCE)
-        # Reservations are locked before products, here and in every other verb: nobody waits in a circle.
+        # Reservations are locked before products, here and in every other verb: nobody waits in a circle. Who has a
+        # product already skips those that somebody else is ending.
         .with_for_update(skip_locked=skip_locked)
     ).all()
     if not due:
