@@ -53,6 +53,6 @@ def ids_in(ids: Sequence[int]) -> str:
     return "(" + ",".join(str(int(one)) for one in ids) + ")"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _as_driver_writes(sql: str, style: str) -> str:
     return _NAME.sub(r"%(\1)s", sql) if style in ("pyformat", "format") else sql
