@@ -98,7 +98,7 @@ def _column(field: str) -> str:
 
 _SQL = (
     f"SELECT {', '.join(_column(field) for field in _Columns._fields)}"
-    " FROM products p JOIN suppliers s ON s.id = p.supplier_id WHERE p.id IN "
+    " FROM products p JOIN suppliers s ON s.id = p.supplier_id WHERE p.id "
 )
 
 
@@ -106,11 +106,14 @@ def load_products(session: Session, product_ids: Sequence[int]) -> list[FoundPro
     """In the order of the ids."""
     if not product_ids:
         return []
-    if session.connection().dialect.name == "sqlite":
-        # One statement for any number of ids stays prepared.
-        rows = run(session, _SQL + "(SELECT value FROM json_each(:ids))", {"ids": json.dumps(list(product_ids))})
+    dialect = session.connection().dialect.name
+    # One statement for any number of ids stays prepared.
+    if dialect == "sqlite":
+        rows = run(session, _SQL + "IN (SELECT value FROM json_each(:ids))", {"ids": json.dumps(list(product_ids))})
+    elif dialect == "postgresql":
+        rows = run(session, _SQL + "= ANY(:ids)", {"ids": list(product_ids)})
     else:
-        rows = run(session, _SQL + ids_in(product_ids))
+        rows = run(session, f"{_SQL}IN {ids_in(product_ids)}")
     found = {product.id: product for product in map(FoundProduct._make, rows)}
     return [found[product_id] for product_id in product_ids if product_id in found]
 
