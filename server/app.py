@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from server import pages, status
+from server.database import Database
 from server.engine.batching.limits import BatchLimits
 from server.engine.catalogue import CatalogueEntry, read_catalogue, served
 from server.engine.echo import is_echo, load_echo
@@ -18,6 +19,8 @@ from server.engine.loaded_model import LoadedModel
 from server.engine.loading import LoadOptions, Report, load_model
 from server.engine.model_slot import Load
 from server.error_handlers import Faults, install_error_handlers
+from server.marketplace.market import Market, MarketRules
+from server.marketplace.router import router as marketplace_router
 from server.mcp.rules import McpRules
 from server.mcp.visitor import McpVisitor
 from server.media.loader import MediaLoader, MediaRules
@@ -37,6 +40,10 @@ from server.streaming.stores.store import Store
 
 VERSION = "0.1.0"
 _LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
+_ASKED_WITH = ["Last-Event-ID", "X-Session-Id", "X-Request-ID", "Authorization", "Content-Type", "x-api-key"]
+_ASKED_WITH += ["If-Match", "Idempotency-Key"]
+_ANSWERED_WITH = ["X-Session-Id", "X-Request-Id", "Retry-After", "ETag", "Link", "X-Total-Count"]
+_ANSWERED_WITH += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be picked up again after a disconnect."
 
 
@@ -46,6 +53,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
     engine = FrontDesk(_served_models(settings), load or _loader(settings), _desk_rules(settings))
     media = MediaLoader(_media_rules(settings))
     mcp = McpVisitor(_mcp_rules(settings))
+    market = Market(Database(settings.database_url.get_secret_value()), _market_rules(settings))
     means = Means(engine, media, mcp, lambda: sessions.commit())
     sessions = Sessions(
         _session_rules(settings), _store(settings), carry_on_with(means, resume=settings.resume_generation)
@@ -53,6 +61,7 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        opening = asyncio.create_task(asyncio.to_thread(market.open))
         await engine.open(eager=settings.eager_load_model)
         try:
             await sessions.open()
@@ -64,6 +73,8 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
             await media.close()
             mcp.close()
             await engine.close()
+            await opening
+            await asyncio.to_thread(market.close)
 
     app = FastAPI(
         title="Transformers Inference Server",
@@ -73,8 +84,9 @@ def create_app(settings: Settings, *, load: Load | None = None) -> FastAPI:
         max_body_size=int(settings.max_body_mb * 2**20),
     )
     app.state.engine, app.state.sessions, app.state.media, app.state.settings = engine, sessions, media, settings
-    app.state.mcp = mcp
+    app.state.mcp, app.state.market = mcp, market
     app.include_router(openai_router)
+    app.include_router(marketplace_router)
     app.include_router(status.router)
     app.include_router(pages.router)
     install_error_handlers(app)
@@ -105,9 +117,9 @@ def _wrap(app: FastAPI, settings: Settings) -> None:
         CORSMiddleware,
         allow_origins=[origin for origin in settings.cors_origins if origin != LOCAL_ORIGINS],
         allow_origin_regex=_LOCAL_ORIGIN if local else None,
-        allow_methods=["GET", "POST", "PUT", "DELETE", "OPTIONS"],
-        allow_headers=["Last-Event-ID", "X-Session-Id", "X-Request-ID", "Authorization", "Content-Type", "x-api-key"],
-        expose_headers=["X-Session-Id", "X-Request-Id", "Retry-After"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
+        allow_headers=_ASKED_WITH,
+        expose_headers=_ANSWERED_WITH,
     )
     app.add_middleware(RequestLog)
 
@@ -168,6 +180,17 @@ def _session_rules(settings: Settings) -> SessionRules:
         max_attached_bytes=int(settings.max_session_media_mb * 2**20),
         named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
         anonymous_grace_seconds=settings.anonymous_grace_seconds,
+    )
+
+
+def _market_rules(settings: Settings) -> MarketRules:
+    return MarketRules(
+        auth=settings.marketplace_auth,
+        auto_migrate=settings.auto_migrate,
+        jwt_secret=settings.jwt_secret_key.get_secret_value() if settings.jwt_secret_key else None,
+        access_token_minutes=settings.access_token_expire_minutes,
+        refresh_token_days=settings.refresh_token_expire_days,
+        reservation_seconds=settings.reservation_seconds,
     )
 
 

@@ -17,6 +17,7 @@ from server.streaming.stores.store import StoreRefused
 
 # A message may quote what the client sent; a long value must not come back many times its size.
 _LONGEST_MESSAGE = 1000
+_MOST_PROBLEMS = 20
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -97,7 +98,22 @@ async def _on_service_error(request: Request, error: Exception) -> JSONResponse:
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
+    if get_route_path(request.scope).startswith("/api/"):
+        return JSONResponse({"detail": _as_fastapi_says(error.errors())}, status_code=422)
     return error_response(request.scope, bad_request_from(error.errors()))
+
+
+def _as_fastapi_says(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Its own shape, which clients of the marketplace know; without what was sent, which may be long or private."""
+    first = problems[:_MOST_PROBLEMS]
+    return [
+        {
+            "type": one["type"],
+            "loc": [str(part)[:200] for part in one["loc"]],
+            "msg": str(one["msg"])[:_LONGEST_MESSAGE],
+        }
+        for one in first
+    ]
 
 
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:

@@ -5,17 +5,24 @@ ServiceError                     500
 │   ├── ContextLengthExceeded    400
 │   └── BadMedia                 400
 ├── InvalidApiKey                401
+├── Unauthenticated              401
+├── Forbidden                    403
 ├── NotFound                     404
 │   ├── ModelNotFound            404
 │   └── SessionNotFound          404
+├── Conflict                     409
 ├── SessionConflict              409
 ├── SessionExpired               410
 ├── ReplayGap                    410
+├── PreconditionFailed           412
+├── TooLarge                     413
+├── Unprocessable                422
 ├── McpFailed                    424
 ├── QueueFull                    429
 ├── Unavailable                  503
 │   ├── Draining                 503
 │   ├── StoreUnavailable         503
+│   ├── DatabaseUnavailable      503
 │   ├── ModelLoading             503
 │   ├── LoadFailed               503
 │   └── WorkerDied               503
@@ -79,6 +86,24 @@ class InvalidApiKey(ServiceError):
         return {"WWW-Authenticate": "Bearer"}
 
 
+class Unauthenticated(ServiceError):
+    """An account is needed, and none was shown."""
+
+    status = 401
+    type = "invalid_request_error"
+    code = "unauthenticated"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": "Bearer"}
+
+
+class Forbidden(ServiceError):
+    status = 403
+    type = "invalid_request_error"
+    code = "forbidden"
+
+
 class NotFound(ServiceError):
     status = 404
     type = "invalid_request_error"
@@ -94,6 +119,36 @@ class ModelNotFound(NotFound):
 
 class SessionNotFound(NotFound):
     code = "session_not_found"
+
+
+class Conflict(ServiceError):
+    """What is asked for does not fit what is there now."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "conflict"
+
+
+class PreconditionFailed(ServiceError):
+    """Somebody else changed it since the caller looked."""
+
+    status = 412
+    type = "invalid_request_error"
+    code = "version_conflict"
+
+
+class TooLarge(ServiceError):
+    status = 413
+    type = "invalid_request_error"
+    code = "body_too_large"
+
+
+class Unprocessable(ServiceError):
+    """Well-formed, and still no sense in it."""
+
+    status = 422
+    type = "invalid_request_error"
+    code = "unprocessable"
 
 
 class SessionConflict(ServiceError):
@@ -146,6 +201,10 @@ class Draining(Unavailable):
 
 class StoreUnavailable(Unavailable):
     code = "durability_degraded"
+
+
+class DatabaseUnavailable(Unavailable):
+    code = "database_unavailable"
 
 
 class ModelLoading(Unavailable):

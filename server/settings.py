@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 
 LOCAL_ORIGINS = "local"
 # Names that operators may bring along from elsewhere. Ours win where both are set.
@@ -41,6 +50,20 @@ def _split_keys(value: object) -> object:
 
 
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_split_keys)]
+
+
+def _worth_signing_with(secret: SecretStr) -> SecretStr:
+    value = secret.get_secret_value()
+    if len(value.encode("utf-8", "surrogateescape")) < 32:
+        raise ValueError("too short to sign with")
+    if any(word in value.lower() for word in _WELL_KNOWN) or len(set(value)) < 8:
+        raise ValueError("everybody can guess it")
+    return secret
+
+
+# From examples that people copy and forget.
+_WELL_KNOWN = ("change-in-production", "changeme", "change-me", "change_me", "your-secret", "your_secret", "secret-key")
+SigningSecret = Annotated[SecretStr, AfterValidator(_worth_signing_with)]
 
 
 class Settings(BaseModel):
@@ -168,6 +191,28 @@ class Settings(BaseModel):
     )
     mcp_max_rounds: int = Field(8, ge=1, le=100, description="how often in an answer a model may call and see results")
 
+    # Marketplace
+    database_url: SecretStr = Field(
+        SecretStr("sqlite:///./marketplace.db"),
+        description="where the marketplace lives: sqlite:///path, postgresql://user:password@host/name, "
+        "mysql+pymysql://… (best effort)",
+    )
+    auto_migrate: bool = Field(True, description="bring its tables up to date at start; 0 = wait until somebody did")
+    marketplace_auth: Literal["auto", "open", "required"] = Field(
+        "auto",
+        description="tokens on /api/*: required, open = none asked for and everything shown, "
+        "auto = open for direct calls from this machine only",
+    )
+    jwt_secret_key: SigningSecret | None = Field(
+        None,
+        description="signs access tokens, 32 bytes or more; empty: made once and kept beside a SQLite database",
+    )
+    access_token_expire_minutes: float = Field(30, gt=0, le=1440, description="how long an access token is valid")
+    refresh_token_expire_days: float = Field(7, gt=0, le=365, description="how long a refresh token is valid")
+    reservation_seconds: float = Field(
+        900, ge=1, le=86_400, description="how long stock is held for a reservation that does not say"
+    )
+
     # Who may come in
     api_keys: SecretList = Field((), description="keys for /v1/*, separated by commas; empty = open")
     cors_origins: CommaSeparated = Field(
@@ -178,6 +223,14 @@ class Settings(BaseModel):
     def _one_quantisation(self) -> Self:
         if self.load_in_4bit and self.load_in_8bit:
             raise ValueError("LOAD_IN_4BIT and LOAD_IN_8BIT exclude each other: set one of them to 0")
+        return self
+
+    @model_validator(mode="after")
+    def _one_secret_for_all_servers(self) -> Self:
+        if self.jwt_secret_key is None and not self.database_url.get_secret_value().startswith("sqlite"):
+            raise ValueError(
+                "JWT_SECRET_KEY must be set where DATABASE_URL is not SQLite: all servers on a database sign alike"
+            )
         return self
 
     @classmethod
@@ -206,6 +259,8 @@ def as_written(default: Any) -> str:
     """A default as one writes it in an .env file."""
     if isinstance(default, bool):
         return str(int(default))
+    if isinstance(default, SecretStr):
+        return default.get_secret_value()
     if isinstance(default, tuple):
         return ",".join(default)
     return "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)

@@ -11,7 +11,9 @@ from server.observability.metrics import metrics_page
 
 router = APIRouter(tags=["status"])
 
-_HEALTHY = {"ok": True, "modelReady": True, "modelId": "demo", "error": None, "state": "ready", "models": []}
+_HEALTHY = {"ok": True, "modelReady": True, "modelId": "demo", "error": None, "state": "ready", "models": []} | {
+    "marketplace": "ready"
+}
 
 
 def _example(body: Any) -> dict[int | str, dict[str, Any]]:
@@ -19,8 +21,11 @@ def _example(body: Any) -> dict[int | str, dict[str, Any]]:
 
 
 @router.get("/health", responses=_example(_HEALTHY))
-async def health(engine: EngineDep) -> JSONResponse:
-    """Whether anything is broken: 503 after a failed load or with a dead worker. A model not loaded yet is fine."""
+async def health(request: Request, engine: EngineDep) -> JSONResponse:
+    """Whether anything is broken: 503 after a failed load or with a dead worker. A model not loaded yet is fine.
+
+    `marketplace` is `waiting` while its database is away, which keeps nobody from the models.
+    """
     main, *_ = statuses = engine.statuses
     broken = [status for status in statuses if status.state in ("failed", "dead")]
     body = {
@@ -33,6 +38,7 @@ async def health(engine: EngineDep) -> JSONResponse:
         "progress": main.progress,
         "queued": main.num_waiting,
         "models": [{"id": status.id, "state": status.state, "error": status.error} for status in statuses],
+        "marketplace": request.app.state.market.state,
     }
     return JSONResponse(body, status_code=503 if broken else 200)
 

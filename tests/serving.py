@@ -1,9 +1,11 @@
 """Real servers for tests: in a thread of this process, or as a process of their own."""
 
+import itertools
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -11,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import uvicorn
@@ -30,7 +33,27 @@ class Served:
 
 
 def settings_with(**values: object) -> Settings:
-    return Settings.model_validate({"model_repo_id": "echo", "log_level": "warning", "drain_seconds": 0.2, **values})
+    return Settings.model_validate(
+        {
+            "model_repo_id": "echo",
+            "log_level": "warning",
+            "drain_seconds": 0.2,
+            "database_url": _database_of_its_own(),
+            **values,
+        }
+    )
+
+
+def _database_of_its_own() -> str:
+    return f"sqlite:///{_databases().name}/{next(_numbers)}.db"
+
+
+@cache
+def _databases() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="tis-tests-")
+
+
+_numbers = itertools.count()
 
 
 @contextmanager
@@ -65,7 +88,7 @@ def server_process(*command: str, **variables: str) -> Iterator[Process]:
     popen = subprocess.Popen(
         arguments,
         cwd=REPOSITORY,
-        env={**bare_environment(), "MODEL_REPO_ID": "echo", **variables},
+        env={**bare_environment(), "MODEL_REPO_ID": "echo", "DATABASE_URL": _database_of_its_own(), **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -16,7 +16,7 @@ FLOORS = [
     {"security"},
     {"error_handlers"},
     {"engine", "upstream", "streaming", "media", "mcp", "database"},
-    {"settings", "errors", "observability", "shutdown", "network"},
+    {"settings", "errors", "observability", "shutdown", "network"} | {"database_engines", "database_faults"},
 ]
 # Libraries that live in some rooms only.
 HOMES = {
@@ -24,13 +24,14 @@ HOMES = {
     | {"dependencies", "security", "error_handlers"},
     "torch": {"engine"},
     "transformers": {"engine"},
-    "sqlalchemy": {"database", "marketplace", "streaming"},
+    "sqlalchemy": {"database", "database_engines", "database_faults", "marketplace", "streaming"},
     "redis": {"streaming", "security"},
     "mcp": {"mcp"},
     "mcp_types": {"mcp"},
     "httpx2": {"mcp"},
     "httpcore2": {"mcp"},
 }
+FRONT_DOORS = [REPOSITORY / "main.py", REPOSITORY / "seed_data.py"]
 MODULES = sorted(path for path in SERVER.rglob("*.py") if path != SERVER / "__init__.py")
 
 
@@ -74,6 +75,16 @@ def test_libraries_stay_in_their_homes(path: Path) -> None:
         if (library := name.split(".")[0]) in HOMES and room_of(path) not in HOMES[library]
     }
     assert not strangers
+
+
+@pytest.mark.parametrize("path", FRONT_DOORS, ids=lambda path: str(path.name))
+def test_front_doors_are_thin(path: Path) -> None:
+    assert not HOMES.keys() & {name.split(".")[0] for name in imports_of(path)}
+
+
+def test_nobody_comes_in_by_a_front_door() -> None:
+    doors = {path.stem for path in FRONT_DOORS}
+    assert not [path for path in MODULES if doors & set(imports_of(path))]
 
 
 def test_machines_know_neither_settings_nor_the_environment() -> None:

@@ -74,3 +74,27 @@ def test_names_from_elsewhere_are_read_and_ours_win() -> None:
 def test_a_bad_value_under_another_name_is_shown_under_that_name(variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"^{variable}='{value}'"):
         settings(**{variable: value})
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "hunter2",
+        "x" * 31,
+        "x" * 64,
+        "your-secret-key-change-in-production",
+        "CHANGEME-changeme-CHANGEME-changeme",
+        "your_secret_key_of_thirty_two_bytes_or_more",
+    ],
+)
+def test_a_secret_that_others_know_is_refused_and_not_shown(secret: str) -> None:
+    with pytest.raises(SettingsError, match=r"JWT_SECRET_KEY=\(hidden\)") as refused:
+        settings(JWT_SECRET_KEY=secret)
+    assert secret not in str(refused.value)
+
+
+def test_servers_that_share_a_database_need_a_secret_to_share() -> None:
+    assert settings(DATABASE_URL="sqlite:///x.db").jwt_secret_key is None
+    with pytest.raises(SettingsError, match="JWT_SECRET_KEY must be set where DATABASE_URL is not SQLite"):
+        settings(DATABASE_URL="postgresql://somebody@localhost/market")
+    assert settings(DATABASE_URL="postgresql://somebody@localhost/market", JWT_SECRET_KEY="0123456789abcdef" * 2)

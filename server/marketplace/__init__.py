@@ -1,0 +1,1 @@
+"""Suppliers, products, users, and a search that finds."""

@@ -1,0 +1,1 @@
+"""Products and what is said of them: prices over time, reviews, categories."""

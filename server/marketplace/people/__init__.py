@@ -1,0 +1,1 @@
+"""Accounts: users, suppliers and their members, passwords and tokens."""

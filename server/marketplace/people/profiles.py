@@ -1,0 +1,89 @@
+"""What is done to a user."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from server.errors import Conflict, NotFound
+from server.marketplace import audit
+from server.marketplace.caller import Caller
+from server.marketplace.people.registering import granted_role, roughly
+from server.marketplace.policy import may_grant, require_admin, require_user
+from server.marketplace.preconditions import Precondition
+from server.marketplace.tables import User
+
+_GRANTED = {"role", "ai_access_enabled"}
+
+
+def living_users() -> Select[User]:
+    return select(User).where(User.deleted_at.is_(None))
+
+
+def find_user(session: Session, user_id: int) -> User:
+    return _found(session.scalar(living_users().where(User.id == user_id)))
+
+
+def hold_user(session: Session, user_id: int) -> User:
+    """To change; nobody else changes it before the transaction ends."""
+    held = living_users().where(User.id == user_id).with_for_update().execution_options(populate_existing=True)
+    return _found(session.scalar(held))
+
+
+def change_profile(session: Session, caller: Caller, changes: dict[str, Any], seen: Sequence[Precondition]) -> User:
+    granted = {name: changes[name] for name in _GRANTED & changes.keys() if may_grant(caller)}
+    user, admins = _hold(session, require_user(caller), granted)
+    for precondition in seen:
+        precondition.check(user.version)
+    own = {name: value for name, value in changes.items() if name not in _GRANTED}
+    own |= {name: roughly(own[name]) for name in {"latitude", "longitude"} & own.keys()}
+    for name, value in own.items():
+        setattr(user, name, value)
+    audit.note(session, caller, "user.change", "user", user.id, **dict.fromkeys(own, True))
+    _grant(session, caller, user, granted, admins)
+    user.version += 1
+    session.flush()
+    return user
+
+
+def grant(session: Session, caller: Caller, user_id: int, granted: dict[str, Any]) -> User:
+    require_admin(caller)
+    user, admins = _hold(session, user_id, granted)
+    _grant(session, caller, user, granted, admins)
+    user.version += 1
+    session.flush()
+    return user
+
+
+def hold_admins(session: Session) -> set[int]:
+    """All of them, before anybody else is held: of two who go at once, the second sees that it is the last."""
+    admins = select(User.id).where(User.role == "admin", User.deleted_at.is_(None)).order_by(User.id)
+    return set(session.scalars(admins.with_for_update()))
+
+
+def require_another_admin(user: User, admins: set[int]) -> None:
+    if admins == {user.id}:
+        raise Conflict("This is the last admin: name another one first.")
+
+
+def _hold(session: Session, user_id: int, granted: dict[str, Any]) -> tuple[User, set[int]]:
+    admins = hold_admins(session) if "role" in granted else set()
+    return hold_user(session, user_id), admins
+
+
+def _grant(session: Session, caller: Caller, user: User, granted: dict[str, Any], admins: set[int]) -> None:
+    if not granted:
+        return
+    if granted_role(granted.get("role", user.role)) != "admin":
+        require_another_admin(user, admins)
+    noted = {name: [getattr(user, name), value] for name, value in granted.items()}
+    for name, value in granted.items():
+        setattr(user, name, value)
+    audit.note(session, caller, "user.grant", "user", user.id, **noted)
+
+
+def _found(user: User | None) -> User:
+    if user is None:
+        raise NotFound("User not found")
+    return user

@@ -1,0 +1,73 @@
+"""From what somebody typed to what is looked for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sqlalchemy.orm import Session
+
+from server.marketplace.search.spelling import corrected
+from server.marketplace.search.vocabulary import Meanings, begins_something, counts_of, meanings_of
+from server.marketplace.search.wording import Group, Term, Wording
+from server.marketplace.search.words import words_of
+
+MOST_WORDS = 24
+_LONGEST_PHRASE = 3
+# A word that so many products have is hardly the beginning of another one, and common beginnings are slow to look up.
+_COMMON = 1000
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    wording: Wording
+    corrected: str | None = None
+
+
+def interpret(session: Session, text: str) -> Interpretation:
+    words = list(dict.fromkeys(words_of(text)))[:MOST_WORDS]
+    if not words:
+        return Interpretation(Wording(()))
+    meanings, counts = meanings_of(session, words), counts_of(session, words)
+    spelt = [_spelt(session, word, counts, meanings, is_last=word == words[-1]) for word in words]
+    if spelt == words:
+        return Interpretation(_worded(words, meanings, counts))
+    words = list(dict.fromkeys(spelt))
+    meanings, counts = meanings_of(session, words), counts_of(session, words)
+    return Interpretation(_worded(words, meanings, counts), " ".join(words))
+
+
+def relaxations(session: Session, wording: Wording) -> Iterator[Wording]:
+    """Ever less to ask for: without the rarest word, then without the next; in the end any one of them."""
+    counts = counts_of(session, [word for group in wording.groups for term in group.terms for word in term.words])
+    rarest_first = sorted(wording.groups, key=lambda group: _commonness(group, counts))
+    fewer = wording
+    for group in rarest_first[:-1]:
+        fewer = fewer.without(group)
+        yield fewer
+    if len(wording.groups) > 1:
+        yield replace(wording, any_will_do=True)
+
+
+def _commonness(group: Group, counts: dict[str, int]) -> int:
+    return max(min(counts.get(word, 0) for word in term.words) for term in group.terms)
+
+
+def _spelt(session: Session, word: str, counts: dict[str, int], meanings: Meanings, *, is_last: bool) -> str:
+    is_known = word in counts or any(word in phrase for phrase in (*meanings.phrases, *meanings.tokens))
+    if is_known or (is_last and begins_something(session, word)):
+        return word
+    return corrected(session, word) or word
+
+
+def _worded(words: list[str], meanings: Meanings, counts: dict[str, int]) -> Wording:
+    groups, start = [], 0
+    while start < len(words):
+        length = next(
+            (size for size in range(_LONGEST_PHRASE, 1, -1) if meanings.knows(tuple(words[start : start + size]))), 1
+        )
+        phrase = tuple(words[start : start + length])
+        start += length
+        is_prefix = start >= len(words) and counts.get(phrase[-1], 0) < _COMMON
+        others = meanings.phrases.get(phrase, [])
+        terms = (Term(phrase, is_prefix), *(Term(other) for other in others))
+        groups.append(Group(terms, tuple(meanings.tokens.get(phrase, ()))))
+    return Wording(tuple(groups))

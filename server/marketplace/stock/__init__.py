@@ -1,0 +1,1 @@
+"""How many there are, and for whom they are held."""

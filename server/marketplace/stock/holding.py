@@ -1,0 +1,183 @@
+"""Units held for somebody until they are sold, given back, or held too long."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from server.errors import Conflict, NotFound
+from server.marketplace.caller import Caller
+from server.marketplace.columns import now
+from server.marketplace.policy import require_holder, require_somebody
+from server.marketplace.search.search import Search
+from server.marketplace.stock.counters import available_of, change, give_back, require_on_sale, sell, take
+from server.marketplace.tables import Product, Reservation, StockMovement
+
+Status = Literal["held", "committed", "released", "expired"]
+MOST_AT_ONCE = 500  # expired in one transaction, so that other writers get their turn
+
+
+@dataclass(frozen=True)
+class Holding:
+    reservation: Reservation
+    status: str  # as of now: one that is due has expired, whether somebody swept or not
+    available: int
+
+
+def reserve(
+    session: Session, caller: Caller, search: Search, product_id: int, quantity: int, seconds: float
+) -> Holding:
+    require_somebody(caller)
+    left = require_on_sale(session, product_id)
+    ours = Reservation.product_id == product_id
+    if left < quantity:
+        # What others let run out may be just what is missing; if somebody sweeps it right now, that is waited for.
+        expire_due(session, search, ours)
+    available = take(session, search, product_id, quantity)
+    if available is None and left >= quantity:
+        # Somebody came between. PostgreSQL has locked the product even so: now nobody is waited for.
+        expire_due(session, search, ours, skip_locked=True)
+        available = take(session, search, product_id, quantity)
+    if available is None:
+        raise Conflict(f"Only {require_on_sale(session, product_id)} left", code="insufficient_stock")
+    reservation = Reservation(
+        id=str(uuid4()),
+        product_id=product_id,
+        actor=caller.account,
+        quantity=quantity,
+        status="held",
+        expires_at=now() + timedelta(seconds=seconds),
+    )
+    session.add(reservation)
+    return Holding(reservation, reservation.status, available)
+
+
+def commit(session: Session, caller: Caller, search: Search, reservation_id: str) -> Holding:
+    """Sold, unless the holding that comes back says that it was too late."""
+    reservation, _ = _found(session, caller, reservation_id)
+    require_holder(caller, reservation.actor)
+    if _end(session, search, reservation, "committed"):
+        sell(session, reservation.product_id, reservation.quantity)
+        session.add(
+            StockMovement(
+                product_id=reservation.product_id,
+                delta=-reservation.quantity,
+                kind="sold",
+                reservation_id=reservation.id,
+                actor=caller.account,
+            )
+        )
+    return _as_of_now(session, reservation)
+
+
+def release(session: Session, caller: Caller, search: Search, reservation_id: str) -> Holding:
+    """Given back, unless the holding that comes back says that it was sold."""
+    reservation, supplier_id = _found(session, caller, reservation_id)
+    require_holder(caller, reservation.actor, supplier_id)
+    if _end(session, search, reservation, "released"):
+        give_back(session, search, reservation.product_id, reservation.quantity)
+    return _as_of_now(session, reservation)
+
+
+def look_at(session: Session, caller: Caller, reservation_id: str) -> Holding:
+    reservation, supplier_id = _found(session, caller, reservation_id)
+    require_holder(caller, reservation.actor, supplier_id)
+    return _as_of_now(session, reservation)
+
+
+def list_own(
+    session: Session, caller: Caller, status: Status | None, skip: int, limit: int
+) -> tuple[list[Holding], int]:
+    """The newest first, and how many there are in all."""
+    require_somebody(caller)
+    mine = Reservation.actor == caller.account if caller.account else Reservation.actor.is_(None)
+    chosen = and_(mine, _has_status(status)) if status else mine
+    rows = session.execute(
+        select(Reservation, Product.on_hand - Product.reserved)
+        .join(Product, Product.id == Reservation.product_id)
+        .where(chosen)
+        .order_by(Reservation.created_at.desc(), Reservation.id)
+        .offset(skip)
+        .limit(limit)
+    )
+    holdings = [Holding(reservation, _status_of(reservation), available) for reservation, available in rows]
+    return holdings, session.scalar(select(func.count()).where(chosen)) or 0
+
+
+def anything_due(session: Session) -> bool:
+    return bool(session.scalar(select(exists().where(_is_due()))))
+
+
+def expire_due(session: Session, search: Search, which: ColumnElement[bool], *, skip_locked: bool = False) -> int:
+    """How many. Whoever else does the same at the same moment gets other ones, or none."""
+    due = session.execute(
+        select(Reservation.id, Reservation.product_id, Reservation.quantity)
+        .where(_is_due(), which)
+        .order_by(Reservation.expires_at, Reservation.id)
+        .limit(MOST_AT_ONCE)
+        # Reservations are locked before products, here and in every other verb: nobody waits in a circle. Who has a
+        # product already skips those that somebody else is ending.
+        .with_for_update(skip_locked=skip_locked)
+    ).all()
+    if not due:
+        return 0
+    change(
+        session,
+        update(Reservation).where(Reservation.id.in_([row.id for row in due])).values(status="expired", ended_at=now()),
+    )
+    returned: Counter[int] = Counter()
+    for row in due:
+        returned[row.product_id] += row.quantity
+    for product_id, quantity in sorted(returned.items()):
+        give_back(session, search, product_id, quantity)
+    return len(due)
+
+
+def _end(session: Session, search: Search, reservation: Reservation, status: Status) -> bool:
+    """Only one caller ever ends a holding; one that is due ends as expired."""
+    ended = change(
+        session,
+        update(Reservation)
+        .where(Reservation.id == reservation.id, Reservation.status == "held", Reservation.expires_at > now())
+        .values(status=status, ended_at=now()),
+    )
+    if not ended:
+        expire_due(session, search, Reservation.id == reservation.id)
+    return bool(ended)
+
+
+def _found(session: Session, caller: Caller, reservation_id: str) -> tuple[Reservation, int]:
+    """With the supplier whose goods they are."""
+    require_somebody(caller)
+    found = session.execute(
+        select(Reservation, Product.supplier_id)
+        .join(Product, Product.id == Reservation.product_id)
+        .where(Reservation.id == reservation_id)
+    ).one_or_none()
+    if found is None:
+        raise NotFound("Reservation not found")
+    return found[0], found[1]
+
+
+def _as_of_now(session: Session, reservation: Reservation) -> Holding:
+    session.refresh(reservation)
+    return Holding(reservation, _status_of(reservation), available_of(session, reservation.product_id))
+
+
+def _is_due() -> ColumnElement[bool]:
+    return and_(Reservation.status == "held", Reservation.expires_at <= now())
+
+
+def _has_status(status: Status) -> ColumnElement[bool]:
+    if status == "held":
+        return and_(Reservation.status == "held", Reservation.expires_at > now())
+    return or_(Reservation.status == status, _is_due()) if status == "expired" else Reservation.status == status
+
+
+def _status_of(reservation: Reservation) -> str:
+    is_due = reservation.status == "held" and reservation.expires_at <= now()
+    return "expired" if is_due else reservation.status

@@ -1,0 +1,63 @@
+"""One request to the marketplace: who comes, and the transaction it gets."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+from sqlalchemy.orm import Session
+
+from server.marketplace.caller import Caller
+from server.marketplace.directness import comes_directly
+from server.marketplace.market import Market
+from server.marketplace.people.recognising import recognise
+from server.observability.request_log import current_request_id
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Routes are plain functions, so that FastAPI runs them in a thread: databases and argon2 make people wait."""
+
+    market: Market
+    token: str | None
+    is_open: bool
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Session, Caller]]:
+        with self.market.reading() as session:
+            yield session, self._caller(session)
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Session, Caller]]:
+        with self.market.writing() as session:
+            yield session, self._caller(session)
+
+    def _caller(self, session: Session) -> Caller:
+        return recognise(session, self.market, self.token, is_open=self.is_open, request_id=current_request_id())
+
+
+# For the button "Authorize" of /docs; what is sent is read below, where a bad token is no missing one.
+_shown_in_docs = HTTPBearer(auto_error=False, description="`access_token` of a registration or a login")
+
+
+async def _visit(request: Request, shown: Annotated[object, Depends(_shown_in_docs)]) -> Visit:
+    market = cast(Market, request.app.state.market)
+    return Visit(market, _bearer(request), _comes_openly(request, market.rules.auth))
+
+
+def _bearer(request: Request) -> str | None:
+    """What is sent in place of a token is one, and a bad one: nobody becomes anonymous by mistake."""
+    given = request.headers.get("authorization")
+    if given is None:
+        return None
+    scheme, _, token = given.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _comes_openly(request: Request, auth: str) -> bool:
+    return auth == "open" or (auth == "auto" and comes_directly(request))
+
+
+VisitDep = Annotated[Visit, Depends(_visit)]

@@ -1,0 +1,78 @@
+"""The same market on every database: real files, a real PostgreSQL."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from server.database import Database
+from server.marketplace.market import Market, MarketRules
+from tests.marketplace.postgres import Postgres, programs_of_postgres, running_postgres
+from tests.serving import served, settings_with
+
+_names = (f"market_{number}" for number in itertools.count())
+# PostgreSQL takes its time to start: `make check` goes without.
+DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    programs = programs_of_postgres()
+    if programs is None:
+        if os.environ.get("SERVICES") == "required":
+            raise FileNotFoundError("PostgreSQL must be installed where SERVICES=required")
+        pytest.skip("no PostgreSQL here: `apt-get install postgresql`")
+    with running_postgres(programs) as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=DATABASES)
+def database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path_factory.mktemp('market')}/market.db"
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.new_database(next(_names))
+
+
+@pytest.fixture(scope="module")
+def strict_database_url(
+    request: pytest.FixtureRequest, database_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """Another empty one, of the same kind."""
+    if database_url.startswith("sqlite"):
+        return f"sqlite:///{tmp_path_factory.mktemp('strict')}/market.db"
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.new_database(next(_names))
+
+
+@pytest.fixture(scope="module")
+def laptop(database_url: str) -> Iterator[httpx2.Client]:
+    """The market as the documented curl lines find it: on this machine, no token asked for."""
+    with (
+        served(settings_with(database_url=database_url, jwt_secret_key=SECRET)) as running,
+        httpx2.Client(base_url=running.url, timeout=30) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def internet(strict_database_url: str) -> Iterator[httpx2.Client]:
+    """The market as the rest of the world finds it: tokens required."""
+    settings = settings_with(database_url=strict_database_url, jwt_secret_key=SECRET, marketplace_auth="required")
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def market(tmp_path: Path) -> Iterator[Market]:
+    """Without HTTP, on a file of its own."""
+    market = Market(Database(f"sqlite:///{tmp_path}/market.db"), MarketRules(jwt_secret=SECRET))
+    yield market
+    market.close()
+
+
+SECRET = "a secret of the tests, long enough to be taken"

@@ -1,0 +1,145 @@
+"""A market over real HTTP whose callers are who they say: `as_(user)` instead of a login."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import httpx2
+import pytest
+from fastapi import Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from server.marketplace.caller import Caller
+from server.marketplace.market import Market
+from server.marketplace.tables import Product, Supplier, SupplierMember, User
+from server.marketplace.visit import VisitDep
+from tests.serving import served, settings_with
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class KnownVisit:
+    """Who comes is read from `Authorization: Known user:7`; the rest of the request is as ever."""
+
+    market: Market
+    account: str | None
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Session, Caller]]:
+        with self.market.reading() as session:
+            yield session, self._caller(session)
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Session, Caller]]:
+        with self.market.writing() as session:
+            yield session, self._caller(session)
+
+    def _caller(self, session: Session) -> Caller:
+        kind, _, number = (self.account or "").partition(":")
+        if kind == "supplier":
+            ids = frozenset([int(number)])
+            return Caller(self.account, supplier_ids=ids, owned_ids=ids, request_id="req-known")
+        if kind in ("user", "admin"):
+            mine = select(SupplierMember.supplier_id).where(SupplierMember.user_id == int(number))
+            user_id = int(number)
+            return Caller(f"user:{number}", user_id, frozenset(session.scalars(mine)), is_admin=kind == "admin")
+        return Caller(is_open=kind == "open")
+
+
+@dataclass(frozen=True)
+class Shop:
+    """`client` is nobody in particular; `open`, `admin` and `as_(account)` are somebody."""
+
+    url: str
+    market: Market
+
+    def as_(self, account: str | None) -> httpx2.Client:
+        headers = {"authorization": f"Known {account}"} if account else {}
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=30)
+
+    def supplier(self, **values: Any) -> int:
+        number = next(_numbers)
+        return self._added(
+            Supplier(
+                name="Budi Santoso",
+                business_name=values.pop("business_name", f"Toko {number}"),
+                email=f"toko{number}@example.com",
+                email_key=f"toko{number}@example.com",
+                **{"city": "Jakarta", "city_key": "jakarta", "latitude": -6.2088, "longitude": 106.8456, **values},
+            )
+        )
+
+    def user(self, name: str = "Jane Smith", **values: Any) -> int:
+        number = next(_numbers)
+        email = f"user{number}@example.com"
+        return self._added(User(name=name, email=email, email_key=email, **values))
+
+    def _added(self, row: Supplier | User) -> int:
+        with self.market.writing() as session:
+            session.add(row)
+            session.flush()
+            return row.id
+
+    def employ(self, user_id: int, supplier_id: int) -> None:
+        with self.market.writing() as session:
+            session.add(SupplierMember(supplier_id=supplier_id, user_id=user_id))
+
+    def product_row(self, product_id: int) -> Product:
+        with self.market.reading() as session:
+            row = session.get_one(Product, product_id)
+            session.expunge(row)
+            return row
+
+
+@pytest.fixture(scope="module")
+def shop(database_url: str) -> Iterator[Shop]:
+    settings = settings_with(database_url=database_url, jwt_secret_key="a secret of the tests, long enough to be taken")
+    with served(settings) as running:
+        market: Market = running.app.state.market
+
+        async def known_visit(request: Request) -> KnownVisit:
+            scheme, _, account = request.headers.get("authorization", "").partition(" ")
+            return KnownVisit(market, account if scheme == "Known" else None)
+
+        running.app.dependency_overrides[get_args(VisitDep)[1].dependency] = known_visit
+        yield Shop(running.url, market)
+
+
+@pytest.fixture(scope="module")
+def anybody(shop: Shop) -> Iterator[httpx2.Client]:
+    """On a laptop, where no token is asked for."""
+    with shop.as_("open") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def stranger(shop: Shop) -> Iterator[httpx2.Client]:
+    """Without a token, where one is needed."""
+    with shop.as_(None) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def admin(shop: Shop) -> Iterator[httpx2.Client]:
+    with shop.as_(f"admin:{shop.user('Ada Admin', role='admin')}") as client:
+        yield client
+
+
+LAPTOP = {
+    "name": "Laptop ASUS ROG Strix G15",
+    "description": "Gaming laptop with RTX 4060",
+    "price": 15999000,
+    "stock_quantity": 5,
+    "category": "laptop",
+    "tags": "gaming,asus,rtx",
+}
+
+
+def made(client: httpx2.Client, supplier_id: int, **values: Any) -> dict[str, Any]:
+    answer = client.post(f"/api/suppliers/{supplier_id}/products", json={**LAPTOP, **values})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())

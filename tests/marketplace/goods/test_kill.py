@@ -1,0 +1,43 @@
+"""A kill in the middle of a request leaves its work and its key, or neither."""
+
+import subprocess
+import sys
+
+import httpx2
+import pytest
+
+from tests.marketplace.goods.conftest import Shop
+from tests.marketplace.goods.test_idempotency import goods_of, send
+from tests.serving import REPOSITORY
+
+pytestmark = pytest.mark.slow
+
+# The whole request as the route does it, up to the moment before the commit.
+_KILLED = """
+import os, signal, sys
+from fastapi.responses import JSONResponse
+from server.database import Database
+from server.marketplace.caller import Caller
+from server.marketplace.goods.catalogue import create_product
+from server.marketplace.idempotency import Once
+from server.marketplace.market import Market, MarketRules
+market, caller = Market(Database(sys.argv[1]), MarketRules()), Caller(is_open=True)
+values = {"name": "x", "price": 1, "stock_quantity": 1, "category": "x"}
+def make(session):
+    create_product(session, market.search, caller, int(sys.argv[2]), values)
+    return JSONResponse({})
+with market.writing() as session:
+    Once("k-killed", "digest").answer(session, caller, lambda: make(session))
+    session.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_after_a_kill_there_is_neither_product_nor_key(shop: Shop, database_url: str, anybody: httpx2.Client) -> None:
+    supplier = shop.supplier()
+    command = [sys.executable, "-c", _KILLED, database_url, str(supplier)]
+    assert subprocess.run(command, cwd=REPOSITORY, timeout=60).returncode == -9
+    assert goods_of(shop, supplier) == 0
+    answer = send(anybody, supplier, "k-killed")
+    assert answer.status_code == 200 and "idempotent-replayed" not in answer.headers
+    assert goods_of(shop, supplier) == 1

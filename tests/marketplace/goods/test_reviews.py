@@ -1,0 +1,223 @@
+"""What buyers say, who may say it, and what it adds up to."""
+
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy import update
+
+from server.marketplace.columns import now
+from server.marketplace.tables import Review, User
+from tests.marketplace.goods.conftest import Shop, made
+from tests.marketplace.goods.test_versions import at_once
+
+
+@pytest.fixture
+def product_id(shop: Shop, anybody: httpx2.Client) -> int:
+    return int(made(anybody, shop.supplier())["id"])
+
+
+def review(shop: Shop, user_id: int, product_id: int, rating: int = 5, **values: Any) -> dict[str, Any]:
+    with shop.as_(f"user:{user_id}") as user:
+        answer = user.post(f"/api/products/{product_id}/reviews", json={"rating": rating, **values})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def test_a_review_is_shown_with_a_first_name_and_an_initial(
+    shop: Shop, stranger: httpx2.Client, product_id: int
+) -> None:
+    written = review(shop, shop.user("Jane Ann Smith"), product_id, 4, title="Kencang", body="Cepat sampai.")
+    assert written["author"] == "Jane S."
+    assert stranger.get(f"/api/products/{product_id}/reviews").json() == [written]
+    assert written.items() >= {"rating": 4, "title": "Kencang", "body": "Cepat sampai.", "status": "published"}.items()
+
+
+@pytest.mark.parametrize(
+    ("name", "author"),
+    [("Budi", "Budi"), ("budi.s@example.com", "budi.s"), ("Ibu Ani ani@example.com", "Ibu A."), ("@", "?")],
+)
+def test_no_e_mail_address_is_shown(
+    shop: Shop, stranger: httpx2.Client, product_id: int, name: str, author: str
+) -> None:
+    assert review(shop, shop.user(name), product_id)["author"] == author
+    assert "example.com" not in stranger.get(f"/api/products/{product_id}/reviews").text
+
+
+def test_reviews_outlive_their_author_without_the_name(shop: Shop, stranger: httpx2.Client, product_id: int) -> None:
+    user_id = shop.user("Jane Smith")
+    review(shop, user_id, product_id)
+    with shop.market.writing() as session:
+        session.execute(update(User).where(User.id == user_id).values(deleted_at=now()))
+    assert stranger.get(f"/api/products/{product_id}/reviews").json()[0]["author"] == "Deleted user"
+
+
+def test_everybody_reviews_a_product_once(shop: Shop, product_id: int) -> None:
+    user_id = shop.user()
+    review(shop, user_id, product_id)
+    with shop.as_(f"user:{user_id}") as user:
+        answer = user.post(f"/api/products/{product_id}/reviews", json={"rating": 1})
+    assert (answer.status_code, answer.json()) == (409, {"detail": "Already reviewed"})
+
+
+def test_who_may_not_review(shop: Shop, anybody: httpx2.Client, stranger: httpx2.Client) -> None:
+    supplier, employee = shop.supplier(), shop.user()
+    shop.employ(employee, supplier)
+    path = f"/api/products/{made(anybody, supplier)['id']}/reviews"
+    for client in (anybody, stranger):  # on a laptop, too: a review is somebody's
+        assert client.post(path, json={"rating": 5}).status_code == 401
+    for account in (f"user:{employee}", f"supplier:{supplier}", f"supplier:{shop.supplier()}"):
+        with shop.as_(account) as client:
+            assert client.post(path, json={"rating": 5}).status_code == 403, account
+    assert anybody.get(path).json() == []
+
+
+@pytest.mark.parametrize("rating", [0, 6, -1, 4.5, "5", True, None, 2**63])
+def test_ratings_are_one_to_five(shop: Shop, product_id: int, rating: object) -> None:
+    with shop.as_(f"user:{shop.user()}") as user:
+        path = f"/api/products/{product_id}/reviews"
+        assert user.post(path, json={"rating": rating}).status_code == 422
+        assert user.post(path, json={"rating": 5, "body": "x" * 5001}).status_code == 422
+
+
+def test_reviews_of_goods_that_are_gone_are_gone(shop: Shop, anybody: httpx2.Client, product_id: int) -> None:
+    user_id = shop.user()
+    review(shop, user_id, product_id)
+    anybody.delete(f"/api/products/{product_id}")
+    assert anybody.get(f"/api/products/{product_id}/reviews").status_code == 404
+    with shop.as_(f"user:{shop.user()}") as user:
+        assert user.post(f"/api/products/{product_id}/reviews", json={"rating": 1}).status_code == 404
+        assert user.post("/api/products/4711/reviews", json={"rating": 1}).status_code == 404
+
+
+def rating(client: httpx2.Client, product_id: int) -> tuple[float | None, int]:
+    shown = client.get(f"/api/products/{product_id}").json()
+    return shown["rating"], shown["rating_count"]
+
+
+def test_the_rating_follows_every_review(
+    shop: Shop, stranger: httpx2.Client, admin: httpx2.Client, product_id: int
+) -> None:
+    one, two = shop.user(), shop.user()
+    before = stranger.get(f"/api/products/{product_id}").json()
+    first, second = review(shop, one, product_id, 5), review(shop, two, product_id, 2)
+    assert rating(stranger, product_id) == (3.5, 2)
+    with shop.as_(f"user:{two}") as user:
+        changed = user.put(f"/api/reviews/{second['id']}", json={"rating": 4}).json()
+        assert changed["rating"] == 4 and changed["updated_at"] > second["updated_at"]
+    assert rating(stranger, product_id) == (4.5, 2)
+    assert shop.product_row(product_id).rating_rank == pytest.approx((3.5 * 5 + 9) / 7)
+    admin.put(f"/api/reviews/{first['id']}/status", json={"status": "hidden"})
+    assert rating(stranger, product_id) == (4, 1)
+    admin.put(f"/api/reviews/{first['id']}/status", json={"status": "hidden"})  # again: nothing new
+    assert rating(stranger, product_id) == (4, 1)
+    admin.put(f"/api/reviews/{first['id']}/status", json={"status": "published"})
+    with shop.as_(f"user:{one}") as user:
+        assert user.delete(f"/api/reviews/{first['id']}").status_code == 200
+        assert user.delete(f"/api/reviews/{first['id']}").status_code == 404
+    with shop.as_(f"user:{two}") as user:
+        user.delete(f"/api/reviews/{second['id']}")
+    # Nothing of it was the supplier's doing.
+    assert stranger.get(f"/api/products/{product_id}").json() == before
+    assert shop.product_row(product_id).rating_rank == 3.5
+
+
+def test_a_hidden_review_may_be_changed_and_deleted_and_counts_for_nothing(
+    shop: Shop, stranger: httpx2.Client, admin: httpx2.Client, product_id: int
+) -> None:
+    author = shop.user()
+    written = review(shop, author, product_id, 1)
+    admin.put(f"/api/reviews/{written['id']}/status", json={"status": "hidden"})
+    with shop.as_(f"user:{author}") as user, shop.as_(f"user:{shop.user()}") as other:
+        assert user.put(f"/api/reviews/{written['id']}", json={"rating": 2}).json()["status"] == "hidden"
+        assert other.put(f"/api/reviews/{written['id']}", json={"rating": 5}).status_code == 404
+        assert rating(stranger, product_id) == (None, 0)
+        assert user.delete(f"/api/reviews/{written['id']}").status_code == 200
+    assert rating(stranger, product_id) == (None, 0)
+
+
+def test_a_granted_rating_is_where_the_rank_begins(shop: Shop, admin: httpx2.Client, product_id: int) -> None:
+    admin.put(f"/api/products/{product_id}", json={"rating": 5})
+    assert shop.product_row(product_id).rating_rank == 5
+    review(shop, shop.user(), product_id, 2)
+    assert shop.product_row(product_id).rating_rank == pytest.approx((5 * 5 + 2) / 6)
+    assert rating(admin, product_id) == (2, 1)  # what buyers say goes before what was granted
+
+
+def test_reviews_of_others_are_theirs(shop: Shop, stranger: httpx2.Client, admin: httpx2.Client) -> None:
+    with shop.as_("open") as anybody:
+        product_id = made(anybody, shop.supplier())["id"]
+    path = f"/api/reviews/{review(shop, shop.user(), product_id)['id']}"
+    with shop.as_(f"user:{shop.user()}") as other, shop.as_("open") as anybody:
+        for client, status in [(stranger, 401), (anybody, 401), (other, 403), (admin, 403)]:
+            assert client.put(path, json={"rating": 1}).status_code == status
+            assert client.delete(path).status_code == status
+        for client, status in [(stranger, 401), (anybody, 401), (other, 403)]:
+            assert client.put(f"{path}/status", json={"status": "hidden"}).status_code == status
+            assert client.get(f"/api/products/{product_id}/reviews?status=hidden").status_code == status
+    assert rating(stranger, product_id) == (5, 1)
+
+
+def test_admins_find_what_was_hidden(
+    shop: Shop, stranger: httpx2.Client, admin: httpx2.Client, product_id: int
+) -> None:
+    written = review(shop, shop.user(), product_id)
+    admin.put(f"/api/reviews/{written['id']}/status", json={"status": "hidden"})
+    assert stranger.get(f"/api/products/{product_id}/reviews").json() == []
+    [hidden] = admin.get(f"/api/products/{product_id}/reviews?status=hidden").json()
+    assert (hidden["id"], hidden["status"]) == (written["id"], "hidden")
+
+
+def test_pages_of_reviews_are_the_list_while_more_are_written(
+    shop: Shop, stranger: httpx2.Client, product_id: int
+) -> None:
+    written = [review(shop, shop.user(), product_id)["id"] for _ in range(5)]
+    seen, url = [], f"/api/products/{product_id}/reviews?limit=2"
+    while url:
+        answer = stranger.get(url)
+        seen += [one["id"] for one in answer.json()]
+        review(shop, shop.user(), product_id)
+        url = answer.links.get("next", {}).get("url", "")
+    assert seen == written[::-1]
+
+
+def test_many_reviews_at_once_are_all_counted(shop: Shop, stranger: httpx2.Client, product_id: int) -> None:
+    users = [shop.user() for _ in range(8)]
+    at_once(8, lambda number: review(shop, users[number], product_id, 1 + number % 5))
+    assert rating(stranger, product_id) == (2.62, 8)  # (1+2+3+4+5+1+2+3) / 8
+
+
+def test_of_two_reviews_of_one_user_at_once_one_is_refused(
+    shop: Shop, stranger: httpx2.Client, product_id: int
+) -> None:
+    user_id = shop.user()
+
+    def write(number: int) -> int:
+        with shop.as_(f"user:{user_id}") as user:
+            return user.post(f"/api/products/{product_id}/reviews", json={"rating": 3}).status_code
+
+    assert sorted(at_once(4, write)) == [200, 409, 409, 409]
+    assert rating(stranger, product_id) == (3, 1)
+
+
+def test_a_review_sent_twice_with_one_key_is_one_review(shop: Shop, product_id: int) -> None:
+    with shop.as_(f"user:{shop.user()}") as user:
+        path, headers = f"/api/products/{product_id}/reviews", {"idempotency-key": "r"}
+        first = user.post(path, json={"rating": 3}, headers=headers)
+        again = user.post(path, json={"rating": 3}, headers=headers)
+    assert first.json() == again.json() and again.headers["idempotent-replayed"] == "true"
+
+
+def test_what_people_wrote_is_not_in_the_audit_log(shop: Shop, admin: httpx2.Client, product_id: int) -> None:
+    author = shop.user()
+    written = review(shop, author, product_id, 4, title="rahasia", body="rahasia")
+    with shop.as_(f"user:{author}") as user:
+        user.put(f"/api/reviews/{written['id']}", json={"body": "rahasia sekali", "rating": 3})
+    admin.put(f"/api/reviews/{written['id']}/status", json={"status": "hidden"})
+    answer = admin.get("/api/audit", params={"entity": "review", "entity_id": written["id"]})
+    moderated, changed, made_ = answer.json()
+    assert changed["changes"] == {"rating": [4, 3], "body": True} and changed["actor"] == f"user:{author}"
+    assert moderated["changes"] == {"status": ["published", "hidden"]} and moderated["actor"].startswith("user:")
+    assert made_["action"] == "create" and "rahasia" not in answer.text
+    with shop.market.reading() as session:
+        assert session.get_one(Review, written["id"]).body == "rahasia sekali"

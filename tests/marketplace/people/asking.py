@@ -1,0 +1,79 @@
+"""Accounts for tests: made over HTTP as anybody makes them; admins as an operator makes them."""
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+
+from server.database import Database
+from server.marketplace.tables import User
+
+PASSWORD = "a long sentence"
+_numbers = itertools.count(1)
+
+
+def new_email() -> str:
+    return f"person{next(_numbers)}@example.com"
+
+
+def register_user(client: httpx2.Client, headers: dict[str, str] | None = None, **given: Any) -> dict[str, Any]:
+    return made(client.post("/api/users/register", json={**user_body(), **given}, headers=headers or {}))
+
+
+def register_supplier(client: httpx2.Client, headers: dict[str, str] | None = None, **given: Any) -> dict[str, Any]:
+    return made(client.post("/api/suppliers/register", json={**supplier_body(), **given}, headers=headers or {}))
+
+
+def user_body() -> dict[str, Any]:
+    return {"name": "Jane Smith", "email": new_email()}
+
+
+def supplier_body() -> dict[str, Any]:
+    return {
+        "name": "John Doe",
+        "business_name": "Tech Store Jakarta",
+        "email": new_email(),
+        "latitude": -6.2088,
+        "longitude": 106.8456,
+        "city": "Jakarta",
+    }
+
+
+def made(answer: httpx2.Response) -> dict[str, Any]:
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def bearer(account: dict[str, Any]) -> dict[str, str]:
+    return {"Authorization": f"Bearer {account['access_token']}"}
+
+
+def register_admin(client: httpx2.Client, database_url: str, **given: Any) -> dict[str, Any]:
+    user = register_user(client, **given)
+    database = Database(database_url)
+    with database.writing() as session:
+        session.get_one(User, user["id"]).role = "admin"
+    database.close()
+    return user
+
+
+def all_at_once(client: httpx2.Client, *asks: Callable[[httpx2.Client], httpx2.Response]) -> list[httpx2.Response]:
+    """Each in a thread with a connection of its own, begun at the same moment."""
+    answers: list[httpx2.Response] = []
+    everybody = threading.Barrier(len(asks))
+
+    def go(ask: Callable[[httpx2.Client], httpx2.Response]) -> None:
+        with httpx2.Client(base_url=client.base_url, timeout=30) as own:
+            everybody.wait()
+            answers.append(ask(own))
+
+    threads = [threading.Thread(target=go, args=(ask,)) for ask in asks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == len(asks)
+    return answers

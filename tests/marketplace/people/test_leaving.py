@@ -1,0 +1,157 @@
+"""What is held about somebody, and how it goes away."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+
+from server.database import Database
+from server.marketplace.columns import now
+from server.marketplace.tables import Product, RefreshToken, Reservation, Review, StockMovement, User
+from tests.marketplace.people.asking import (
+    PASSWORD,
+    all_at_once,
+    bearer,
+    new_email,
+    register_admin,
+    register_supplier,
+    register_user,
+)
+
+PERSONAL: dict[str, Any] = {
+    "name": "Sri Wahyuni",
+    "phone": "+6281234567890",
+    "latitude": -6.2,
+    "longitude": 106.8,
+    "city": "Jakarta",
+}
+
+
+def leave_traces(url: str, user_id: int, supplier_id: int) -> int:
+    """A product of which the user holds three, reviewed by them."""
+    account = f"user:{user_id}"
+    database = Database(url)
+    with database.writing() as session:
+        product = Product(
+            supplier_id=supplier_id,
+            name="Kipas",
+            price=1000,
+            on_hand=10,
+            reserved=5,
+            category="fan",
+            category_key="fan",
+        )
+        session.add(product)
+        session.flush()
+        for quantity, status in ((1, "held"), (2, "held"), (4, "released"), (3, "committed")):
+            session.add(
+                Reservation(
+                    id=f"{user_id}-{quantity}",
+                    product_id=product.id,
+                    actor=account,
+                    quantity=quantity,
+                    status=status,
+                    expires_at=now() + timedelta(minutes=15),
+                )
+            )
+        session.add(Review(product_id=product.id, user_id=user_id, rating=5, body="Angin kencang"))
+        session.add(StockMovement(product_id=product.id, delta=-3, kind="sold", actor=account))
+        product_id = product.id
+    database.close()
+    return product_id
+
+
+def test_everything_about_oneself_and_nothing_about_others(internet: httpx2.Client, strict_database_url: str) -> None:
+    other = register_user(internet, name="Somebody Else", email=new_email())
+    user = register_user(internet, **PERSONAL, password=PASSWORD)
+    supplier = register_supplier(internet, bearer(user), business_name="Toko Sri")
+    leave_traces(strict_database_url, user["id"], supplier["id"])
+    export = internet.get("/api/users/me/export", headers=bearer(user))
+    everything: dict[str, Any] = export.json()
+    profile = everything["profile"]
+    assert PERSONAL.items() <= profile.items() and profile["email"] == user["email"] and profile["has_password"]
+    assert [one["business_name"] for one in everything["memberships"]] == ["Toko Sri"]
+    assert [one["body"] for one in everything["reviews"]] == ["Angin kencang"]
+    assert sorted(one["quantity"] for one in everything["reservations"]) == [1, 2, 3, 4]
+    assert [one["delta"] for one in everything["stock_movements"]] == [-3]
+    assert {"user.register", "supplier.register"} & {one["action"] for one in everything["audit_log"]}
+    assert len(everything["sessions"]) == 1
+    for secret in ("argon2", "password_hash", "digest", other["email"], "Somebody Else"):
+        assert secret not in export.text
+
+
+def test_who_is_erased_leaves_no_name_and_no_held_stock(internet: httpx2.Client, strict_database_url: str) -> None:
+    user = register_user(internet, **PERSONAL, password=PASSWORD)
+    supplier = register_supplier(internet)
+    product_id = leave_traces(strict_database_url, user["id"], supplier["id"])
+    assert internet.delete("/api/users/me", headers=bearer(user)).status_code == 200
+
+    database = Database(strict_database_url)
+    with database.reading() as session:
+        row = session.get_one(User, user["id"])
+        kept = {column.key: getattr(row, column.key) for column in User.__table__.columns}
+        product = session.get_one(Product, product_id)
+        stock = product.on_hand, product.reserved
+        held = session.query(Reservation).filter_by(actor=f"user:{user['id']}", status="held").count()
+        reviews = session.query(Review).filter_by(user_id=user["id"]).count()
+        movements = session.query(StockMovement).filter_by(actor=f"user:{user['id']}").count()
+        tokens = session.query(RefreshToken).filter_by(account=f"user:{user['id']}").count()
+    database.close()
+    assert kept["name"] == "Deleted user" and kept["deleted_at"] is not None
+    personal = ("email", "email_key", "phone", "latitude", "longitude", "city", "province", "password_hash")
+    assert [kept[name] for name in personal] == [None] * len(personal)
+    assert (stock, held, reviews, movements, tokens) == ((10, 2), 0, 1, 1, 0)
+
+    assert internet.get(f"/api/users/{user['id']}").status_code == 404
+    assert internet.get("/api/auth/me", headers=bearer(user)).status_code == 401
+    login = {"email": user["email"], "password": PASSWORD}
+    assert internet.post("/api/auth/login", json=login).status_code == 401
+    refreshed = internet.post("/api/auth/refresh", json={"refresh_token": user["refresh_token"]})
+    assert refreshed.status_code == 401
+    assert register_user(internet, email=user["email"])["id"] != user["id"]
+
+
+def test_the_last_owner_hands_over_before_leaving(internet: httpx2.Client) -> None:
+    owner, heir = register_user(internet), register_user(internet)
+    path = f"/api/suppliers/{register_supplier(internet, bearer(owner))['id']}"
+    refused = internet.delete("/api/users/me", headers=bearer(owner))
+    assert refused.status_code == 409 and "last owner" in refused.json()["detail"]
+    assert internet.get("/api/auth/me", headers=bearer(owner)).status_code == 200
+    internet.post(f"{path}/members", json={"user_id": heir["id"], "role": "owner"}, headers=bearer(owner))
+    assert internet.delete("/api/users/me", headers=bearer(owner)).status_code == 200
+    assert [one["user_id"] for one in internet.get(f"{path}/members", headers=bearer(heir)).json()] == [heir["id"]]
+
+
+def without_admins(url: str) -> None:
+    database = Database(url)
+    with database.writing() as session:
+        session.query(User).filter_by(role="admin").update({"role": "user"})
+    database.close()
+
+
+def demoting(by: dict[str, Any], whom: dict[str, Any]) -> Callable[[httpx2.Client], httpx2.Response]:
+    return lambda client: client.put(f"/api/users/{whom['id']}/grants", json={"role": "user"}, headers=bearer(by))
+
+
+def test_of_two_admins_who_demote_each_other_one_stays(internet: httpx2.Client, strict_database_url: str) -> None:
+    for _ in range(5):
+        without_admins(strict_database_url)
+        one, other = (register_admin(internet, strict_database_url) for _ in range(2))
+        answers = all_at_once(internet, demoting(one, other), demoting(other, one))
+        statuses = sorted(answer.status_code for answer in answers)
+        assert statuses in ([200, 403], [200, 409])  # the second was no admin any more, or found that the other is none
+        roles = [internet.get("/api/auth/me", headers=bearer(admin)).json()["role"] for admin in (one, other)]
+        assert sorted(roles) == ["admin", "user"]
+
+
+def test_there_is_always_an_admin(internet: httpx2.Client, strict_database_url: str) -> None:
+    without_admins(strict_database_url)
+    admin, user = register_admin(internet, strict_database_url), register_user(internet)
+    grants = f"/api/users/{admin['id']}/grants"
+    assert internet.put(grants, json={"role": "user"}, headers=bearer(admin)).status_code == 409
+    assert internet.put("/api/users/me", json={"role": "user"}, headers=bearer(admin)).status_code == 409
+    assert internet.delete("/api/users/me", headers=bearer(admin)).status_code == 409
+    internet.put(f"/api/users/{user['id']}/grants", json={"role": "admin"}, headers=bearer(admin))
+    assert internet.put(grants, json={"role": "user"}, headers=bearer(user)).json()["role"] == "user"
+    assert internet.delete("/api/users/me", headers=bearer(admin)).status_code == 200

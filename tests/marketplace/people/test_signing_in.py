@@ -1,0 +1,258 @@
+"""Passwords, tokens, sessions."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import jwt
+import pytest
+from argon2 import PasswordHasher
+from pydantic import SecretStr
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from server.errors import Unauthenticated
+from server.marketplace.columns import now
+from server.marketplace.market import Market
+from server.marketplace.people.passwords import is_outdated
+from server.marketplace.people.signing_in import sign_in
+from server.marketplace.people.tokens import begin_chain, rotate
+from server.marketplace.tables import RefreshToken, User
+from tests.marketplace.conftest import SECRET
+from tests.marketplace.people.asking import (
+    PASSWORD,
+    all_at_once,
+    bearer,
+    made,
+    new_email,
+    register_supplier,
+    register_user,
+)
+
+
+def register(client: httpx2.Client, **given: Any) -> dict[str, Any]:
+    body = {"name": "Jane Smith", "email": new_email(), "password": PASSWORD, **given}
+    return {**body, **made(client.post("/api/auth/register", json=body))}
+
+
+def login(client: httpx2.Client, email: str, password: str = PASSWORD, **more: str) -> httpx2.Response:
+    return client.post("/api/auth/login", json={"email": email, "password": password, **more})
+
+
+def refresh(client: httpx2.Client, tokens: dict[str, Any]) -> httpx2.Response:
+    return client.post("/api/auth/refresh", json={"refresh_token": tokens["refresh_token"]})
+
+
+def knows(client: httpx2.Client, tokens: dict[str, Any]) -> bool:
+    return client.get("/api/auth/me", headers=bearer(tokens)).status_code == 200
+
+
+def test_registering_signing_in_and_who_am_i(internet: httpx2.Client) -> None:
+    answer = internet.post(
+        "/api/auth/register", json={"name": "Jane", "email": new_email(), "password": PASSWORD, "city": "Jakarta"}
+    )
+    assert set(answer.json()) == {"access_token", "refresh_token", "token_type"}
+    assert answer.json()["token_type"] == "bearer"
+    me = internet.get("/api/auth/me", headers=bearer(answer.json())).json()
+    assert (me["name"], me["city"], me["role"], me["ai_access_enabled"]) == ("Jane", "Jakarta", "user", False)
+    assert {"id", "email", "created_at"} <= me.keys()
+    again = login(internet, me["email"].upper())
+    assert again.status_code == 200 and knows(internet, again.json())
+
+
+def test_a_supplier_signs_in_too(internet: httpx2.Client) -> None:
+    supplier = register_supplier(internet, password=PASSWORD)
+    me = internet.get("/api/auth/me", headers=bearer(login(internet, supplier["email"]).json())).json()
+    assert (me["id"], me["role"], me["kind"]) == (supplier["id"], "supplier", "supplier")
+
+
+def test_users_come_first_where_an_email_is_both(internet: httpx2.Client) -> None:
+    user = register(internet)
+    supplier = register_supplier(internet, email=user["email"], password=PASSWORD)
+    kinds = [
+        internet.get("/api/auth/me", headers=bearer(login(internet, user["email"], **more).json())).json()["kind"]
+        for more in ({}, {"kind": "user"}, {"kind": "supplier"})
+    ]
+    assert kinds == ["user", "user", "supplier"]
+    internet.post(
+        "/api/auth/password", json={"password": "something else", "old_password": PASSWORD}, headers=bearer(supplier)
+    )
+    other = login(internet, user["email"], "something else")
+    assert internet.get("/api/auth/me", headers=bearer(other.json())).json()["id"] == supplier["id"]
+
+
+@pytest.mark.parametrize("email", ["nobody@example.com", "", "\x00", "%", "x" * 300])
+def test_whoever_is_wrong_hears_the_same(internet: httpx2.Client, email: str) -> None:
+    known = register(internet)
+    without = register_user(internet)
+    expected = {"detail": "Incorrect email or password"}
+    for address, password in ((known["email"], "wrong"), (without["email"], ""), (email, PASSWORD)):
+        content = json.dumps({"email": address, "password": password})
+        answer = internet.post("/api/auth/login", content=content, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, answer.json()) == (401, expected)
+
+
+def test_the_same_password_from_another_keyboard(internet: httpx2.Client) -> None:
+    user = register(internet, password="kata sandi é panjang")
+    assert login(internet, user["email"], "kata sandi e\u0301 panjang").status_code == 200
+
+
+def test_a_password_kept_the_old_way_is_kept_the_new_way_once_it_is_used(market: Market) -> None:
+    with market.writing() as session:
+        old = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(PASSWORD)
+        user = User(name="Jane", email="jane@example.com", email_key="jane@example.com", password_hash=old)
+        session.add(user)
+        session.flush()
+        user_id = user.id
+    with pytest.raises(Unauthenticated):
+        sign_in(market, "jane@example.com", SecretStr("not that one"), None)
+    sign_in(market, "Jane@example.com", SecretStr(PASSWORD), None)
+    with market.reading() as session:
+        kept = session.get_one(User, user_id).password_hash
+    assert kept is not None and kept != old and not is_outdated(kept)
+    assert sign_in(market, "jane@example.com", SecretStr(PASSWORD), "user").access_token
+
+
+def test_what_has_expired_is_forgotten(market: Market) -> None:
+    last_month = now() - timedelta(days=30)
+    with market.writing() as session:
+        user = User(name="Jane")
+        session.add(user)
+        session.flush()
+        account = f"user:{user.id}"
+        newest = begin_chain(session, market, account)
+        for links in (2, 2, 2):
+            rotated = rotate(session, market, newest.refresh_token)
+            assert rotated is not None and count_links(session) == links
+            newest = rotated
+            used = RefreshToken.used_at.is_not(None)
+            session.execute(update(RefreshToken).where(used).values(expires_at=last_month))
+        session.execute(update(RefreshToken).values(expires_at=last_month))
+        begin_chain(session, market, account)
+        assert count_links(session) == 1
+
+
+def count_links(session: Session) -> int:
+    return len(session.scalars(select(RefreshToken.digest)).all())
+
+
+def test_a_password_set_later(internet: httpx2.Client) -> None:
+    user = register_user(internet)
+    assert login(internet, user["email"]).status_code == 401
+    put = internet.post("/api/auth/password", json={"password": PASSWORD}, headers=bearer(user))
+    assert (put.status_code, put.json()["has_password"]) == (200, True)
+    assert login(internet, user["email"]).status_code == 200
+
+
+def test_a_changed_password_needs_the_old_one_and_ends_all_other_sessions(internet: httpx2.Client) -> None:
+    user = register(internet)
+    elsewhere = login(internet, user["email"]).json()
+    for old in ({}, {"old_password": "not that one"}):
+        refused = internet.post("/api/auth/password", json={"password": "a new sentence", **old}, headers=bearer(user))
+        assert refused.status_code == 403
+    change = {"password": "a new sentence", "old_password": PASSWORD}
+    assert internet.post("/api/auth/password", json=change, headers=bearer(user)).status_code == 200
+    assert knows(internet, user) and refresh(internet, user).status_code == 200
+    assert not knows(internet, elsewhere) and refresh(internet, elsewhere).status_code == 401
+    assert login(internet, user["email"]).status_code == 401
+    assert login(internet, user["email"], "a new sentence").status_code == 200
+
+
+def test_signing_out_ends_this_session_and_no_other(internet: httpx2.Client) -> None:
+    user = register(internet)
+    other = login(internet, user["email"]).json()
+    third = login(internet, user["email"]).json()
+    assert internet.post("/api/auth/logout", headers=bearer(user)).status_code == 200
+    by_token = internet.post("/api/auth/logout", json={"refresh_token": third["refresh_token"]})
+    assert by_token.status_code == 200
+    assert [knows(internet, tokens) for tokens in (user, other, third)] == [False, True, False]
+    assert refresh(internet, user).status_code == 401 and refresh(internet, other).status_code == 200
+
+
+def test_fresh_tokens_by_body_or_query_whatever_the_header_says(internet: httpx2.Client) -> None:
+    first = register(internet)
+    second = internet.post("/api/auth/refresh", params={"refresh_token": first["refresh_token"]})
+    assert second.status_code == 200 and second.json()["refresh_token"] != first["refresh_token"]
+    old = {"Authorization": "Bearer long.gone.token"}
+    third = internet.post("/api/auth/refresh", json={"refresh_token": second.json()["refresh_token"]}, headers=old)
+    assert knows(internet, third.json())
+    assert internet.post("/api/auth/refresh").status_code == 400
+
+
+def test_a_link_used_twice_ends_the_whole_chain(internet: httpx2.Client) -> None:
+    stolen = register(internet)
+    owners = refresh(internet, stolen).json()
+    assert refresh(internet, stolen).status_code == 401
+    assert refresh(internet, owners).status_code == 401 and not knows(internet, owners)
+    again = login(internet, stolen["email"]).json()
+    log = internet.get("/api/users/me/export", headers=bearer(again)).json()["audit_log"]
+    assert [line["action"] for line in log].count("token.reuse") == 1
+
+
+def test_of_many_who_refresh_at_once_at_most_one_gets_tokens_and_all_are_ended(internet: httpx2.Client) -> None:
+    tokens = register(internet)
+    answers = all_at_once(internet, *[lambda client: refresh(client, tokens)] * 8)
+    got = [answer.json() for answer in answers if answer.status_code == 200]
+    assert len(got) == 1
+    assert refresh(internet, got[0]).status_code == 401 and not knows(internet, tokens)
+
+
+def forged(tokens: dict[str, Any], key: str = SECRET, algorithm: str = "HS256", **claims: Any) -> str:
+    said = jwt.decode(tokens["access_token"], options={"verify_signature": False})
+    return jwt.encode({**said, **claims}, key, algorithm=algorithm)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_bad_token_is_never_silently_nobody(laptop: httpx2.Client, internet: httpx2.Client, is_open: bool) -> None:
+    asked = laptop if is_open else internet
+    user = register(asked)
+    whole = user["access_token"]
+    bad = {
+        "refresh token": f"Bearer {user['refresh_token']}",
+        "expired": f"Bearer {forged(user, exp=1_700_000_000)}",
+        "other key": f"Bearer {forged(user, 'another key that is long enough, too')}",
+        "no signature": f"Bearer {forged(user, '', 'none')}",
+        "another account": f"Bearer {whole[:-4]}AAAA",
+        "nobody": f"Bearer {forged(user, sub='user:999999999')}",
+        "words": "Bearer lorem ipsum",
+        "empty": "Bearer",
+        "other scheme": "Basic am9objpzZWNyZXQ=",
+    }
+    for why, header in bad.items():
+        answer = asked.get("/api/suppliers", headers={"Authorization": header})
+        assert answer.status_code == 401, why
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert asked.get("/api/suppliers", headers={"Authorization": f"bearer {whole}"}).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["", "x", "\x00", "a.b.c", "é" * 50])
+def test_no_refresh_token_is_refused_as_such(internet: httpx2.Client, token: str) -> None:
+    content = json.dumps({"refresh_token": token})
+    answer = internet.post("/api/auth/refresh", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 401
+
+
+def test_an_access_token_refreshes_nothing(internet: httpx2.Client) -> None:
+    user = register(internet)
+    answer = internet.post("/api/auth/refresh", json={"refresh_token": user["access_token"]})
+    assert answer.status_code == 401 and refresh(internet, user).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/users/register", "/api/auth/register", "/api/suppliers/register"])
+def test_one_email_is_one_account_however_many_register_at_once(internet: httpx2.Client, path: str) -> None:
+    email = new_email()
+    place = {"business_name": "Toko", "latitude": 0, "longitude": 0, "city": "Pontianak"}
+    body = {"name": "Jane", "email": email, **(place if "suppliers" in path else {})}
+    body |= {"password": PASSWORD} if "auth" in path else {}
+    answers = all_at_once(internet, *[lambda client: client.post(path, json=body)] * 8)
+    assert sorted(answer.status_code for answer in answers) == [200] + [400] * 7
+    refused = [answer.json() for answer in answers if answer.status_code == 400]
+    assert refused == [{"detail": "Email already registered"}] * 7
+
+
+def test_tokens_show_no_personal_data(internet: httpx2.Client) -> None:
+    user = register(internet)
+    said = jwt.decode(user["access_token"], SECRET, algorithms=["HS256"])
+    assert set(said) == {"sub", "typ", "chain", "jti", "iat", "exp"} and said["typ"] == "access"
+    assert 0 < said["exp"] - said["iat"] <= 30 * 60

@@ -1,0 +1,210 @@
+"""Suppliers over HTTP, on every database."""
+
+import json
+from typing import Any, cast
+
+import httpx2
+import pytest
+from sqlalchemy.orm import Session
+
+from server.marketplace.caller import Caller
+from server.marketplace.market import Market
+from server.marketplace.people.bodies import SupplierRegistration
+from server.marketplace.people.registering import register_supplier as register_a_supplier
+from server.marketplace.people.shops import change_supplier, delete_supplier, restore_supplier, set_status
+from server.marketplace.search.search import Search
+from tests.marketplace.people.asking import (
+    bearer,
+    new_email,
+    register_admin,
+    register_supplier,
+    register_user,
+    supplier_body,
+)
+
+SEED: dict[str, Any] = {
+    "name": "John Doe",
+    "business_name": "Tech Store Jakarta",
+    "phone": "+62812345678",
+    "address": "Jl. Sudirman No. 123",
+    "latitude": -6.2088,
+    "longitude": 106.8456,
+    "city": "Jakarta",
+    "province": "DKI Jakarta",
+}
+CONTRACT = [
+    *("id", "name", "business_name", "email", "phone", "address", "latitude", "longitude", "city", "province"),
+    *("is_active", "registration_date"),
+]
+
+
+def test_the_documented_registration_works_on_a_laptop(laptop: httpx2.Client) -> None:
+    email = new_email()
+    supplier = register_supplier(laptop, **{**SEED, "email": email})
+    assert list(supplier)[: len(CONTRACT)] == CONTRACT
+    assert {**SEED, "email": email}.items() <= supplier.items() and supplier["is_active"] is True
+    assert supplier["access_token"] and supplier["refresh_token"]
+    seen = laptop.get(f"/api/suppliers/{supplier['id']}").json()
+    assert seen == {name: supplier[name] for name in seen}
+    again = laptop.post("/api/suppliers/register", json={**SEED, "email": email.title()})
+    assert (again.status_code, again.json()) == (400, {"detail": "Email already registered"})
+
+
+def test_user_and_supplier_may_have_the_same_email(laptop: httpx2.Client) -> None:
+    email = new_email()
+    assert register_user(laptop, email=email)["email"] == register_supplier(laptop, email=email)["email"]
+
+
+def test_strangers_see_the_shop_and_not_who_stands_behind_it(internet: httpx2.Client) -> None:
+    supplier = register_supplier(internet, **{**SEED, "email": new_email()})
+    path = f"/api/suppliers/{supplier['id']}"
+    seen = internet.get(path).json()
+    assert (seen["business_name"], seen["city"]) == ("Tech Store Jakarta", "Jakarta")
+    hidden = ("email", "phone", "address", "latitude", "longitude")
+    assert [seen[name] for name in hidden] == [None] * 5
+    own = internet.get(path, headers=bearer(supplier)).json()
+    assert [own[name] for name in hidden] == [supplier[name] for name in hidden]
+    internet.put(path, json={"shows_place": True}, headers=bearer(supplier))
+    assert internet.get(path).json()["latitude"] == -6.209
+
+
+def test_lists_go_on_where_they_stopped_while_others_register(laptop: httpx2.Client) -> None:
+    city = "Pontianak"
+    ids = [register_supplier(laptop, city=city, latitude=0, longitude=109.3)["id"] for _ in range(5)]
+    page = laptop.get(f"/api/suppliers?city={city.upper()}&limit=2")
+    assert page.headers["X-Total-Count"] == "5"
+    seen = [one["id"] for one in page.json()]
+    register_supplier(laptop, city="Kota Pontianak")
+    while "next" in page.links:
+        page = laptop.get(page.links["next"]["url"])
+        seen += [one["id"] for one in page.json()]
+    assert seen[:5] == ids and len(seen) == 6
+    assert [one["id"] for one in laptop.get(f"/api/suppliers?city={city}&skip=1&limit=2").json()] == ids[1:3]
+
+
+def test_a_cursor_of_another_list_is_refused(laptop: httpx2.Client) -> None:
+    for _ in range(2):
+        register_supplier(laptop, city="Solo")
+    cursor = dict(httpx2.URL(laptop.get("/api/suppliers?city=Solo&limit=1").links["next"]["url"]).params)["cursor"]
+    for query in ({"city": "Medan", "cursor": cursor}, {"cursor": "%%%"}, {"cursor": "éé"}, {"cursor": "MQ"}):
+        assert laptop.get("/api/suppliers", params=query).status_code == 400
+
+
+@pytest.mark.parametrize("query", ["limit=-1", "limit=0", "limit=101", "skip=-5", f"skip={2**63}", "limit=x"])
+def test_lists_are_bounded(laptop: httpx2.Client, query: str) -> None:
+    assert laptop.get(f"/api/suppliers?{query}").status_code == 422
+
+
+def test_wildcards_in_a_city_are_text(laptop: httpx2.Client) -> None:
+    register_supplier(laptop)
+    for city in ("%", "_akarta", "\\", "' OR 1=1 --"):
+        assert laptop.get("/api/suppliers", params={"city": city}).json() == []
+
+
+def test_what_is_not_there_is_not_found(laptop: httpx2.Client) -> None:
+    missing = laptop.get("/api/suppliers/999999999")
+    assert (missing.status_code, missing.json()) == (404, {"detail": "Supplier not found"})
+    assert laptop.get(f"/api/suppliers/{2**63}").status_code == 422
+    assert laptop.get("/api/suppliers", params={"city": "Mars\x00"}).json() == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"latitude": None},
+        {"longitude": 181},
+        {"latitude": 1e400},
+        {"city": "  "},
+        {"business_name": "x" * 201},
+        {"delivery_radius_km": -1},
+        {"delivery_radius_km": float("nan")},
+        {"pickup_enabled": "sometimes"},
+        {"email": "x"},
+    ],
+    ids=str,
+)
+def test_nonsense_is_refused(laptop: httpx2.Client, given: dict[str, Any]) -> None:
+    content = json.dumps({**supplier_body(), **given})
+    answer = laptop.post("/api/suppliers/register", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    made = register_supplier(laptop)
+    whole = {"latitude": 1, "longitude": 1} if {"latitude", "longitude"} & given.keys() else {}
+    content = json.dumps({**whole, **given})
+    answer = laptop.put(f"/api/suppliers/{made['id']}", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+
+
+def test_changes_are_partial_and_versioned(internet: httpx2.Client) -> None:
+    supplier = register_supplier(internet, **{**SEED, "email": new_email()})
+    path, own = f"/api/suppliers/{supplier['id']}", bearer(supplier)
+    changed = internet.put(path, json={"city": "Bandung", "phone": None}, headers=own)
+    assert (changed.json()["city"], changed.json()["phone"], changed.json()["name"]) == ("Bandung", None, "John Doe")
+    assert changed.headers["ETag"] == f'"{changed.json()["version"]}"'
+    late = internet.put(path, json={"city": "Medan"}, headers={**own, "If-Match": '"1"'})
+    assert late.status_code == 412
+    for tag in ("{}", "*", '"9", W/{}'):
+        headers = {**own, "If-Match": tag.format(changed.headers["ETag"])}
+        changed = internet.put(path, json={}, headers=headers)
+        assert changed.status_code == 200
+    assert supplier["id"] in [one["id"] for one in internet.get("/api/suppliers?city=bandung").json()]
+
+
+def test_an_email_taken_by_another_supplier_is_refused(laptop: httpx2.Client) -> None:
+    first, second = register_supplier(laptop), register_supplier(laptop)
+    taken = laptop.put(f"/api/suppliers/{second['id']}", json={"email": first["email"]})
+    assert (taken.status_code, taken.json()["detail"]) == (400, "Email already registered")
+    assert laptop.put(f"/api/suppliers/{second['id']}", json={"email": second["email"]}).status_code == 200
+
+
+def test_a_closed_supplier_is_gone_until_it_is_restored(internet: httpx2.Client) -> None:
+    owner = register_user(internet)
+    supplier = register_supplier(internet, bearer(owner), city="Ambon")
+    path = f"/api/suppliers/{supplier['id']}"
+    assert internet.delete(path, headers=bearer(owner)).json()["is_active"] is False
+    assert internet.get(path).status_code == 404
+    assert internet.get("/api/suppliers?city=Ambon").json() == []
+    assert internet.get(path, headers=bearer(owner)).status_code == 200
+    assert internet.get("/api/auth/me", headers=bearer(supplier)).status_code == 401
+    assert internet.post(f"{path}/restore", headers=bearer(owner)).json()["is_active"] is True
+    assert internet.get(path).status_code == 200
+
+
+def test_a_suspended_supplier_is_out_until_an_admin_says_otherwise(
+    internet: httpx2.Client, strict_database_url: str
+) -> None:
+    admin = register_admin(internet, strict_database_url)
+    supplier = register_supplier(internet, password="a long sentence")
+    path = f"/api/suppliers/{supplier['id']}"
+    assert internet.put(f"{path}/status", json={"status": "suspended"}, headers=bearer(admin)).status_code == 200
+    assert internet.get(path).status_code == 404
+    login = {"email": supplier["email"], "password": "a long sentence"}
+    assert internet.post("/api/auth/login", json=login).status_code == 401
+    assert internet.put(path, json={}, headers=bearer(supplier)).status_code == 401
+    refreshed = internet.post("/api/auth/refresh", json={"refresh_token": supplier["refresh_token"]})
+    assert refreshed.status_code == 401
+    internet.put(f"{path}/status", json={"status": "active"}, headers=bearer(admin))
+    assert internet.get(path).status_code == 200 and internet.post("/api/auth/login", json=login).status_code == 200
+
+
+class Listening:
+    """A search that notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[int] = []
+
+    def refresh_supplier(self, session: Session, supplier_id: int) -> None:
+        self.heard.append(supplier_id)
+
+
+def test_the_search_hears_of_every_change(market: Market) -> None:
+    search, caller = Listening(), Caller(is_open=True)
+    listening = cast(Search, search)
+    with market.writing() as session:
+        supplier = register_a_supplier(session, caller, SupplierRegistration(**supplier_body()), None)
+        change_supplier(session, caller, listening, supplier.id, {"city": "Ternate"}, [])
+        delete_supplier(session, caller, listening, supplier.id)
+        restore_supplier(session, caller, listening, supplier.id)
+        set_status(session, Caller(is_admin=True), listening, supplier.id, "suspended")
+        assert search.heard == [supplier.id] * 4
+        set_status(session, Caller(is_admin=True), listening, supplier.id, "suspended")
+        assert len(search.heard) == 4

@@ -1,0 +1,180 @@
+"""Users over HTTP, on every database."""
+
+import json
+import math
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.marketplace.people.asking import bearer, new_email, register_admin, register_user, user_body
+
+SEED: dict[str, Any] = {
+    "name": "Jane Smith",
+    "phone": "+62856789012",
+    "latitude": -6.2088,
+    "longitude": 106.8456,
+    "city": "Jakarta",
+    "province": "DKI Jakarta",
+    "ai_access_enabled": True,
+}
+CONTRACT = ["id", "name", "email", "phone", "latitude", "longitude", "city", "province", "ai_access_enabled"]
+
+
+def test_the_documented_registration_works_on_a_laptop(laptop: httpx2.Client) -> None:
+    email = new_email()
+    user = register_user(laptop, **{**SEED, "email": email})
+    assert list(user)[: len(CONTRACT)] == CONTRACT
+    assert (user["email"], user["ai_access_enabled"], user["role"]) == (email, True, "user")
+    again = laptop.get(f"/api/users/{user['id']}").json()
+    assert again == {name: user[name] for name in again} and again["email"] == email
+
+
+def test_where_tokens_are_required_nobody_grants_themself_anything(internet: httpx2.Client) -> None:
+    user = register_user(internet, ai_access_enabled=True, role="admin")
+    assert (user["ai_access_enabled"], user["role"]) == (False, "user")
+    changed = internet.put("/api/users/me", json={"ai_access_enabled": True, "role": "admin"}, headers=bearer(user))
+    assert (changed.status_code, changed.json()["ai_access_enabled"], changed.json()["role"]) == (200, False, "user")
+
+
+def test_on_a_laptop_a_role_can_be_taken(laptop: httpx2.Client) -> None:
+    user = register_user(laptop, role="admin")
+    assert user["role"] == "admin"
+    assert register_user(laptop, role="user", ai_access_enabled=False)["role"] == "user"
+    refused = laptop.post("/api/users/register", json={**user_body(), "role": "emperor"})
+    assert (refused.status_code, refused.json()) == (400, {"detail": "role is one of: user, admin."})
+
+
+def test_strangers_see_no_personal_data(internet: httpx2.Client) -> None:
+    user = register_user(internet, **{**SEED, "email": new_email()})
+    stranger = register_user(internet)
+    private = ("email", "phone", "latitude", "longitude", "city", "province")
+    for headers in ({}, bearer(stranger)):
+        seen = internet.get(f"/api/users/{user['id']}", headers=headers).json()
+        assert seen["name"] == "Jane Smith" and all(seen[name] is None for name in private)
+    own = internet.get(f"/api/users/{user['id']}", headers=bearer(user)).json()
+    assert all(own[name] is not None for name in private)
+
+
+def test_places_of_users_are_kept_to_about_a_hundred_metres(laptop: httpx2.Client) -> None:
+    user = register_user(laptop, latitude=-6.208812, longitude=106.845599)
+    assert (user["latitude"], user["longitude"]) == (-6.209, 106.846)
+
+
+def test_zero_is_a_coordinate(laptop: httpx2.Client) -> None:
+    user = register_user(laptop, latitude=0, longitude=109.3333)
+    assert (user["latitude"], user["longitude"]) == (0, 109.333)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": ""},
+        {"name": "x" * 10_000_000},
+        {"name": None},
+        {"name": "\x00\x00"},
+        {"name": "\ud800"},
+        {"name": 7},
+        {"email": "nobody"},
+        {"email": "a@b.example\x00"},
+        {"email": "x" * 400 + "@example.com"},
+        {"latitude": math.nan, "longitude": 1},
+        {"latitude": 999, "longitude": 1},
+        {"latitude": 1, "longitude": 180.5},
+        {"latitude": 1},
+        {"longitude": 1},
+        {"phone": "call me"},
+        {"phone": "+62"},
+        {"phone": "123"},
+        {"password": "short"},
+        {"city": []},
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_nonsense_is_refused_by_name_and_not_repeated(laptop: httpx2.Client, given: dict[str, Any]) -> None:
+    content = json.dumps({**user_body(), **given})
+    answer = laptop.post("/api/users/register", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422 and len(answer.content) < 2000
+    assert isinstance(answer.json()["detail"], list)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("0812-3456-7890", "+6281234567890"),
+        ("+62 812 3456 7890", "+6281234567890"),
+        ("+62856789012", "+62856789012"),
+        ("+1 650 253 0000", "+16502530000"),
+    ],
+)
+def test_telephone_numbers_are_kept_as_dialled_from_anywhere(laptop: httpx2.Client, written: str, kept: str) -> None:
+    assert register_user(laptop, phone=written)["phone"] == kept
+
+
+def test_an_email_is_one_user_however_it_is_typed(laptop: httpx2.Client) -> None:
+    email = new_email()
+    register_user(laptop, email=email)
+    again = laptop.post("/api/users/register", json={**user_body(), "email": email.upper()})
+    assert (again.status_code, again.json()) == (400, {"detail": "Email already registered"})
+
+
+def test_whom_nobody_knows_is_not_found(laptop: httpx2.Client) -> None:
+    missing = laptop.get("/api/users/999999999")
+    assert (missing.status_code, missing.json()) == (404, {"detail": "User not found"})
+    for odd in (str(2**63), "0", "-1", "one"):
+        assert laptop.get(f"/api/users/{odd}").status_code == 422
+
+
+def test_a_profile_changes_only_where_it_was_said(internet: httpx2.Client) -> None:
+    user = register_user(internet, **{**SEED, "email": new_email()})
+    changed = internet.put("/api/users/me", json={"phone": None, "name": "Jane Doe"}, headers=bearer(user)).json()
+    assert (changed["name"], changed["phone"], changed["city"]) == ("Jane Doe", None, "Jakarta")
+    assert changed["version"] == user["version"] + 1
+    placed = internet.put("/api/users/me", json={"latitude": None, "longitude": None}, headers=bearer(user)).json()
+    assert (placed["latitude"], placed["longitude"]) == (None, None)
+
+
+@pytest.mark.parametrize("given", [{"name": None}, {"latitude": 1}, {"latitude": None}, {"role": None}, {"version": 0}])
+def test_half_a_place_and_no_name_are_refused(internet: httpx2.Client, given: dict[str, Any]) -> None:
+    user = register_user(internet)
+    assert internet.put("/api/users/me", json=given, headers=bearer(user)).status_code == 422
+
+
+def test_of_two_who_change_the_same_the_second_looks_again(internet: httpx2.Client) -> None:
+    user = register_user(internet)
+    seen = internet.get(f"/api/users/{user['id']}", headers=bearer(user)).headers["ETag"]
+    first = internet.put("/api/users/me", json={"city": "Bandung"}, headers={**bearer(user), "If-Match": seen})
+    second = internet.put("/api/users/me", json={"city": "Medan"}, headers={**bearer(user), "If-Match": seen})
+    assert (first.status_code, second.status_code) == (200, 412)
+    body_too = internet.put("/api/users/me", json={"city": "Medan", "version": 1}, headers=bearer(user))
+    assert body_too.status_code == 412
+    fresh = internet.put(
+        "/api/users/me", json={"city": "Medan"}, headers={**bearer(user), "If-Match": first.headers["ETag"]}
+    )
+    assert fresh.json()["city"] == "Medan"
+
+
+def test_admins_list_users_a_page_at_a_time(internet: httpx2.Client, strict_database_url: str) -> None:
+    admin = register_admin(internet, strict_database_url)
+    for _ in range(3):
+        register_user(internet)
+    first = internet.get("/api/users?limit=2", headers=bearer(admin))
+    ids = [user["id"] for user in first.json()]
+    while "next" in first.links:
+        first = internet.get(first.links["next"]["url"], headers=bearer(admin))
+        ids += [user["id"] for user in first.json()]
+    assert ids == sorted(set(ids)) and len(ids) == int(first.headers["X-Total-Count"]) >= 4
+
+
+def test_admins_grant_and_it_is_written_down(internet: httpx2.Client, strict_database_url: str) -> None:
+    admin, user = register_admin(internet, strict_database_url), register_user(internet)
+    granted = internet.put(
+        f"/api/users/{user['id']}/grants", json={"ai_access_enabled": True, "role": "admin"}, headers=bearer(admin)
+    )
+    assert (granted.json()["ai_access_enabled"], granted.json()["role"]) == (True, "admin")
+    log = internet.get("/api/users/me/export", headers=bearer(user)).json()["audit_log"]
+    [line] = [line for line in log if line["action"] == "user.grant"]
+    assert line["actor"] == f"user:{admin['id']}"
+    assert line["changes"] == {"ai_access_enabled": [False, True], "role": ["user", "admin"]}
+    taken = internet.put(f"/api/users/{user['id']}/grants", json={"role": "user"}, headers=bearer(admin))
+    assert taken.json()["role"] == "user"

@@ -1,0 +1,72 @@
+"""A real PostgreSQL for tests, on a socket of its own in a temporary folder."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+
+@dataclass(frozen=True)
+class Postgres:
+    folder: Path
+    programs: Path
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    def new_database(self, name: str) -> str:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        return self.url(name)
+
+    def start(self) -> None:
+        # Listening nowhere but here, and promising nothing to the disk: it is gone after the tests.
+        options = f"-k {self.folder} -c listen_addresses= -c fsync=off -c max_connections=200"
+        self._control("start", "-o", options, "-l", str(self.folder / "log"))
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._control("stop", "-m", mode)
+
+    def _control(self, *arguments: str) -> None:
+        command: list[str | Path] = [self.programs / "pg_ctl", "-D", self.folder / "data", "-w", *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **_as_somebody())
+
+
+def programs_of_postgres() -> Path | None:
+    """Where `initdb` is: on the path, or where Debian puts it."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    return max((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None)
+
+
+@contextmanager
+def running_postgres(programs: Path) -> Iterator[Postgres]:
+    with tempfile.TemporaryDirectory(prefix="tis-pg-", dir="/tmp") as name:
+        folder = Path(name)
+        if os.getuid() == 0:
+            shutil.chown(folder, "postgres")
+        subprocess.run(
+            [programs / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=folder,
+            **_as_somebody(),
+        )
+        postgres = Postgres(folder, programs)
+        postgres.start()
+        try:
+            yield postgres
+        finally:
+            postgres.stop()
+
+
+def _as_somebody() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root."""
+    return {"user": "postgres"} if os.getuid() == 0 else {}

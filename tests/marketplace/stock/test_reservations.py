@@ -1,0 +1,202 @@
+"""What is held for one buyer is sold to no other, and comes back when it is not bought."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.marketplace.stock.shelves import Shop
+
+
+def reserve(client: httpx2.Client, product_id: int, quantity: int = 1, **said: Any) -> httpx2.Response:
+    headers = said.pop("headers", {})
+    return client.post(f"/api/products/{product_id}/reservations", json={"quantity": quantity, **said}, headers=headers)
+
+
+def end(client: httpx2.Client, how: str, reservation_id: str, **headers: str) -> httpx2.Response:
+    return client.post(f"/api/reservations/{reservation_id}/{how}", headers=headers)
+
+
+def test_what_is_held_stays_on_the_shelf_and_is_not_available(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    answer = reserve(laptop, product, 2, seconds=60)
+    assert answer.status_code == 200
+    said = answer.json()
+    assert (said["product_id"], said["quantity"], said["status"], said["available_quantity"]) == (product, 2, "held", 3)
+    assert shop.numbers(product) == (5, 2)
+    assert laptop.get(f"/api/reservations/{said['id']}").json() == said
+
+
+def test_nobody_gets_more_than_there_is(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    reserve(laptop, product, 3)
+    refused = reserve(laptop, product, 3)
+    assert (refused.status_code, refused.json()) == (409, {"detail": "Only 2 left"})
+    assert reserve(laptop, product, 2).json()["available_quantity"] == 0
+    assert shop.numbers(product) == (5, 5)
+
+
+def test_what_nobody_can_find_nobody_can_hold(laptop: httpx2.Client, shop: Shop) -> None:
+    closed = shop.supplier(status="suspended")
+    hidden = [shop.product(is_available=False), shop.product(supplier_id=closed), shop.product() + 10**6, 2**63 - 1]
+    for product in hidden:
+        answer = reserve(laptop, product)
+        assert (answer.status_code, answer.json()) == (404, {"detail": "Product not found"})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"quantity": 0},
+        {"quantity": -1},
+        {"quantity": 10**6 + 1},
+        {"quantity": 1.5},
+        {"quantity": None},
+        {"quantity": "many"},
+        {},
+        {"quantity": 1, "seconds": 0},
+        {"quantity": 1, "seconds": 86_401},
+    ],
+)
+def test_nonsense_is_refused(laptop: httpx2.Client, said: dict[str, Any]) -> None:
+    assert laptop.post("/api/products/1/reservations", json=said).status_code == 422
+
+
+@pytest.mark.parametrize("path", [f"products/{2**63}/reservations", "products/0/reservations", "reservations/x/commit"])
+def test_what_is_no_id_is_refused(laptop: httpx2.Client, path: str) -> None:
+    assert laptop.post(f"/api/{path}", json={"quantity": 1}).status_code == 422
+
+
+def test_a_sale_leaves_the_shelf_once(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    held = reserve(laptop, product, 2).json()["id"]
+    first, again = end(laptop, "commit", held), end(laptop, "commit", held)
+    assert first.status_code == again.status_code == 200
+    assert first.json() == again.json() and first.json()["status"] == "committed"
+    assert shop.numbers(product) == shop.ledger(product) == (3, 0)
+    assert end(laptop, "release", held).status_code == 409
+
+
+def test_what_is_given_back_is_there_for_others_once(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    held, other = (reserve(laptop, product, 2).json()["id"] for _ in range(2))
+    first, again = end(laptop, "release", held), end(laptop, "release", held)
+    assert first.json() == again.json() and first.json()["status"] == "released"
+    assert first.json()["available_quantity"] == 3 and shop.numbers(product) == (5, 2)
+    late = end(laptop, "commit", held)
+    assert (late.status_code, late.json()) == (409, {"detail": "This reservation was released."})
+    assert end(laptop, "commit", other).status_code == 200
+
+
+def test_a_sale_that_comes_too_late_is_refused_and_the_goods_are_back(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    held = reserve(laptop, product, 2).json()["id"]
+    shop.let_run_out(held)
+    assert laptop.get(f"/api/reservations/{held}").json()["status"] == "expired"
+    late = end(laptop, "commit", held)
+    assert (late.status_code, late.json()) == (409, {"detail": "This reservation has expired."})
+    assert shop.numbers(product) == shop.ledger(product) == (5, 0)
+    assert end(laptop, "release", held).json()["status"] == "expired"
+    assert shop.numbers(product) == (5, 0)
+
+
+def test_who_comes_gets_what_others_let_run_out(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    shop.let_run_out(reserve(laptop, product, 4).json()["id"])
+    assert reserve(laptop, product, 5).status_code == 200
+    assert shop.numbers(product) == (5, 5)
+
+
+def test_reservations_are_listed_the_newest_first(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=50)
+    held = [reserve(laptop, product).json()["id"] for _ in range(4)]
+    end(laptop, "commit", held[0])
+    shop.let_run_out(held[1])
+    page = laptop.get("/api/reservations", params={"status": "held", "limit": 1, "skip": 1})
+    total = laptop.get("/api/reservations", params={"status": "held"}).headers["X-Total-Count"]
+    assert [one["id"] for one in page.json()] == [held[2]] and page.headers["X-Total-Count"] == total
+    statuses = {one["id"]: one["status"] for one in laptop.get("/api/reservations", params={"limit": 100}).json()}
+    assert [statuses[one] for one in held] == ["committed", "expired", "held", "held"]
+    expired = laptop.get("/api/reservations", params={"status": "expired"}).json()
+    assert held[1] in {one["id"] for one in expired}
+    for wrong in ({"limit": -1}, {"limit": 101}, {"skip": -1}, {"status": "lost"}):
+        assert laptop.get("/api/reservations", params=wrong).status_code == 422
+
+
+def test_the_ledger_tells_every_change_page_by_page(laptop: httpx2.Client, shop: Shop) -> None:
+    product, other = shop.product(on_hand=5), shop.product(on_hand=1)
+    for _ in range(2):
+        end(laptop, "commit", reserve(laptop, product).json()["id"])
+    path: str | None = f"/api/suppliers/{shop.id}/stock-movements?limit=2&product_id={product}"
+    lines = []
+    while path:
+        answer = laptop.get(path)
+        lines += answer.json()
+        path = answer.links["next"]["url"] if "next" in answer.links else None
+    assert [(line["delta"], line["kind"]) for line in lines] == [(-1, "sold"), (-1, "sold"), (5, "initial")]
+    everything = laptop.get(f"/api/suppliers/{shop.id}/stock-movements").json()
+    assert {line["product_id"] for line in everything} == {product, other}
+    assert laptop.get("/api/suppliers/999999/stock-movements").status_code == 404
+
+
+def test_a_reservation_is_seen_by_its_holder_and_the_shop_only(internet: httpx2.Client, strict_shop: Shop) -> None:
+    shop = strict_shop
+    product = shop.product(on_hand=5)
+    assert reserve(internet, product).status_code == 401
+    buyer, other = (shop.token(f"user:{shop.user()}") for _ in range(2))
+    seller, rival = shop.token(f"supplier:{shop.id}"), shop.token(f"supplier:{shop.supplier()}")
+    held = reserve(internet, product, headers=buyer).json()["id"]
+    for stranger in (other, rival):
+        assert internet.get(f"/api/reservations/{held}", headers=stranger).status_code == 404
+        assert end(internet, "commit", held, **stranger).status_code == 404
+        assert end(internet, "release", held, **stranger).status_code == 404
+        assert internet.get("/api/reservations", headers=stranger).json() == []
+    assert internet.get(f"/api/reservations/{held}").status_code == 401
+    assert internet.get("/api/reservations").status_code == 401
+    assert [one["id"] for one in internet.get("/api/reservations", headers=buyer).json()] == [held]
+    assert internet.get(f"/api/reservations/{held}", headers=seller).status_code == 200
+    assert end(internet, "commit", held, **seller).status_code == 404
+    assert end(internet, "release", held, **seller).json()["status"] == "released"
+    mine = reserve(internet, product, headers=buyer).json()["id"]
+    assert end(internet, "commit", mine, **buyer).json()["status"] == "committed"
+
+
+def test_the_ledger_is_for_the_shop(internet: httpx2.Client, strict_shop: Shop) -> None:
+    shop = strict_shop
+    shop.product()
+    path = f"/api/suppliers/{shop.id}/stock-movements"
+    admin, user = shop.token(f"user:{shop.user(role='admin')}"), shop.token(f"user:{shop.user()}")
+    answers = [internet.get(path, headers=who).status_code for who in (shop.token(f"supplier:{shop.id}"), admin, user)]
+    assert answers == [200, 200, 403] and internet.get(path).status_code == 401
+
+
+def test_a_request_that_is_sent_again_holds_once(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    first, again = (reserve(laptop, product, 2, headers={"Idempotency-Key": f"held-{product}"}) for _ in range(2))
+    assert first.json() == again.json() and again.headers["Idempotent-Replayed"] == "true"
+    assert shop.numbers(product) == (5, 2)
+
+
+def test_buyers_do_not_stand_in_the_way_of_the_shop(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=5)
+    seen = laptop.get(f"/api/products/{product}").headers["ETag"]
+    end(laptop, "commit", reserve(laptop, product, 2).json()["id"])
+    answer = laptop.put(f"/api/products/{product}", json={"price": 1000}, headers={"If-Match": seen})
+    assert answer.status_code == 200 and shop.numbers(product) == (3, 0)
+
+
+def test_what_is_all_held_is_not_found_until_it_comes_back(laptop: httpx2.Client, shop: Shop) -> None:
+    category = f"held-{shop.id}"
+    form = {"name": "Kipas", "price": 1000, "stock_quantity": 2, "category": category}
+    product = laptop.post(f"/api/suppliers/{shop.id}/products", json=form).json()["id"]
+
+    def found() -> list[int]:
+        return [one["id"] for one in laptop.get("/api/products", params={"category": category}).json()]
+
+    assert found() == [product]
+    held = reserve(laptop, product, 2).json()["id"]
+    assert found() == []
+    end(laptop, "release", held)
+    assert found() == [product]
+    end(laptop, "commit", reserve(laptop, product, 2).json()["id"])
+    assert found() == []

@@ -1,0 +1,97 @@
+"""What is held for too long comes back, whoever sweeps, and once."""
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy.orm import Session
+
+from server.marketplace.caller import Caller
+from server.marketplace.stock import holding
+from server.marketplace.stock.sweeper import Sweeper
+from tests.marketplace.stock.shelves import Shop
+
+ANYBODY = Caller(is_open=True)
+
+
+class Index:
+    """Of a search, the part that is told what to look at again."""
+
+    def __init__(self) -> None:
+        self.refreshed: list[int] = []
+
+    def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
+        self.refreshed += product_ids
+
+    def news(self) -> list[int]:
+        news, self.refreshed = self.refreshed, []
+        return news
+
+
+def hold(shop: Shop, product: int, quantity: int, search: Any = None) -> str:
+    with shop.market.writing() as session:
+        made = holding.reserve(session, ANYBODY, search or shop.market.search, product, quantity, 600)
+        return made.reservation.id
+
+
+def sweeper_of(shop: Shop, search: Any = None) -> Sweeper:
+    return Sweeper(shop.market.reading, shop.market.writing, search or shop.market.search)
+
+
+def test_only_what_ran_out_comes_back(shop: Shop) -> None:
+    product = shop.product(on_hand=10)
+    kept, lost, sold = (hold(shop, product, quantity) for quantity in (1, 2, 4))
+    with shop.market.writing() as session:
+        holding.commit(session, ANYBODY, shop.market.search, sold)
+    for one in (lost, sold):
+        shop.let_run_out(one)
+    assert sweeper_of(shop).sweep() == 1
+    assert sweeper_of(shop).sweep() == 0
+    assert shop.numbers(product) == shop.ledger(product) == (6, 1)
+    with shop.market.reading() as session:
+        assert [holding.look_at(session, ANYBODY, one).status for one in (kept, lost)] == ["held", "expired"]
+
+
+def test_several_servers_sweep_at_once_and_nothing_comes_back_twice(shop: Shop) -> None:
+    products = [shop.product(on_hand=40) for _ in range(3)]
+    for number in range(60):
+        shop.let_run_out(hold(shop, products[number % 3], 2))
+    # Buyers at the same moment, who sweep what they need.
+    buyers = [products[number % 3] for number in range(6)]
+    with ThreadPoolExecutor(10) as pool:
+        sweeps = [pool.submit(sweeper_of(shop).sweep) for _ in range(4)]
+        bought = [pool.submit(hold, shop, product, 1) for product in buyers]
+        assert sum(sweep.result() for sweep in sweeps) <= 60 and all(one.result() for one in bought)
+    sweeper_of(shop).sweep()
+    assert [shop.numbers(product) for product in products] == [(40, 2)] * 3
+    assert [shop.ledger(product) for product in products] == [(40, 2)] * 3
+
+
+def test_search_is_told_when_there_is_nothing_left_and_when_there_is_again(shop: Shop) -> None:
+    product = shop.product(on_hand=3)
+    index: Any = Index()
+    first = hold(shop, product, 2, index)
+    assert index.news() == []
+    second = hold(shop, product, 1, index)
+    assert index.news() == [product]
+    with shop.market.writing() as session:
+        holding.commit(session, ANYBODY, index, first)
+    assert index.news() == []
+    shop.let_run_out(second)
+    sweeper_of(shop, index).sweep()
+    assert index.news() == [product]
+
+
+@pytest.mark.slow
+def test_a_server_sweeps_by_itself(laptop: httpx2.Client, shop: Shop) -> None:
+    product = shop.product(on_hand=3)
+    body = {"quantity": 3, "seconds": 1}
+    held = laptop.post(f"/api/products/{product}/reservations", json=body).json()["id"]
+    end = time.monotonic() + 60
+    while shop.numbers(product) != (3, 0):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert laptop.get(f"/api/reservations/{held}").json()["status"] == "expired"

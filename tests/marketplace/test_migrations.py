@@ -1,0 +1,60 @@
+"""Tables are made by migration, and a migration can be taken back."""
+
+import threading
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, inspect
+
+from server.database import Database
+from server.marketplace.market import MIGRATIONS
+from server.marketplace.tables import Table
+
+
+def tables_of(url: str) -> set[str]:
+    engine = create_engine(url)
+    try:
+        return set(inspect(engine).get_table_names())
+    finally:
+        engine.dispose()
+
+
+def test_up_down_and_up_again(database_url: str) -> None:
+    database = Database(database_url)
+    database.migrate(MIGRATIONS)
+    first = tables_of(database_url)
+    assert first >= {"suppliers", "products", "users"} and database.is_migrated(MIGRATIONS)
+
+    database.migrate(MIGRATIONS, "base")
+    assert not tables_of(database_url) - {"alembic_version"} and not database.is_migrated(MIGRATIONS)
+
+    database.migrate(MIGRATIONS)
+    assert tables_of(database_url) == first
+    database.close()
+
+
+def test_the_migrations_make_what_the_code_expects(database_url: str) -> None:
+    database = Database(database_url)
+    database.migrate(MIGRATIONS)
+    with database.reading() as session:
+        context = MigrationContext.configure(session.connection(), opts={"include_object": _is_ours})
+        assert compare_metadata(context, Table.metadata) == []
+    database.close()
+
+
+def _is_ours(thing: object, name: str | None, kind: str, reflected: bool, other: object) -> bool:
+    """What only a migration knows, such as a full-text index, has no table in the code."""
+    return not (kind == "table" and reflected and other is None)
+
+
+def test_two_servers_that_start_at_once_migrate_once(database_url: str) -> None:
+    databases = [Database(database_url) for _ in range(2)]
+    databases[0].migrate(MIGRATIONS, "base")
+    threads = [threading.Thread(target=database.migrate, args=(MIGRATIONS,)) for database in databases]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(database.is_migrated(MIGRATIONS) for database in databases)
+    for database in databases:
+        database.close()

@@ -1,0 +1,109 @@
+"""One of every kind of caller, and one of everything that they might touch."""
+
+import itertools
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+from pydantic import SecretStr
+from sqlalchemy.orm import Session
+
+from server.marketplace.columns import now
+from server.marketplace.market import Market
+from server.marketplace.people.passwords import hashed
+from server.marketplace.people.signing import Claims
+from server.marketplace.people.tokens import begin_chain
+from server.marketplace.tables import Category, Product, Reservation, Review, Supplier, SupplierMember, Synonym, User
+
+PASSWORD = "a long sentence"
+_HASH = hashed(SecretStr(PASSWORD))
+_numbers = itertools.count(1)
+KINDS = ("anonymous", "user", "other user", "supplier", "other supplier", "editor", "owner", "admin")
+
+
+@dataclass(frozen=True)
+class World:
+    """`user` wrote the review and holds the reservation; `supplier` has the product, members and a clerk."""
+
+    names: dict[str, str]
+    tokens: dict[str, str]
+    refresh_token: str
+
+    def headers(self, kind: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.tokens[kind]}"} if kind in self.tokens else {}
+
+
+def new_world(market: Market) -> World:
+    number = next(_numbers)
+    with market.writing() as session:
+        users = {kind: _user(number, kind) for kind in ("user", "other user", "editor", "owner", "admin", "clerk")}
+        shops = {kind: _supplier(number, kind) for kind in ("supplier", "other supplier")}
+        session.add_all([*users.values(), *shops.values()])
+        session.flush()
+        supplier_id = shops["supplier"].id
+        for kind, role in (("editor", "editor"), ("owner", "owner"), ("clerk", "editor")):
+            session.add(SupplierMember(supplier_id=supplier_id, user_id=users[kind].id, role=role))
+        names = {
+            "supplier_id": str(supplier_id),
+            "user_id": str(users["clerk"].id),
+            "email": str(users["user"].email),
+            "own_id": str(users["user"].id),
+            **_things(session, number, supplier_id, users["user"].id),
+        }
+        accounts = {kind: f"user:{user.id}" for kind, user in users.items()}
+        accounts |= {kind: f"supplier:{shop.id}" for kind, shop in shops.items()}
+        refresh_token = begin_chain(session, market, accounts["user"]).refresh_token
+    return World(names, {kind: _token(market, account) for kind, account in accounts.items()}, refresh_token)
+
+
+def _token(market: Market, account: str) -> str:
+    """Of a login of its own; to write down each of them would take longer than all the rest."""
+    return market.signer.sign("access", Claims(account, chain=uuid4().hex, token_id=uuid4().hex), 60)
+
+
+def _things(session: Session, number: int, supplier_id: int, user_id: int) -> dict[str, str]:
+    goods = [
+        Product(
+            supplier_id=supplier_id, name=name, price=1000, on_hand=9, reserved=1, category="fan", category_key="fan"
+        )
+        for name in ("Kipas meja", "Kipas dinding")
+    ]
+    session.add_all(goods)
+    session.add(Category(slug=f"kind-{number}", name_id="Kipas", name_en="Fan"))
+    session.flush()
+    product_id, other_id = (product.id for product in goods)
+    review = Review(product_id=other_id, user_id=user_id, rating=5)
+    reservation_id = str(uuid4())
+    later = now() + timedelta(minutes=15)
+    session.add_all(
+        [
+            review,
+            Synonym(term=f"word{number}", means="kipas"),
+            Reservation(
+                id=reservation_id, product_id=product_id, actor=f"user:{user_id}", quantity=1, expires_at=later
+            ),
+        ]
+    )
+    session.flush()
+    return {
+        "number": str(number),
+        "product_id": str(product_id),
+        "other_product_id": str(other_id),
+        "review_id": str(review.id),
+        "reservation_id": reservation_id,
+        "slug": f"kind-{number}",
+        "term": f"word{number}",
+    }
+
+
+def _user(number: int, kind: str) -> User:
+    email = f"{kind.replace(' ', '-')}-{number}@world.example"
+    password_hash = _HASH if kind == "user" else None
+    role = "admin" if kind == "admin" else "user"
+    return User(name=kind, email=email, email_key=email, password_hash=password_hash, role=role)
+
+
+def _supplier(number: int, kind: str) -> Supplier:
+    email = f"{kind.replace(' ', '-')}-{number}@world.example"
+    place = {"latitude": -6.2, "longitude": 106.8, "city": "Jakarta", "city_key": "jakarta"}
+    return Supplier(name=kind, business_name=kind, email=email, email_key=email, **place)
