@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Threads that spin while they wait take the cores from the servers that run beside the tests.
 PYTEST := OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest
-CODE := main.py server tests benchmarks scripts
+CODE := main.py seed_data.py server tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
 NPM := $(shell command -v npm 2>/dev/null)
@@ -35,7 +35,8 @@ tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
 	cd tests/clients/node && npm ci --omit=optional --no-audit --no-fund
 	@touch $@
 
-demo: setup                       ## set up and serve the small model of this repository
+demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
+	$(BIN)/python seed_data.py
 	MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
 
 run: setup                        ## serve what .env and the environment say

@@ -5,6 +5,7 @@ import signal
 import sys
 
 from server.app import create_app
+from server.database import DatabaseUrlError
 from server.engine.catalogue import CatalogueError
 from server.settings import Settings, SettingsError
 
@@ -15,7 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 try:
     settings = Settings.from_env()
     app = create_app(settings)
-except (SettingsError, CatalogueError) as error:
+except (SettingsError, CatalogueError, DatabaseUrlError) as error:
     sys.exit(f"Cannot start: {error}")
 
 

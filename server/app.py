@@ -43,7 +43,7 @@ _LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
 _ASKED_WITH = ["Last-Event-ID", "X-Session-Id", "X-Request-ID", "Authorization", "Content-Type", "x-api-key"]
 _ASKED_WITH += ["If-Match", "Idempotency-Key"]
 _ANSWERED_WITH = ["X-Session-Id", "X-Request-Id", "Retry-After", "ETag", "Link", "X-Total-Count"]
-_ANSWERED_WITH += ["X-Total-Count-Is", "Idempotent-Replayed"]
+_ANSWERED_WITH += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be picked up again after a disconnect."
 
 

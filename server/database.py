@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, make_url, text
-from sqlalchemy.exc import DBAPIError, TimeoutError
+from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 from sqlalchemy.orm import Session
 
 from server.database_engines import make_engine
@@ -20,14 +20,22 @@ _MIGRATION_LOCK = 7_415_001  # any number that nobody else takes in this Postgre
 _migrating = threading.Lock()  # Alembic keeps the migration under way in globals: one at a time, of all databases
 
 
+class DatabaseUrlError(Exception):
+    """Says what is wrong without the URL itself: it may hold a password."""
+
+
 class Database:
     """Opens nothing before the first transaction, so that a server starts while its database is away."""
 
     def __init__(self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5) -> None:
         """How long somebody may wait for their turn or a statement; how long what reads a SQLite file may take."""
-        self._url = make_url(url)
         self._wait_seconds = wait_seconds
-        self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds)
+        try:
+            self._url = make_url(url)
+            self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds)
+        except (ArgumentError, ImportError) as error:
+            reason = "nothing here reads it" if isinstance(error, ArgumentError) else f"its driver is missing: {error}"
+            raise DatabaseUrlError(f"DATABASE_URL cannot be used, {reason}") from None
         self._writers = self._engine.execution_options(writes=True)
         self._writing = threading.Lock()
         self.answers = True  # as far as the latest transaction knows
@@ -35,6 +43,11 @@ class Database:
     @property
     def dialect(self) -> str:
         return self._engine.dialect.name
+
+    @property
+    def name(self) -> str:
+        """For people to read."""
+        return self._url.render_as_string(hide_password=True)
 
     @property
     def folder(self) -> Path | None:

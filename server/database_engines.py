@@ -1,5 +1,6 @@
 """How each kind of database is connected to, and how long anything may wait for it."""
 
+import math
 import os
 import sqlite3
 import time
@@ -55,6 +56,7 @@ def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float) -> Engine
         connection.isolation_level = None
         for pragma in _PRAGMAS:
             _ask_patiently(connection, f"PRAGMA {pragma}", wait_seconds)
+        teach_mathematics(connection)
         record.info["file"] = _file_of(connection)
 
     def begin(connection: Connection) -> None:
@@ -68,6 +70,16 @@ def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float) -> Engine
     event.listen(engine, "checkout", _require_same_file)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def teach_mathematics(connection: Any) -> None:
+    """Some builds of SQLite come without, and distances need it."""
+    try:
+        connection.execute("SELECT asin(sqrt(power(sin(radians(1)), 2))), cos(1)")
+    except sqlite3.OperationalError:
+        for function in (math.sin, math.cos, math.asin, math.sqrt, math.radians):
+            connection.create_function(function.__name__, 1, function, deterministic=True)
+        connection.create_function("power", 2, math.pow, deterministic=True)
 
 
 def _ask_patiently(connection: Any, pragma: str, wait_seconds: float) -> None:

@@ -31,6 +31,7 @@ HOMES = {
     "httpx2": {"mcp"},
     "httpcore2": {"mcp"},
 }
+FRONT_DOORS = [REPOSITORY / "main.py", REPOSITORY / "seed_data.py"]
 MODULES = sorted(path for path in SERVER.rglob("*.py") if path != SERVER / "__init__.py")
 
 
@@ -74,6 +75,16 @@ def test_libraries_stay_in_their_homes(path: Path) -> None:
         if (library := name.split(".")[0]) in HOMES and room_of(path) not in HOMES[library]
     }
     assert not strangers
+
+
+@pytest.mark.parametrize("path", FRONT_DOORS, ids=lambda path: str(path.name))
+def test_front_doors_are_thin(path: Path) -> None:
+    assert not HOMES.keys() & {name.split(".")[0] for name in imports_of(path)}
+
+
+def test_nobody_comes_in_by_a_front_door() -> None:
+    doors = {path.stem for path in FRONT_DOORS}
+    assert not [path for path in MODULES if doors & set(imports_of(path))]
 
 
 def test_machines_know_neither_settings_nor_the_environment() -> None:

@@ -153,6 +153,18 @@ def test_on_a_laptop(route: str, laptop: httpx2.Client, behind_laptop: Market) -
     assert strays(laptop, behind_laptop, route, TABLE[route].openly) == {}
 
 
+def test_who_sees_what_is_private(
+    internet: httpx2.Client, laptop: httpx2.Client, behind_internet: Market, behind_laptop: Market
+) -> None:
+    seers = {"/api/users/{own_id}": HOLDERS, "/api/suppliers/{supplier_id}": SHOP}
+    for client, market, is_open in ((internet, behind_internet, False), (laptop, behind_laptop, True)):
+        world = new_world(market)
+        for path, few in seers.items():
+            for kind in KINDS:
+                seen = client.get(path.format(**world.names), headers=world.headers(kind)).json()
+                assert (seen["email"] is not None) == (is_open or kind in few), (path, kind, is_open)
+
+
 def strays(client: httpx2.Client, market: Market, route: str, let_in: frozenset[str]) -> dict[str, tuple[int, str]]:
     """Who was answered otherwise than the table says, and how. What changes something finds its own world."""
     world, found = new_world(market), {}

@@ -47,6 +47,7 @@ def new_world(market: Market) -> World:
             "supplier_id": str(supplier_id),
             "user_id": str(users["clerk"].id),
             "email": str(users["user"].email),
+            "own_id": str(users["user"].id),
             **_things(session, number, supplier_id, users["user"].id),
         }
         accounts = {kind: f"user:{user.id}" for kind, user in users.items()}

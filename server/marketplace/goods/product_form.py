@@ -11,14 +11,14 @@ from server.marketplace.goods import examples
 
 _MOST_ATTRIBUTES = 50
 _MOST_ATTRIBUTE_BYTES = 8 * 1024
-_EXACT_INTEGER = 2**53  # beyond it JavaScript rounds
+_LARGEST_NUMBER = 2**53  # beyond it JavaScript rounds, and JSONB makes integers of floats
 
 
 def _bounded(attributes: dict[str, Any]) -> dict[str, Any]:
     for name, value in attributes.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{name}: must be a finite number")
-        if isinstance(value, int) and abs(value) > _EXACT_INTEGER:
+        if isinstance(value, int | float) and abs(value) > _LARGEST_NUMBER:
             raise ValueError(f"{name}: must be between -2**53 and 2**53")
     if len(json.dumps(attributes, ensure_ascii=False).encode()) > _MOST_ATTRIBUTE_BYTES:
         raise ValueError(f"must take at most {_MOST_ATTRIBUTE_BYTES} bytes")

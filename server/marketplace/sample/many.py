@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, insert, literal, select, text
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from server.marketplace.fields import key_of
+from server.marketplace.sample.ledgers import last_supplier, write_ledgers
 from server.marketplace.sample.wares import Place, Ware, read_places, read_praise, read_wares
 from server.marketplace.search.search import Search
-from server.marketplace.tables import PriceChange, Product, StockMovement, Supplier, Table
+from server.marketplace.tables import UNRATED, Product, Supplier, Table
 
 PRODUCTS_PER_SUPPLIER = 50
 _HOST = "@many.example.com"
 _BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
 _ROWS = 5000  # per statement
-_NOBODY_RATED = 3.5
 
 Row = dict[str, Any]
 
@@ -32,13 +32,14 @@ def count_many(session: Session) -> int:
 def add_many(session: Session, search: Search, products: int) -> None:
     """Beside what is there; once per database, because the shops' e-mails are taken then."""
     chance = random.Random(products)
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SET LOCAL statement_timeout = 0"))  # a million rows may take longer than a visitor
-    last_product = session.scalar(select(func.max(Product.id))) or 0
+    last = last_supplier(session)
     _insert(session, Supplier, _suppliers(chance, max(1, products // PRODUCTS_PER_SUPPLIER)))
     ours = select(Supplier.id).where(Supplier.email_key.endswith(_HOST)).order_by(Supplier.id)
     _insert(session, Product, _products(chance, session.scalars(ours).all(), products))
-    _write_ledgers(session, last_product)
+    write_ledgers(session, last)
+    if session.get_bind().dialect.name == "postgresql":
+        # It would plan for the empty tables of a moment ago, and read all of them for every thousand products.
+        session.execute(text("ANALYZE suppliers, products"))
     search.rebuild(session)
 
 
@@ -111,7 +112,7 @@ def _product(chance: random.Random, number: int, ware: Ware, praise: list[str]) 
         "rating_sum": 0,
         "rating_count": 0,
         "granted_rating": stars,
-        "rating_rank": _NOBODY_RATED if stars is None else stars,
+        "rating_rank": UNRATED if stars is None else stars,
         "version": 1,
         "created_at": moment,
         "updated_at": moment,
@@ -126,16 +127,6 @@ def _words(chance: random.Random, pool: list[str], least: int, most: int) -> lis
 
 def _model(chance: random.Random) -> str:
     return f"{chance.choice(_LETTERS)}{chance.choice(_LETTERS)}{chance.randrange(1, 400) * 5}"
-
-
-def _write_ledgers(session: Session, after: int) -> None:
-    """Every price has a history, and every stock is the sum of its movements."""
-    prices = select(Product.id, Product.price, Product.created_at).where(Product.id > after)
-    stocks = select(Product.id, Product.on_hand, literal("initial"), Product.created_at).where(
-        Product.id > after, Product.on_hand > 0
-    )
-    session.execute(insert(PriceChange).from_select(["product_id", "price", "valid_from"], prices))
-    session.execute(insert(StockMovement).from_select(["product_id", "delta", "kind", "at"], stocks))
 
 
 _SHOPS = (

@@ -17,8 +17,6 @@ from server.marketplace.search.words import words_of
 _LONGEST = 8000
 _DIGEST_BYTES = 8
 Number = Annotated[int, Field(ge=-MOST_ID, le=MOST_ID)] | Annotated[float, Field(allow_inf_nan=False)]
-
-
 Keys = Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]
 
 
@@ -33,7 +31,7 @@ class Resolved:
     cities: Keys | None = None  # where they have so few goods that one should begin with them
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # of which a search makes many: frozen ones take three times as long
 class Place:
     """`value` is what the list is sorted by; `newest` the newest product there was when the first page was shown."""
 

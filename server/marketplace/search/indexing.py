@@ -29,9 +29,11 @@ _INSERT = (
 
 def index_products(session: Session, index: TextIndex, product_ids: Iterable[int]) -> None:
     session.flush()
+    counts: Counter[str] = Counter()
     rest = iter(sorted(set(product_ids)))
     while ids := list(itertools.islice(rest, _AT_ONCE)):
-        _index(session, index, ids)
+        _index(session, index, ids, counts)
+    _write_counts(session, counts)
 
 
 def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None:
@@ -41,31 +43,35 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
 def index_everything(session: Session, index: TextIndex) -> None:
     """Repairs, too: what is right already is left alone."""
     session.flush()
+    index.prepare(session)
+    counts: Counter[str] = Counter()
     gone = run(session, "SELECT product_id FROM product_search WHERE product_id NOT IN (SELECT id FROM products)")
     for ids in _chunks([product_id for [product_id] in gone]):
-        _index(session, index, ids)
+        _index(session, index, ids, counts)
     last = session.scalar(select(func.max(Product.id))) or 0
     seen = 0
     while seen < last:
         ids = list(session.scalars(select(Product.id).where(Product.id > seen).order_by(Product.id).limit(_AT_ONCE)))
-        _index(session, index, ids)
+        _index(session, index, ids, counts)
         seen = ids[-1]
+    _write_counts(session, counts)
     index.tidy(session)
 
 
-def _index(session: Session, index: TextIndex, ids: Sequence[int]) -> None:
-    known = {
-        int(product_id): digest
-        for product_id, digest in run(
-            session, f"SELECT product_id, words_digest FROM product_search WHERE product_id IN {ids_in(ids)}"
-        )
-    }
+def _index(session: Session, index: TextIndex, ids: Sequence[int], counts: Counter[str]) -> None:
     listed = {product.id: (_entry(product), product) for product in _listed(session, ids)}
+    # After the products are held: whoever held them before has written here.
+    sql = f"SELECT product_id, words_digest FROM product_search WHERE product_id IN {ids_in(ids)}"
+    known: dict[int, int] = dict(run(session, sql))
     digests = {product_id: _digest(entry) for product_id, (entry, _) in listed.items()}
     gone = [product_id for product_id in known if product_id not in listed]
     changed = [listed[product_id][0] for product_id in listed if known.get(product_id) != digests[product_id]]
 
-    _count_words(session, index, changed, gone, known)
+    before = [entry.product_id for entry in changed if entry.product_id in known] + gone
+    for words in index.words_of(session, before).values() if before else ():
+        counts.subtract(words)
+    for entry in changed:
+        counts.update(entry.words)
     if known:
         run(session, f"DELETE FROM product_search WHERE product_id IN {ids_in(list(known))}")
     if gone:
@@ -146,16 +152,8 @@ def _facts(product: Row[Any], digest: int) -> dict[str, Any]:
     }
 
 
-def _count_words(
-    session: Session, index: TextIndex, changed: Sequence[Entry], gone: Sequence[int], known: dict[int, int]
-) -> None:
-    counts: Counter[str] = Counter()
-    for entry in changed:
-        counts.update(entry.words)
-    before = [entry.product_id for entry in changed if entry.product_id in known] + list(gone)
-    if before:
-        for words in index.words_of(session, before).values():
-            counts.subtract(words)
+def _write_counts(session: Session, counts: Counter[str]) -> None:
+    """Once per transaction: a row that is written again and again in one piles up in PostgreSQL."""
     # In one order, so that two who count the same words wait for each other and not in a circle.
     rows: list[dict[str, Any]] = [{"term": term, "count": count} for term, count in sorted(counts.items()) if count]
     changing = "count = lexicon.count + excluded.count"

@@ -58,6 +58,9 @@ class Like:
     def drop(self, session: Session, product_ids: Sequence[int]) -> None:
         run(session, f"DELETE FROM product_words WHERE product_id IN {ids_in(product_ids)}")
 
+    def prepare(self, session: Session) -> None:
+        pass
+
     def tidy(self, session: Session) -> None:
         pass
 

@@ -15,13 +15,14 @@ class FoundSupplier(NamedTuple):
     city: str
     latitude: float
     longitude: float
-    delivery_radius_km: float | None
     pickup_enabled: bool
     courier_enabled: bool
+    delivery_radius_km: float | None
 
 
-class FoundProduct(NamedTuple):
-    supplier: FoundSupplier
+class _Columns(NamedTuple):
+    """A row as the driver gives it. `kept_…` is what databases keep differently."""
+
     id: int
     supplier_id: int
     name: str
@@ -38,53 +39,83 @@ class FoundProduct(NamedTuple):
     rating_count: int
     granted_rating: float | None
     version: int
-    is_available: bool
-    attributes: dict[str, Any]
-    created_at: datetime
-    updated_at: datetime
-    deleted_at: datetime | None
+    kept_is_available: Any
+    kept_attributes: Any
+    kept_created_at: Any
+    kept_updated_at: Any
+    kept_deleted_at: Any
+    shop_business_name: str
+    shop_city: str
+    shop_latitude: float
+    shop_longitude: float
+    shop_pickup_enabled: Any
+    shop_courier_enabled: Any
+    shop_delivery_radius_km: float | None
 
 
-_PRODUCT = FoundProduct._fields[1:]
-_SUPPLIER = FoundSupplier._fields
-_FIRST = len(_SUPPLIER)
+class FoundProduct(_Columns):
+    """What a `Product` with its supplier shows. Times and attributes are read when somebody looks at them."""
+
+    __slots__ = ()
+
+    @property
+    def is_available(self) -> bool:
+        return bool(self.kept_is_available)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        kept = self.kept_attributes
+        return cast(dict[str, Any], json.loads(kept) if isinstance(kept, str) else kept)
+
+    @property
+    def created_at(self) -> datetime:
+        return _moment(self.kept_created_at)
+
+    @property
+    def updated_at(self) -> datetime:
+        return _moment(self.kept_updated_at)
+
+    @property
+    def deleted_at(self) -> datetime | None:
+        return None if self.kept_deleted_at is None else _moment(self.kept_deleted_at)
+
+    @property
+    def supplier(self) -> FoundSupplier:
+        return FoundSupplier(
+            self.shop_business_name,
+            self.shop_city,
+            self.shop_latitude,
+            self.shop_longitude,
+            bool(self.shop_pickup_enabled),
+            bool(self.shop_courier_enabled),
+            self.shop_delivery_radius_km,
+        )
+
+
+def _column(field: str) -> str:
+    return f"s.{field.removeprefix('shop_')}" if field.startswith("shop_") else f"p.{field.removeprefix('kept_')}"
+
+
 _SQL = (
-    "SELECT " + ", ".join([f"s.{name}" for name in _SUPPLIER] + [f"p.{name}" for name in _PRODUCT])
-    + " FROM products p JOIN suppliers s ON s.id = p.supplier_id WHERE p.id IN "
-)  # fmt: skip
+    f"SELECT {', '.join(_column(field) for field in _Columns._fields)}"
+    " FROM products p JOIN suppliers s ON s.id = p.supplier_id WHERE p.id "
+)
 
 
 def load_products(session: Session, product_ids: Sequence[int]) -> list[FoundProduct]:
     """In the order of the ids."""
     if not product_ids:
         return []
-    if session.connection().dialect.name == "sqlite":
-        # One statement for any number of ids stays prepared.
-        rows = run(session, _SQL + "(SELECT value FROM json_each(:ids))", {"ids": json.dumps(list(product_ids))})
+    dialect = session.connection().dialect.name
+    # One statement for any number of ids stays prepared.
+    if dialect == "sqlite":
+        rows = run(session, _SQL + "IN (SELECT value FROM json_each(:ids))", {"ids": json.dumps(list(product_ids))})
+    elif dialect == "postgresql":
+        rows = run(session, _SQL + "= ANY(:ids)", {"ids": list(product_ids)})
     else:
-        rows = run(session, _SQL + ids_in(product_ids))
-    found = {row[_FIRST]: _product(row) for row in rows}
+        rows = run(session, f"{_SQL}IN {ids_in(product_ids)}")
+    found = {product.id: product for product in map(FoundProduct._make, rows)}
     return [found[product_id] for product_id in product_ids if product_id in found]
-
-
-def _product(row: tuple[Any, ...]) -> FoundProduct:
-    name, city, latitude, longitude, radius, pickup, courier = row[:_FIRST]
-    *plain, is_available, attributes, created, updated, deleted = row[_FIRST:]
-    return FoundProduct(  # type: ignore[call-arg]
-        FoundSupplier(name, city, latitude, longitude, radius, bool(pickup), bool(courier)),
-        *plain,
-        bool(is_available),
-        _json(attributes),
-        _moment(created),
-        _moment(updated),
-        None if deleted is None else _moment(deleted),
-    )
-
-
-def _json(value: Any) -> dict[str, Any]:
-    if value == "{}":
-        return {}
-    return cast(dict[str, Any], json.loads(value) if isinstance(value, str) else value)
 
 
 def _moment(value: Any) -> datetime:

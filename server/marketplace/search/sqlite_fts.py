@@ -43,6 +43,9 @@ class SqliteFts:
     def drop(self, session: Session, product_ids: Sequence[int]) -> None:
         run(session, f"DELETE FROM product_words WHERE product_id IN {ids_in(product_ids)}")
 
+    def prepare(self, session: Session) -> None:
+        pass
+
     def tidy(self, session: Session) -> None:
         run(session, "INSERT INTO product_fts (product_fts) VALUES ('optimize')")
 

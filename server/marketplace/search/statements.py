@@ -31,8 +31,13 @@ def _execute(connection: Connection, sql: str, values: Any, *, is_many: bool) ->
         (cursor.executemany if is_many else cursor.execute)(statement, values)
         return cursor.fetchall() if cursor.description and not is_many else ()
     except driver.Error as error:
-        # Under the name by which `Database` tells what is nobody's fault from what is.
-        raise DBAPIError.instance(sql, None, error, driver.Error, hide_parameters=True) from error
+        # As SQLAlchemy does it: `Database` tells faults by these, and a pool must not keep a lost connection.
+        is_lost = connection.dialect.is_disconnect(error, connection.connection, cursor)
+        if is_lost:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            sql, None, error, driver.Error, hide_parameters=True, connection_invalidated=is_lost
+        ) from error
     finally:
         cursor.close()
 
@@ -48,6 +53,6 @@ def ids_in(ids: Sequence[int]) -> str:
     return "(" + ",".join(str(int(one)) for one in ids) + ")"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _as_driver_writes(sql: str, style: str) -> str:
     return _NAME.sub(r"%(\1)s", sql) if style in ("pyformat", "format") else sql

@@ -53,6 +53,10 @@ class TextIndex(Protocol):
 
     def drop(self, session: Session, product_ids: Sequence[int]) -> None: ...
 
+    def prepare(self, session: Session) -> None:
+        """Before a great many changes."""
+        ...
+
     def tidy(self, session: Session) -> None:
         """After a great many changes."""
         ...

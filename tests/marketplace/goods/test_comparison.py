@@ -42,7 +42,7 @@ def test_what_is_not_there_is_named(shop: Shop, anybody: httpx2.Client) -> None:
         assert (answer.status_code, answer.json()) == (404, {"detail": f"Product {missing} not found"})
 
 
-@pytest.mark.parametrize("ids", ["1", "1,1", "", "1,", "a,b", "1,2;3", "-1,2", "1," * 5000 + "1"])
+@pytest.mark.parametrize("ids", ["1", "1,1", "", "1,", "a,b", "1,2;3", "-1,2", "\u0661,\u0662", "1," * 5000 + "1"])
 def test_two_to_ten_products_are_compared(anybody: httpx2.Client, ids: str) -> None:
     assert anybody.get("/api/products/compare", params={"ids": ids}).status_code == 422
     assert anybody.get("/api/products/compare", params={"ids": "1,2,3,4,5,6,7,8,9,10,11"}).status_code == 422

@@ -126,6 +126,7 @@ BAD_FIELDS: list[tuple[str, Any]] = [
     ("attributes", {"list": [1]}),
     ("attributes", {"": 1}),
     ("attributes", {"big": 2**53 + 1}),
+    ("attributes", {"big": -1e16}),
     ("attributes", {str(number): number for number in range(51)}),
     ("attributes", {"long": "x" * 9000}),
     ("rating", 5.1),

@@ -69,6 +69,8 @@ def test_calls_from_this_machine_are_open(laptop: httpx2.Client, headers: list[t
         [("X-Real-IP", "127.0.0.1")],
         [("Via", "1.1 proxy")],
         [("CF-Connecting-IP", "192.0.2.1")],
+        [("Fastly-Client-IP", "192.0.2.1")],
+        [("X-Original-Forwarded-For", "192.0.2.1")],
     ],
     ids=str,
 )

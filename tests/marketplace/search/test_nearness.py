@@ -1,11 +1,13 @@
 """Distances: the same in SQL as in Python, and "nearest" means nearest."""
 
 import random
+import sqlite3
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from server.database_engines import teach_mathematics
 from server.marketplace.distance import kilometres_between
 from server.marketplace.search.finding import CatalogueSearch
 from server.marketplace.search.nearness import box_around, cell_of, kilometres_in_sql, origin_values
@@ -126,3 +128,15 @@ def test_every_page_of_the_nearest_goes_on_where_the_one_before_ended(catalogue:
         if cursor is None:
             break
     assert seen == expected
+
+
+def test_an_sqlite_without_mathematics_learns_it() -> None:
+    with sqlite3.connect(":memory:") as connection:
+        for name, arguments in (("asin", 1), ("power", 2), ("radians", 1)):
+            connection.create_function(name, arguments, None)
+        teach_mathematics(connection)
+        sql = f"SELECT {kilometres_in_sql('s', 'min')} FROM (SELECT :lat AS latitude, :lon AS longitude) s"
+        values = {**origin_values(Point(*JAKARTA)), "lat": BANDUNG[0], "lon": BANDUNG[1]}
+        [(km,)] = connection.execute(sql, values).fetchall()
+    connection.close()
+    assert km == pytest.approx(116.236, abs=0.05)

@@ -1,0 +1,47 @@
+"""Whatever is sent, nobody hears of a fault."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.marketplace.people.asking import bearer, register_user, supplier_body, user_body
+
+ROUTES = {
+    "POST /api/auth/register": {**user_body(), "password": "a long sentence"},
+    "POST /api/auth/login": {"email": "jane@example.com", "password": "a long sentence", "kind": "user"},
+    "POST /api/auth/refresh": {"refresh_token": "x"},
+    "POST /api/auth/logout": {"refresh_token": "x"},
+    "POST /api/auth/password": {"password": "a long sentence", "old_password": "x"},
+    "POST /api/users/register": {**user_body(), "phone": "x", "role": "user", "latitude": 0, "longitude": 0},
+    "PUT /api/users/me": {"name": "x", "phone": "x", "role": "user", "latitude": 0, "longitude": 0, "version": 1},
+    "PUT /api/users/1/grants": {"role": "user", "ai_access_enabled": True},
+    "POST /api/suppliers/register": {**supplier_body(), "phone": "x", "delivery_radius_km": 1},
+    "PUT /api/suppliers/1": {**supplier_body(), "phone": "x", "delivery_radius_km": 1, "version": 1},
+    "POST /api/suppliers/1/members": {"user_id": 1, "role": "owner"},
+}
+NUMBERS = st.sampled_from([0, -1, 2**31, 2**63, 2**64, -(2**70), 0.5, 1e308, float("nan"), float("inf"), 90.000001])
+WORDS = st.sampled_from(
+    ["", " ", "\x00", "\ud800", "\u202e\u200b", "%_'\"\\", "a@b.example", "0812 3456 7890", "é" * 400]
+)
+VALUES = st.one_of(
+    st.none(), st.booleans(), NUMBERS, WORDS, st.text(max_size=40), st.just([]), st.just({"a": [1]}), st.just([[[]]])
+)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_body_is_a_fault(laptop: httpx2.Client, route: str, data: st.DataObject) -> None:
+    method, _, path = route.partition(" ")
+    body: dict[str, Any] = dict(ROUTES[route])
+    for name in data.draw(st.sets(st.sampled_from(sorted(body)), min_size=1)):
+        body[name] = data.draw(VALUES, label=name)
+    headers = {"Content-Type": "application/json"}
+    if path.endswith(("/me", "/password")):
+        headers |= bearer(register_user(laptop))
+    answer = laptop.request(method, path, content=json.dumps(body), headers=headers)
+    assert answer.status_code < 500 and len(answer.content) < 10_000

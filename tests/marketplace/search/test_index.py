@@ -1,0 +1,162 @@
+"""The index says what the tables say, whatever is done to them and by how many at once."""
+
+import logging
+import random
+import threading
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+
+from server.database import Database
+from server.errors import DatabaseUnavailable
+from server.marketplace.columns import now
+from server.marketplace.search.choosing import index_for
+from server.marketplace.search.like import Like
+from server.marketplace.search.sqlite_fts import SqliteFts
+from server.marketplace.search.text_index import joined
+from server.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
+from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
+
+WORDS = ["teko", "cangkir", "merah", "biru", "besar", "café", "listrik", "16GB"]
+
+
+def on_the_shelves(session: Session) -> dict[int, tuple[object, ...]]:
+    rows = select(Product, Supplier).join(Supplier, Supplier.id == Product.supplier_id)
+    rows = rows.where(Product.deleted_at.is_(None), Supplier.status == "active", Supplier.deleted_at.is_(None))
+    return {
+        product.id: (
+            int(product.is_available and product.on_hand > product.reserved),
+            product.price,
+            product.category_key,
+            supplier.city_key,
+            supplier.latitude,
+            round(product.created_at.timestamp() * 1_000_000),
+        )
+        for product, supplier in session.execute(rows)
+    }
+
+
+def in_the_index(session: Session) -> dict[int, tuple[object, ...]]:
+    return {
+        row.product_id: (row.sellable, row.price, row.category_key, row.city_key, row.latitude, row.created_us)
+        for row in session.scalars(select(ProductFacts))
+    }
+
+
+def words_on_the_shelves(session: Session) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for product in session.scalars(select(Product).where(Product.id.in_(select(ProductFacts.product_id)))):
+        parts = (product.name, product.description, product.brand, product.tags, product.category)
+        counts.update(set(" ".join(joined(part) for part in parts).split()))
+    return counts
+
+
+def agree(catalogue: Catalogue) -> None:
+    with catalogue.market.reading() as session:
+        assert in_the_index(session) == on_the_shelves(session)
+        assert {row.term: row.count for row in session.scalars(select(Lexeme))} == words_on_the_shelves(session)
+        indexed = session.scalars(text("SELECT product_id FROM product_words ORDER BY product_id")).all()
+        assert indexed == sorted(in_the_index(session))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_anything_that_can_happen_index_and_tables_agree(catalogue: Catalogue, seed: int) -> None:
+    chance = random.Random(seed)
+    shops = [catalogue.shop(place=JAKARTA), catalogue.shop("Bandung", BANDUNG)]
+    products: list[int] = []
+
+    def some_words() -> str:
+        return " ".join(chance.choices(WORDS, k=3))
+
+    for _ in range(60):
+        act = chance.randrange(7)
+        if act < 2 or not products:
+            products.append(catalogue.put(some_words(), shop=chance.choice(shops), tags=some_words(), brand="Maspion"))
+        elif act == 2:
+            catalogue.change(chance.choice(products), name=some_words(), description=some_words(), tags=None)
+        elif act == 3:
+            catalogue.change(chance.choice(products), price=chance.randrange(1, 9), on_hand=chance.randrange(3))
+        elif act == 4:
+            catalogue.change(chance.choice(products), deleted_at=chance.choice([None, now()]))
+        elif act == 5:
+            catalogue.change_shop(chance.choice(shops), status=chance.choice(["active", "suspended"]))
+        else:
+            catalogue.change_shop(chance.choice(shops), latitude=chance.uniform(-9, -5), city_key=some_words())
+    agree(catalogue)
+    if isinstance(index_for(catalogue.market.database), SqliteFts):
+        with catalogue.market.writing() as session:
+            session.execute(text("INSERT INTO product_fts (product_fts, rank) VALUES ('integrity-check', 1)"))
+
+
+def test_shops_that_close_and_goods_that_come_at_once_leave_no_trace_behind(catalogue: Catalogue) -> None:
+    shops = [catalogue.shop(), catalogue.shop()]
+    products = [catalogue.put("teko merah", shop=shop) for shop in shops for _ in range(3)]
+    failed: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(12):
+            try:
+                if seed == 0:
+                    catalogue.change_shop(chance.choice(shops), status=chance.choice(["active", "suspended"]))
+                elif seed == 1:
+                    catalogue.put("cangkir biru", shop=chance.choice(shops))
+                else:
+                    catalogue.change(chance.choice(products), name=chance.choice(WORDS), price=chance.randrange(1, 99))
+            except DatabaseUnavailable:
+                pass  # two who waited for each other: one is asked to try again
+            except BaseException as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    agree(catalogue)
+
+
+def test_what_was_not_kept_is_not_found(catalogue: Catalogue) -> None:
+    product_id = catalogue.put("Teko merah")
+    with pytest.raises(ZeroDivisionError), catalogue.market.writing() as session:
+        session.get_one(Product, product_id).name = "Cangkir"
+        catalogue.market.search.refresh(session, [product_id])
+        raise ZeroDivisionError
+    assert catalogue.names("teko") == ["Teko merah"] and catalogue.names("cangkir") == []
+    agree(catalogue)
+
+
+def test_thousands_at_once_and_ids_that_are_none(catalogue: Catalogue) -> None:
+    shop = catalogue.shop()
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    with catalogue.market.writing() as session:
+        rows = [
+            Product(
+                supplier_id=shop,
+                name=f"Teko {n}",
+                category="x",
+                category_key="x",
+                price=1,
+                on_hand=1,
+                created_at=moment,
+            )
+            for n in range(2100)
+        ]
+        session.add_all(rows)
+        session.flush()
+        catalogue.market.search.refresh(session, [*(row.id for row in rows), rows[0].id, 10**12])
+    agree(catalogue)
+    assert catalogue.found("teko").total_is_exact is False and catalogue.names("teko 2099") == ["Teko 2099"]
+
+
+def test_without_full_text_a_warning_is_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.marketplace.search.choosing.has_fts5", lambda: False)
+    with caplog.at_level(logging.WARNING):
+        assert isinstance(index_for(Database("sqlite://")), Like)
+    assert "no full-text index" in caplog.text

@@ -1,0 +1,34 @@
+"""Statements that go to the driver directly fail as all others do."""
+
+import sqlite3
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+from server.database import Database
+from server.errors import DatabaseUnavailable
+from server.marketplace.market import Market, MarketRules
+from server.marketplace.search.query import ProductQuery, Window
+from server.marketplace.search.statements import run
+from tests.marketplace.postgres import Postgres
+from tests.marketplace.search.conftest import SECRET
+
+
+def test_a_fault_in_our_sql_is_told_by_its_name_and_without_values(market: Market) -> None:
+    with pytest.raises(OperationalError, match="no such table") as caught, market.reading() as session:
+        run(session, "SELECT * FROM nowhere WHERE secret = :secret", {"secret": "s3cret"})
+    assert isinstance(caught.value.orig, sqlite3.OperationalError) and "s3cret" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_connection_that_broke_is_told_and_not_used_again(postgres: Postgres) -> None:
+    market = Market(Database(postgres.new_database("broken_connection")), MarketRules(jwt_secret=SECRET))
+    with pytest.raises(DatabaseUnavailable), market.reading() as session:
+        [(process,)] = run(session, "SELECT pg_backend_pid()")
+        with market.writing() as other:
+            other.execute(text("SELECT pg_terminate_backend(:process)"), {"process": process})
+        market.search.find(session, ProductQuery("teko"), Window(5))
+    with market.reading() as session:
+        assert market.search.find(session, ProductQuery("teko"), Window(5)).hits == []
+    market.close()
