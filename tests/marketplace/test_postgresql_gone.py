@@ -95,6 +95,7 @@ def test_two_that_wait_for_each_other_are_told_to_come_again(postgres: Postgres)
 
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(take, (1, 2), (2, 1))) == [False, True]
+    assert database.answers
     database.close()
 
 

@@ -156,6 +156,7 @@ def test_who_writes_waits_for_a_stranger_so_long_and_no_longer(tmp_path: Path) -
     stranger.execute("BEGIN IMMEDIATE")
     with ThreadPoolExecutor(8) as pool:
         assert not any(pool.map(write, range(8)))
+    assert database.answers  # it is there; somebody else has it
     stranger.execute("ROLLBACK")
     stranger.close()
     assert write(9)

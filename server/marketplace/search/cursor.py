@@ -17,8 +17,6 @@ from server.marketplace.search.words import words_of
 _LONGEST = 8000
 _DIGEST_BYTES = 8
 Number = Annotated[int, Field(ge=-MOST_ID, le=MOST_ID)] | Annotated[float, Field(allow_inf_nan=False)]
-
-
 Keys = Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]
 
 

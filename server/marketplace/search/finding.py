@@ -28,11 +28,14 @@ class CatalogueSearch:
     def find(self, session: Session, query: ProductQuery, window: Window, reranker: Reranker | None = None) -> Found:
         query = _with_sort(query)
         after = read(window.cursor, query) if window.cursor else None
-        resolved = after.resolved if after else self._resolve(session, query)
+        resolved = after.resolved if after else self._understood(session, query)
         if resolved.wording is not None and not resolved.wording.groups:
             return Found([], total=0 if window.counts else None)
         pager = Pager(session, self._index, query, resolved, window.limit + 1, 0 if after else window.skip, after)
         places = pager.places()
+        if not places and after is None and (fewer := self._relaxed(session, query, resolved)) is not resolved:
+            pager, resolved = replace(pager, resolved=fewer), fewer
+            places = pager.places()
         page = places[: window.limit]
         hits = _hits(load_products(session, [place.product_id for place in page]), query.origin)
         total = pager.total(MOST_COUNTED + 1) if window.counts else None
@@ -47,7 +50,8 @@ class CatalogueSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
         query = _with_sort(query)
-        return count_facets(session, self._index, query, self._resolve(session, query), names)
+        resolved = self._relaxed(session, query, self._understood(session, query))
+        return count_facets(session, self._index, query, resolved, names)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         indexing.index_products(session, self._index, product_ids)
@@ -58,20 +62,22 @@ class CatalogueSearch:
     def rebuild(self, session: Session) -> None:
         indexing.index_everything(session, self._index)
 
-    def _resolve(self, session: Session, query: ProductQuery) -> Resolved:
-        """All words first. Fewer of them only if nothing at all has them all."""
+    def _understood(self, session: Session, query: ProductQuery) -> Resolved:
         categories = tuple(category_keys(session, query.category)) if query.category is not None else None
         cities = rare_cities(session, query.city) if query.city is not None else None
         if query.text is None:
             return Resolved(categories=categories, cities=cities)
         meant = interpret(session, query.text)
-        resolved = Resolved(meant.wording, meant.corrected, categories=categories, cities=cities)
-        if not meant.wording.groups or self._finds(session, query, resolved):
+        return Resolved(meant.wording, meant.corrected, categories=categories, cities=cities)
+
+    def _relaxed(self, session: Session, query: ProductQuery, resolved: Resolved) -> Resolved:
+        """Fewer words, only if nothing at all has them all and something has some."""
+        if resolved.wording is None or not resolved.wording.groups or self._finds(session, query, resolved):
             return resolved
-        for wording in relaxations(session, meant.wording):
-            relaxed = replace(resolved, wording=wording, relaxed=True)
-            if self._finds(session, query, relaxed):
-                return relaxed
+        for wording in relaxations(session, resolved.wording):
+            fewer = replace(resolved, wording=wording, relaxed=True)
+            if self._finds(session, query, fewer):
+                return fewer
         return resolved
 
     def _finds(self, session: Session, query: ProductQuery, resolved: Resolved) -> bool:

@@ -59,13 +59,10 @@ def index_everything(session: Session, index: TextIndex) -> None:
 
 
 def _index(session: Session, index: TextIndex, ids: Sequence[int], counts: Counter[str]) -> None:
-    known = {
-        int(product_id): digest
-        for product_id, digest in run(
-            session, f"SELECT product_id, words_digest FROM product_search WHERE product_id IN {ids_in(ids)}"
-        )
-    }
     listed = {product.id: (_entry(product), product) for product in _listed(session, ids)}
+    # After the products are held: whoever held them before has written here.
+    sql = f"SELECT product_id, words_digest FROM product_search WHERE product_id IN {ids_in(ids)}"
+    known: dict[int, int] = dict(run(session, sql))
     digests = {product_id: _digest(entry) for product_id, (entry, _) in listed.items()}
     gone = [product_id for product_id in known if product_id not in listed]
     changed = [listed[product_id][0] for product_id in listed if known.get(product_id) != digests[product_id]]

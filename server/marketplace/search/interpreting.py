@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from server.marketplace.search.spelling import corrected
-from server.marketplace.search.vocabulary import Meanings, begins_something, counts_of, meanings_of
+from server.marketplace.search.vocabulary import LONGEST_PHRASE, Meanings, begins_something, counts_of, meanings_of
 from server.marketplace.search.wording import Group, Term, Wording
 from server.marketplace.search.words import words_of
 
 MOST_WORDS = 24
-_LONGEST_PHRASE = 3
-# A word that so many products have is hardly the beginning of another one, and common beginnings are slow to look up.
+# What so many products say is hardly the beginning of another word; looking up common beginnings is slow.
 _COMMON = 1000
 
 
@@ -62,11 +61,11 @@ def _worded(words: list[str], meanings: Meanings, counts: dict[str, int]) -> Wor
     groups, start = [], 0
     while start < len(words):
         length = next(
-            (size for size in range(_LONGEST_PHRASE, 1, -1) if meanings.knows(tuple(words[start : start + size]))), 1
+            (size for size in range(LONGEST_PHRASE, 1, -1) if meanings.knows(tuple(words[start : start + size]))), 1
         )
         phrase = tuple(words[start : start + length])
         start += length
-        is_prefix = start >= len(words) and counts.get(phrase[-1], 0) < _COMMON
+        is_prefix = start >= len(words) and len(phrase[-1]) > 1 and counts.get(phrase[-1], 0) < _COMMON
         others = meanings.phrases.get(phrase, [])
         terms = (Term(phrase, is_prefix), *(Term(other) for other in others))
         groups.append(Group(terms, tuple(meanings.tokens.get(phrase, ()))))

@@ -17,6 +17,7 @@ from server.marketplace.search.wording import Match, tiers_of
 MOST_RANKED = 5000
 # "Nearest" looks close by first; far away only as long as there is not enough.
 _RINGS_KM = (10.0, 40.0, 160.0, 640.0)
+_WORLD_KM = 20_100.0
 _CELL_RINGS_KM = (10.0, 40.0)
 _FEW_SHOPS = 64
 
@@ -92,6 +93,8 @@ class Pager:
             if ring > start and (self.query.radius_km is None or ring < self.query.radius_km):
                 few = self._kilometres_of_shop(start, ring)
                 yield from [ring] if few is None else [few, ring]
+        if not self.resolved.wording and self.query.radius_km is None:
+            yield self._kilometres_of_shop(start, _WORLD_KM) or _WORLD_KM
 
     def _kilometres_of_shop(self, start: float, ring: float) -> float | None:
         """How far the last of the nearest few shops is, if there are more than those in the ring."""

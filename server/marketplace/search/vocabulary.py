@@ -10,7 +10,7 @@ from server.marketplace.search.statements import listed, run
 from server.marketplace.search.words import category_token, words_of
 
 Phrase = tuple[str, ...]
-_LONGEST_PHRASE = 3
+LONGEST_PHRASE = 3
 # "hp" is a telephone to who asks for one, and a maker of printers to who has one.
 _SHORTEST_MEANT_BACK = 3
 _FEW, _MOST_CITIES = 1000, 50
@@ -39,7 +39,7 @@ class Meanings:
 def phrases_in(words: Sequence[str]) -> list[Phrase]:
     return [
         tuple(words[start : start + length])
-        for length in range(1, _LONGEST_PHRASE + 1)
+        for length in range(1, LONGEST_PHRASE + 1)
         for start in range(len(words) - length + 1)
     ]
 
