@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError
 from sqlalchemy.orm import Session
 
 from server.database_engines import make_engine
-from server.database_faults import is_gone, reason_of, took_too_long
+from server.database_faults import is_busy, is_gone, reason_of
 from server.errors import DatabaseUnavailable
 
 _log = logging.getLogger("tis.database")
@@ -120,9 +120,9 @@ class Database:
         except (DBAPIError, TimeoutError) as error:
             if not is_gone(error):
                 raise
-            if took_too_long(error):
-                _log.warning("the database was told to give up on what takes too long")
-                raise DatabaseUnavailable("This takes the database too long.", retry_after=2) from error
+            if is_busy(error):
+                _log.warning("the database gave up on something: %s", reason_of(error))
+                raise DatabaseUnavailable("This takes the database too long now.", retry_after=2) from error
             if self.answers:
                 _log.warning("the database does not answer: %s", reason_of(error))
             self.answers = False

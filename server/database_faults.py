@@ -42,12 +42,14 @@ def is_gone(error: SQLAlchemyError) -> bool:
     return isinstance(error, OperationalError)
 
 
-def took_too_long(error: SQLAlchemyError) -> bool:
-    """The database is there; it was told to give up."""
+def is_busy(error: SQLAlchemyError) -> bool:
+    """Of what is gone, what comes back soonest: the database is there, and gave up on a deadline or a lock."""
     cause = error.orig if isinstance(error, DBAPIError) else None
-    return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT or (
-        getattr(cause, "sqlstate", None) == "57014"
-    )
+    if (code := getattr(cause, "sqlite_errorcode", None)) is not None:
+        return code & 0xFF in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    if (state := getattr(cause, "sqlstate", None)) is not None:
+        return str(state).startswith(("40", "55P03", "57014"))
+    return cause is not None and bool(cause.args) and cause.args[0] in (1205, 1213, 3024, 3572)
 
 
 def reason_of(error: SQLAlchemyError) -> str:

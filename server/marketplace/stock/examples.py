@@ -40,7 +40,7 @@ MOVEMENTS: Responses = {200: _ok([_MOVEMENT])}
 _REPORT = {"created": 12, "updated": 3, "unchanged": 40, "errors": [], "dry_run": False}
 _PROBLEM = {"row": 7, "field": "price", "message": "must be a whole number, such as 15999000 or 15.999.000"}
 _REFUSED = _REPORT | {"created": 0, "updated": 0, "unchanged": 0, "errors": [_PROBLEM]}
-_REFUSED |= {"detail": "Nothing was imported: 1 rows are wrong."}
+_REFUSED |= {"detail": "Nothing was imported. Wrong rows: 1."}
 _SHEET = "\ufeffname,description,price,stock_quantity,category,tags,sku,brand,condition,is_available\r\n"
 _SHEET += 'Laptop ASUS ROG,Gaming laptop,15999000,5,laptop,"gaming,asus",ASU-1,ASUS,new,true\r\n'
 

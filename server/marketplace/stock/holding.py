@@ -1,31 +1,24 @@
-"""Units held for somebody: the one place where `reserved` changes, and where a sale lowers `on_hand`.
-
-A product's `version` and `updated_at` tell of what its shop says of it; buyers leave them alone.
-"""
+"""Units held for somebody until they are sold, given back, or held too long."""
 
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, cast
+from typing import Literal
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, CursorResult, Update, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from server.errors import Conflict, NotFound, ServiceError
+from server.errors import Conflict, NotFound
 from server.marketplace.caller import Caller
 from server.marketplace.columns import now
 from server.marketplace.policy import require_holder, require_somebody
 from server.marketplace.search.search import Search
-from server.marketplace.tables import Product, Reservation, StockMovement, Supplier
+from server.marketplace.stock.counters import available_of, change, give_back, require_on_sale, sell, take
+from server.marketplace.tables import Product, Reservation, StockMovement
 
 Status = Literal["held", "committed", "released", "expired"]
 MOST_AT_ONCE = 500  # expired in one transaction, so that other writers get their turn
-
-_BY_ACTIVE_SUPPLIER = exists().where(
-    Supplier.id == Product.supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
-)
-_IS_SOLD = and_(Product.is_available.is_(True), Product.deleted_at.is_(None), _BY_ACTIVE_SUPPLIER)
 
 
 @dataclass(frozen=True)
@@ -39,13 +32,18 @@ def reserve(
     session: Session, caller: Caller, search: Search, product_id: int, quantity: int, seconds: float
 ) -> Holding:
     require_somebody(caller)
-    available = _take(session, search, product_id, quantity)
-    if available is None:
+    left = require_on_sale(session, product_id)
+    ours = Reservation.product_id == product_id
+    if left < quantity:
         # What others let run out may be just what is missing; if somebody sweeps it right now, that is waited for.
-        expire_due(session, search, Reservation.product_id == product_id)
-        available = _take(session, search, product_id, quantity)
+        expire_due(session, search, ours)
+    available = take(session, search, product_id, quantity)
+    if available is None and left >= quantity:
+        # Somebody came between. PostgreSQL has locked the product even so: now nobody is waited for.
+        expire_due(session, search, ours, skip_locked=True)
+        available = take(session, search, product_id, quantity)
     if available is None:
-        raise _why_not(session, product_id)
+        raise Conflict(f"Only {require_on_sale(session, product_id)} left", code="insufficient_stock")
     reservation = Reservation(
         id=str(uuid4()),
         product_id=product_id,
@@ -63,16 +61,7 @@ def commit(session: Session, caller: Caller, search: Search, reservation_id: str
     reservation, _ = _found(session, caller, reservation_id)
     require_holder(caller, reservation.actor)
     if _end(session, search, reservation, "committed"):
-        _change(
-            session,
-            update(Product)
-            .where(Product.id == reservation.product_id)
-            .values(
-                on_hand=Product.on_hand - reservation.quantity,
-                reserved=Product.reserved - reservation.quantity,
-                updated_at=Product.updated_at,
-            ),
-        )
+        sell(session, reservation.product_id, reservation.quantity)
         session.add(
             StockMovement(
                 product_id=reservation.product_id,
@@ -90,7 +79,7 @@ def release(session: Session, caller: Caller, search: Search, reservation_id: st
     reservation, supplier_id = _found(session, caller, reservation_id)
     require_holder(caller, reservation.actor, supplier_id)
     if _end(session, search, reservation, "released"):
-        _give_back(session, search, reservation.product_id, reservation.quantity)
+        give_back(session, search, reservation.product_id, reservation.quantity)
     return _as_of_now(session, reservation)
 
 
@@ -130,12 +119,13 @@ def expire_due(session: Session, search: Search, which: ColumnElement[bool], *, 
         .where(_is_due(), which)
         .order_by(Reservation.expires_at, Reservation.id)
         .limit(MOST_AT_ONCE)
-        # Reservations are locked before products, here and in every other verb: nobody waits in a circle.
+        # Reservations are locked before products, here and in every other verb: nobody waits in a circle. Who has a
+        # product already skips those that somebody else is ending.
         .with_for_update(skip_locked=skip_locked)
     ).all()
     if not due:
         return 0
-    _change(
+    change(
         session,
         update(Reservation).where(Reservation.id.in_([row.id for row in due])).values(status="expired", ended_at=now()),
     )
@@ -143,40 +133,13 @@ def expire_due(session: Session, search: Search, which: ColumnElement[bool], *, 
     for row in due:
         returned[row.product_id] += row.quantity
     for product_id, quantity in sorted(returned.items()):
-        _give_back(session, search, product_id, quantity)
+        give_back(session, search, product_id, quantity)
     return len(due)
-
-
-def _take(session: Session, search: Search, product_id: int, quantity: int) -> int | None:
-    """How many are left; None if there are too few. Asked and done at once: else who comes between sells them, too."""
-    taken = _change(
-        session,
-        update(Product)
-        .where(Product.id == product_id, Product.on_hand - Product.reserved >= quantity, _IS_SOLD)
-        .values(reserved=Product.reserved + quantity, updated_at=Product.updated_at),
-    )
-    if not taken:
-        return None
-    available = _available(session, product_id)
-    if available == 0:
-        search.refresh(session, [product_id])
-    return available
-
-
-def _give_back(session: Session, search: Search, product_id: int, quantity: int) -> None:
-    _change(
-        session,
-        update(Product)
-        .where(Product.id == product_id)
-        .values(reserved=Product.reserved - quantity, updated_at=Product.updated_at),
-    )
-    if _available(session, product_id) == quantity:
-        search.refresh(session, [product_id])
 
 
 def _end(session: Session, search: Search, reservation: Reservation, status: Status) -> bool:
     """Only one caller ever ends a holding; one that is due ends as expired."""
-    ended = _change(
+    ended = change(
         session,
         update(Reservation)
         .where(Reservation.id == reservation.id, Reservation.status == "held", Reservation.expires_at > now())
@@ -185,12 +148,6 @@ def _end(session: Session, search: Search, reservation: Reservation, status: Sta
     if not ended:
         expire_due(session, search, Reservation.id == reservation.id)
     return bool(ended)
-
-
-def _change(session: Session, statement: Update) -> int:
-    """How many rows it changed."""
-    changed = session.execute(statement, execution_options={"synchronize_session": False})
-    return cast(CursorResult[Any], changed).rowcount
 
 
 def _found(session: Session, caller: Caller, reservation_id: str) -> tuple[Reservation, int]:
@@ -208,18 +165,7 @@ def _found(session: Session, caller: Caller, reservation_id: str) -> tuple[Reser
 
 def _as_of_now(session: Session, reservation: Reservation) -> Holding:
     session.refresh(reservation)
-    return Holding(reservation, _status_of(reservation), _available(session, reservation.product_id))
-
-
-def _available(session: Session, product_id: int) -> int:
-    return session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id)) or 0
-
-
-def _why_not(session: Session, product_id: int) -> ServiceError:
-    available = session.scalar(select(Product.on_hand - Product.reserved).where(Product.id == product_id, _IS_SOLD))
-    if available is None:
-        return NotFound("Product not found")
-    return Conflict(f"Only {available} left", code="insufficient_stock")
+    return Holding(reservation, _status_of(reservation), available_of(session, reservation.product_id))
 
 
 def _is_due() -> ColumnElement[bool]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -20,6 +20,7 @@ from server.marketplace.tables import AuditEntry, PriceChange, Product, StockMov
 
 _NEEDED = ("name", "price", "category")
 _LONGEST_NOTED = 500
+_IMPORTS = -(2**40)  # and below: numbers of locks that nobody else takes in this PostgreSQL database
 _MOST_SHOWN = 1000  # of what is wrong with a sheet
 _COLUMNS = {"stock_quantity": "on_hand"}
 _FIELDS = {column: name for name, column in _COLUMNS.items()}
@@ -54,8 +55,9 @@ def import_sheet(
     dry_run: bool = False,
 ) -> ImportReport:
     """Rows with a SKU that the shop has change that product, all others make one. `partial` keeps what is good."""
-    # Who imports into a shop waits for whoever does: of two that know nothing of each other both would make its SKUs.
-    find_shop(session, caller, supplier_id, locked=not dry_run)
+    find_shop(session, caller, supplier_id)
+    if not dry_run:
+        _wait_for_other_imports(session, supplier_id)
     rows, problems = sheet
     plan = _plan(rows, _products_of(session, supplier_id, rows, locked=not dry_run))
     wrong = sorted(problems + plan.problems, key=lambda one: one.row)
@@ -69,10 +71,19 @@ def import_sheet(
     if dry_run:
         return report
     if report.errors and not partial:
-        detail = f"Nothing was imported: {len({one.row for one in wrong})} rows are wrong."
+        detail = f"Nothing was imported. Wrong rows: {len({one.row for one in wrong})}."
         return report.model_copy(update={"created": 0, "updated": 0, "unchanged": 0, "detail": detail})
     _write(session, caller, search, supplier_id, plan)
     return report
+
+
+def _wait_for_other_imports(session: Session, supplier_id: int) -> None:
+    """Of two that know nothing of each other both would make the shop's new SKUs. SQLite has one writer anyway.
+
+    Not by locking the shop's row: whoever sells its last unit locks first the product, then the shop.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(_IMPORTS - supplier_id)))
 
 
 def _products_of(session: Session, supplier_id: int, rows: Iterable[SheetRow], *, locked: bool) -> dict[str, Row[Any]]:

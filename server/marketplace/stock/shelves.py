@@ -11,10 +11,9 @@ from server.marketplace.policy import require_supplier
 from server.marketplace.tables import Product, StockMovement, Supplier
 
 
-def find_shop(session: Session, caller: Caller, supplier_id: int, *, locked: bool = False) -> Supplier:
+def find_shop(session: Session, caller: Caller, supplier_id: int) -> Supplier:
     require_supplier(caller, supplier_id)
-    shop = select(Supplier).where(Supplier.id == supplier_id, Supplier.deleted_at.is_(None))
-    found = session.scalar(shop.with_for_update(key_share=True) if locked else shop)
+    found = session.scalar(select(Supplier).where(Supplier.id == supplier_id, Supplier.deleted_at.is_(None)))
     if found is None:
         raise NotFound("Supplier not found")
     return found

@@ -81,7 +81,7 @@ def test_one_wrong_row_keeps_all_out_unless_part_is_wanted(laptop: httpx2.Client
     sheet = HEADER + "A,Laptop,5000,5,laptop\nB,Mouse,-1,5,mouse\nA,Twice,1,1,x\nC,,,1,x\n"
     refused = send(laptop, supplier, sheet)
     assert refused.status_code == 422 and counts(refused) == (0, 0, 0, 4)
-    assert refused.json()["detail"] == "Nothing was imported: 3 rows are wrong."
+    assert refused.json()["detail"] == "Nothing was imported. Wrong rows: 3."
     wrong = [(one["row"], one["field"]) for one in refused.json()["errors"]]
     assert wrong == [(3, "price"), (4, "sku"), (5, "name"), (5, "price")]
     assert goods_of(shop, supplier) == {}

@@ -1,0 +1,87 @@
+"""Buyers, sellers, sheets and sweepers at the same goods at once: nobody waits in a circle, the numbers hold."""
+
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+from sqlalchemy import true
+
+from server.errors import Conflict
+from server.marketplace.caller import Caller
+from server.marketplace.goods.catalogue import change_product
+from server.marketplace.stock import holding
+from server.marketplace.stock.importing import import_sheet
+from server.marketplace.stock.rows import read_rows
+from tests.faults.forms import short_or_long
+from tests.marketplace.stock.shelves import Shop
+
+ANYBODY = Caller(is_open=True)
+NUM_PEOPLE = 12
+NUM_DEEDS = short_or_long(25, 600)
+
+
+class Person:
+    def __init__(self, shop: Shop, supplier: int, goods: dict[str, int], seed: int) -> None:
+        self.shop, self.supplier, self.goods, self.random = shop, supplier, goods, Random(seed)
+        self.held: list[str] = []
+
+    def live(self) -> None:
+        deeds = [self.hold, self.hold, self.hold, self.sell, self.give_back, self.lose, self.sweep, self.count]
+        for _ in range(NUM_DEEDS):
+            try:
+                self.random.choice([*deeds, self.send_a_sheet])()
+            except Conflict:
+                pass  # too few, or too late: what buyers and sellers live with
+
+    def hold(self) -> None:
+        product = self.random.choice(list(self.goods.values()))
+        with self.shop.market.writing() as session:
+            quantity = self.random.randint(1, 4)
+            made = holding.reserve(session, ANYBODY, self.shop.market.search, product, quantity, 600)
+            name = made.reservation.id
+        self.held.append(name)
+
+    def one_held(self) -> str | None:
+        return self.held.pop(self.random.randrange(len(self.held))) if self.held else None
+
+    def sell(self) -> None:
+        if name := self.one_held():
+            with self.shop.market.writing() as session:
+                holding.commit(session, ANYBODY, self.shop.market.search, name)
+
+    def give_back(self) -> None:
+        if name := self.one_held():
+            with self.shop.market.writing() as session:
+                holding.release(session, ANYBODY, self.shop.market.search, name)
+
+    def lose(self) -> None:
+        if self.held:
+            self.shop.let_run_out(self.held[-1])
+
+    def sweep(self) -> None:
+        with self.shop.market.writing() as session:
+            holding.expire_due(session, self.shop.market.search, true(), skip_locked=True)
+
+    def count(self) -> None:
+        product = self.random.choice(list(self.goods.values()))
+        with self.shop.market.writing() as session:
+            values = {"stock_quantity": self.random.randint(5, 40)}
+            change_product(session, self.shop.market.search, ANYBODY, product, values)
+
+    def send_a_sheet(self) -> None:
+        skus = self.random.sample(list(self.goods), 4)
+        lines = "".join(f"{sku},{self.random.randint(5, 40)},{self.random.randint(1, 9)}\n" for sku in skus)
+        sheet = read_rows(f"sku,stock_quantity,price\n{lines}".encode())
+        with self.shop.market.writing() as session:
+            import_sheet(session, ANYBODY, self.shop.market.search, self.supplier, sheet, partial=True)
+
+
+@pytest.mark.slow
+def test_nobody_waits_in_a_circle_and_the_numbers_hold(shop: Shop) -> None:
+    supplier = shop.supplier()
+    goods = {f"S-{number}": shop.product(on_hand=20, sku=f"S-{number}", supplier_id=supplier) for number in range(6)}
+    people = [Person(shop, supplier, goods, seed) for seed in range(NUM_PEOPLE)]
+    with ThreadPoolExecutor(NUM_PEOPLE) as pool:
+        for life in [pool.submit(person.live) for person in people]:
+            life.result()
+    assert [shop.numbers(product) for product in goods.values()] == [shop.ledger(one) for one in goods.values()]

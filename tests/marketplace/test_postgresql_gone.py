@@ -1,0 +1,124 @@
+"""A PostgreSQL that stops, hangs or is full: a 503 that says when to come again; models never notice."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from server.database import Database
+from server.errors import DatabaseUnavailable
+from tests.marketplace.outage import ASKED, answers, market_on, require_gone, require_models, state, until
+from tests.marketplace.postgres import Postgres
+
+
+@contextmanager
+def stopped(postgres: Postgres) -> Iterator[None]:
+    postgres.stop("immediate")
+    try:
+        yield
+    finally:
+        postgres.start()
+
+
+@pytest.mark.slow
+def test_a_server_outlives_its_postgresql(postgres: Postgres) -> None:
+    with market_on(postgres.new_database("outlived")) as client:
+        assert client.get(ASKED).status_code == 200 and state(client) == "ready"
+        with stopped(postgres):
+            require_gone(client)
+        # Nobody asks, and still it is noticed.
+        until(lambda: state(client) == "ready")
+        assert client.get(ASKED).status_code == 200
+
+
+@pytest.mark.slow
+def test_a_server_may_start_before_its_postgresql(postgres: Postgres) -> None:
+    url = postgres.new_database("late")
+    with ExitStack() as stack:
+        with stopped(postgres):
+            client = stack.enter_context(market_on(url))
+            require_gone(client)
+        until(lambda: state(client) == "ready")
+        assert client.get(ASKED).status_code == 200
+
+
+@pytest.mark.slow
+def test_who_loses_the_connection_half_way_has_done_nothing(postgres: Postgres) -> None:
+    database = Database(postgres.new_database("cut"))
+    with database.writing() as session:
+        session.execute(text("CREATE TABLE lines (n integer)"))
+    with pytest.raises(DatabaseUnavailable), database.writing() as session:
+        session.execute(text("INSERT INTO lines VALUES (1)"))
+        victim = session.scalar(text("SELECT pg_backend_pid()"))
+        with psycopg.connect(postgres.url(), autocommit=True) as operator:
+            operator.execute("SELECT pg_terminate_backend(%s)", [victim])
+        session.execute(text("INSERT INTO lines VALUES (2)"))
+    with database.writing() as session:
+        session.execute(text("INSERT INTO lines VALUES (3)"))
+    with database.reading() as session:
+        assert list(session.scalars(text("SELECT n FROM lines"))) == [3]
+    database.close()
+
+
+@pytest.mark.slow
+def test_a_statement_without_an_end_is_ended_by_postgresql(postgres: Postgres) -> None:
+    database = Database(postgres.new_database("endless"), wait_seconds=0.3)
+    with pytest.raises(DatabaseUnavailable, match="too long"), database.reading() as session:
+        session.execute(text("SELECT pg_sleep(60)"))
+    assert database.answers
+    database.close()
+
+
+@pytest.mark.slow
+def test_two_that_wait_for_each_other_are_told_to_come_again(postgres: Postgres) -> None:
+    database = Database(postgres.new_database("circle"))
+    with database.writing() as session:
+        session.execute(text("CREATE TABLE lines (n integer)"))
+        session.execute(text("INSERT INTO lines VALUES (1), (2)"))
+    both_have_one = threading.Barrier(2)
+
+    def take(first: int, second: int) -> bool:
+        try:
+            with database.writing() as session:
+                session.execute(text("SELECT 1 FROM lines WHERE n = :n FOR UPDATE"), {"n": first})
+                both_have_one.wait(20)
+                session.execute(text("SELECT 1 FROM lines WHERE n = :n FOR UPDATE"), {"n": second})
+        except DatabaseUnavailable:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(take, (1, 2), (2, 1))) == [False, True]
+    assert database.answers
+    database.close()
+
+
+@pytest.mark.slow
+def test_a_postgresql_that_is_full_of_others_is_not_a_fault_of_ours(postgres: Postgres) -> None:
+    database = Database(postgres.new_database("crowded"))
+    with ExitStack() as others:
+        with pytest.raises(psycopg.OperationalError, match="too many"):
+            while True:
+                others.enter_context(psycopg.connect(postgres.url()))
+        with pytest.raises(DatabaseUnavailable), database.reading() as session:
+            session.execute(text("SELECT 1"))
+    until(lambda: answers(database))
+    database.close()
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_a_database_that_says_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as silent:
+        port = silent.getsockname()[1]
+        with market_on(f"postgresql://somebody@127.0.0.1:{port}/market") as client, ThreadPoolExecutor(60) as pool:
+            waiting = [pool.submit(client.get, ASKED) for _ in range(60)]
+            assert client.get("/live").status_code == 200
+            require_models(client)
+            assert not all(one.done() for one in waiting)
+            assert {one.result().status_code for one in waiting} == {503}

@@ -1,0 +1,163 @@
+"""A file that is replaced, locked or on a full disk is a 503, and what is wrong with our SQL is not."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from server.database import Database
+from server.errors import DatabaseUnavailable
+from server.marketplace.market import MIGRATIONS
+from tests.marketplace.outage import ASKED, answers, market_on, require_gone, state, until
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+
+
+def test_who_finds_no_free_connection_is_told_to_come_again(database_url: str) -> None:
+    database = Database(database_url, wait_seconds=0.2)
+    with ExitStack() as busy:
+        for _ in range(48):
+            busy.enter_context(database.reading()).execute(text("SELECT 1"))
+        assert not answers(database)
+    assert answers(database)
+    database.close()
+
+
+def test_a_fault_in_our_sql_is_ours(database_url: str) -> None:
+    database = Database(database_url)
+    for wrong in ("SELECT * FROM nowhere", "SELECT nothing FROM alembic_version", "SELEKT 1"):
+        with pytest.raises(DBAPIError), database.reading() as session:
+            session.execute(text(wrong))
+    assert database.answers
+    database.close()
+
+
+def test_a_missing_table_is_a_500(tmp_path: Path) -> None:
+    with market_on(f"sqlite:///{tmp_path}/market.db") as client:
+        assert client.get(ASKED).status_code == 200
+        with sqlite3.connect(tmp_path / "market.db") as operator:
+            operator.execute("DROP TABLE stock_reservations")
+        assert client.get(ASKED).status_code == 500
+        operator.close()
+
+
+def test_a_file_that_is_replaced_is_noticed_and_found_again(tmp_path: Path) -> None:
+    file, aside = tmp_path / "market.db", tmp_path / "aside"
+    with market_on(f"sqlite:///{file}") as client:
+        assert client.get(ASKED).status_code == 200
+        shutil.move(file, aside)
+        file.mkdir()
+        require_gone(client)
+        file.rmdir()
+        shutil.move(aside, file)
+        assert client.get(ASKED).status_code == 200 and state(client) == "ready"
+
+
+def test_a_folder_that_is_missing_at_first_is_no_reason_not_to_start(tmp_path: Path) -> None:
+    with market_on(f"sqlite:///{tmp_path}/later/market.db") as client:
+        require_gone(client)
+        (tmp_path / "later").mkdir()
+        until(lambda: client.get(ASKED).status_code == 200)
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder: Path) -> Path:
+    ballast = folder / "ballast"
+    with ballast.open("ab", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return ballast
+
+
+@needs_root
+@pytest.mark.slow
+def test_a_full_disk_is_read_and_takes_again_what_there_is_room_for(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small") as folder:
+        database = Database(f"sqlite:///{folder}/market.db")
+        database.migrate(MIGRATIONS)
+        with database.writing() as session:
+            session.execute(text("CREATE TABLE lines (n integer, filler text)"))
+        ballast = fill(folder)
+        line = text("INSERT INTO lines VALUES (1, :filler)")
+        with pytest.raises(DatabaseUnavailable), database.writing() as session:
+            session.execute(line, {"filler": "x" * 100_000})
+        with database.reading() as session:
+            assert session.scalar(text("SELECT count(*) FROM lines")) == 0
+        ballast.unlink()
+        with database.writing() as session:
+            session.execute(line, {"filler": "x" * 100_000})
+        assert database.answers
+        database.close()
+
+
+@needs_root
+@pytest.mark.slow
+def test_a_disk_that_takes_nothing_any_more_is_read(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small") as folder:
+        database = Database(f"sqlite:///{folder}/market.db")
+        with database.writing() as session:
+            session.execute(text("CREATE TABLE lines (n integer)"))
+        database.close()
+        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        database = Database(f"sqlite:///{folder}/market.db")
+        with pytest.raises(DatabaseUnavailable), database.writing() as session:
+            session.execute(text("INSERT INTO lines VALUES (1)"))
+        subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
+        with database.writing() as session:
+            session.execute(text("INSERT INTO lines VALUES (2)"))
+        with database.reading() as session:
+            assert list(session.scalars(text("SELECT n FROM lines"))) == [2]
+        database.close()
+
+
+def test_a_search_without_an_end_is_ended_on_sqlite(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/market.db", read_seconds=0.2)
+    with pytest.raises(DatabaseUnavailable, match="too long"), database.reading() as session:
+        session.execute(text(ENDLESS))
+    assert answers(database)
+    database.close()
+
+
+def test_who_writes_waits_for_a_stranger_so_long_and_no_longer(tmp_path: Path) -> None:
+    """However many wait: a queue of threads that each wait in turn would be a server that stands still."""
+    database = Database(f"sqlite:///{tmp_path}/market.db", wait_seconds=0.3)
+    with database.writing() as session:
+        session.execute(text("CREATE TABLE lines (n integer)"))
+
+    def write(n: int) -> bool:
+        try:
+            with database.writing() as session:
+                session.execute(text("INSERT INTO lines VALUES (:n)"), {"n": n})
+        except DatabaseUnavailable:
+            return False
+        return True
+
+    stranger = sqlite3.connect(tmp_path / "market.db", isolation_level=None)
+    stranger.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(write, range(8)))
+    assert database.answers  # it is there; somebody else has it
+    stranger.execute("ROLLBACK")
+    stranger.close()
+    assert write(9)
+    database.close()
