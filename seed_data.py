@@ -11,13 +11,13 @@ from server.settings import Settings, SettingsError
 
 
 def main() -> None:
-    given = _arguments().parse_args()
+    given = arguments().parse_args()
     try:
         url = given.database_url or Settings.from_env().database_url.get_secret_value()
         database = Database(url)
         try:
             for line in _steps(given, database):
-                print(line)
+                print(line, flush=True)
         finally:
             database.close()
     except (SettingsError, DatabaseUrlError, DatabaseUnavailable, seeding.SeedingRefused) as error:
@@ -38,20 +38,20 @@ def _steps(given: argparse.Namespace, database: Database) -> Iterator[str]:
         yield seeding.appoint(database, given.admin)
 
 
-def _arguments() -> argparse.ArgumentParser:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--many", type=_count, metavar="N", help="add N made-up products in many shops, too")
-    arguments.add_argument(
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--many", type=_count, metavar="N", help="add N made-up products in many shops, too")
+    parser.add_argument(
         "--admin",
         type=_email,
         metavar="EMAIL",
         help="make this user an admin, registering them if need be",
     )
-    arguments.add_argument("--reset", action="store_true", help="first remove EVERYTHING in the marketplace")
-    arguments.add_argument("--yes", action="store_true", help="--reset a database that is not a SQLite file")
-    arguments.add_argument("--migrate", action="store_true", help="only bring the tables up to date")
-    arguments.add_argument("--database-url", metavar="URL", help="instead of DATABASE_URL")
-    return arguments
+    parser.add_argument("--reset", action="store_true", help="first remove EVERYTHING in the marketplace")
+    parser.add_argument("--yes", action="store_true", help="--reset a database that is not a SQLite file")
+    parser.add_argument("--migrate", action="store_true", help="only bring the tables up to date")
+    parser.add_argument("--database-url", metavar="URL", help="instead of DATABASE_URL")
+    return parser
 
 
 def _email(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import cos, radians
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
 LATITUDE, LONGITUDE, RADIUS_KM = -6.2088, 106.8456, 25.0
@@ -17,7 +17,8 @@ _NORTH = RADIUS_KM / 111.19
 _EAST = _NORTH / cos(radians(LATITUDE))
 _COLUMNS = "id, supplier_id, name, brand, tags, description, price, category_key"
 _SQLITE = (
-    f"CREATE TABLE bare_products ({_COLUMNS.replace('id,', 'id INTEGER PRIMARY KEY,', 1)})",
+    "CREATE TABLE bare_products (id INTEGER PRIMARY KEY, supplier_id INTEGER, name TEXT, brand TEXT, tags TEXT,"
+    " description TEXT, price INTEGER, category_key TEXT)",
     "CREATE VIRTUAL TABLE bare_words USING fts5 (name, brand, tags, description, content='bare_products',"
     " content_rowid='id', tokenize='unicode61 remove_diacritics 2', prefix='2 3')",
 )
@@ -34,6 +35,10 @@ _FILL = (
     "CREATE INDEX bare_shelf ON bare_products (supplier_id, category_key, price)",
     "CREATE INDEX bare_price ON bare_products (category_key, price, id)",
 )
+
+
+def is_built(session: Session) -> bool:
+    return inspect(session.connection()).has_table("bare_products")
 
 
 def build(session: Session, dialect: str) -> None:
@@ -86,8 +91,10 @@ def near(dialect: str, words: str) -> Question:
 
 
 def category_near(dialect: str, category: str) -> Question:
+    """Shops first: SQLite, left alone, goes through the whole category."""
+    then = "JOIN" if dialect == "postgresql" else "CROSS JOIN"
     best = (
-        f"SELECT p.id, {_kilometres()} AS score FROM suppliers s JOIN bare_products p ON p.supplier_id = s.id"
+        f"SELECT p.id, {_kilometres()} AS score FROM suppliers s {then} bare_products p ON p.supplier_id = s.id"
         f" WHERE {_box()} AND p.category_key = {_mark(dialect)} ORDER BY score, p.id LIMIT 20"
     )
     return Question(_shown(best, "score"), [category])

@@ -13,7 +13,6 @@ import argparse
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -72,19 +71,15 @@ def _measure(url: str, products: int, rounds: int) -> list[Result]:
 
 
 def _fill(market: Market, products: int) -> None:
-    began = time.perf_counter()
     seeding.migrate(market.database)
     with market.reading() as session:
-        there = session.scalar(select(func.count()).select_from(Product)) or 0
-    if there:
-        return
-    seeding.fill_many(market.database, products)
-    filled = time.perf_counter()
-    with market.writing() as session:
-        bare.build(session, market.database.dialect)
-    print(
-        f"\n{products:,} products in {filled - began:.0f} s, and the bare copy in {time.perf_counter() - filled:.0f} s"
-    )
+        is_full = bool(session.scalar(select(func.count()).select_from(Product)))
+        has_bare = bare.is_built(session)
+    if not is_full:
+        print(f"\n{seeding.fill_many(market.database, products)}")
+    if not has_bare:
+        with market.writing() as session:
+            bare.build(session, market.database.dialect)
 
 
 def _kinds(market: Market) -> Iterator[Kind]:

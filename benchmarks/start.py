@@ -6,6 +6,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -17,14 +18,16 @@ ROOT = Path(__file__).resolve().parent.parent
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rounds", type=int, default=5)
-    seconds = [one_start() for _ in range(arguments.parse_args().rounds)]
+    with tempfile.TemporaryDirectory(prefix="tis-bench-") as folder:
+        seconds = [one_start(f"sqlite:///{folder}/market.db") for _ in range(arguments.parse_args().rounds)]
     print(f"{len(seconds)} starts: {min(seconds):.2f} / {statistics.median(seconds):.2f} / {max(seconds):.2f} s")
     print("(fastest / median / slowest, from the start of the process to /live)")
 
 
-def one_start() -> float:
+def one_start(database_url: str) -> float:
     port = _free_port()
     variables = {**os.environ, "PORT": str(port), "MODEL_REPO_ID": "echo", "LOG_LEVEL": "error"}
+    variables["DATABASE_URL"] = database_url
     began = time.perf_counter()
     server = subprocess.Popen([sys.executable, "main.py"], cwd=ROOT, env=variables, stderr=subprocess.DEVNULL)
     try:

@@ -120,4 +120,4 @@ def test_seed_data_knows_every_option_that_is_shown() -> None:
     lines = re.findall(r"python seed_data\.py([^\n`#&]*)", CHAPTER)
     assert len(lines) >= 4
     for line in lines:
-        seed_data._arguments().parse_args(shlex.split(line))
+        seed_data.arguments().parse_args(shlex.split(line))
