@@ -50,8 +50,11 @@ class CatalogueSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
         query = _with_sort(query)
-        resolved = self._relaxed(session, query, self._understood(session, query))
-        return count_facets(session, self._index, query, resolved, names)
+        resolved = self._understood(session, query)
+        counted = count_facets(session, self._index, query, resolved, names)
+        if any(counted.values()) or (fewer := self._relaxed(session, query, resolved)) is resolved:
+            return counted
+        return count_facets(session, self._index, query, fewer, names)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         indexing.index_products(session, self._index, product_ids)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from string import ascii_lowercase
 
-from rapidfuzz.distance import DamerauLevenshtein
 from sqlalchemy.orm import Session
 
 from server.marketplace.search.statements import listed, run
@@ -25,6 +24,8 @@ def corrected(session: Session, word: str) -> str | None:
 
 
 def _closest(word: str, most: int, known: Iterable[tuple[str, int]]) -> str | None:
+    from rapidfuzz.distance import DamerauLevenshtein
+
     found = [
         (distance, -count, term)
         for term, count in known

@@ -125,6 +125,12 @@ def test_facets_of_nothing_are_empty(catalogue: Catalogue) -> None:
     assert facets_of(catalogue, text="teko") == {}
 
 
+def test_facets_count_what_a_search_would_show_where_some_words_must_do(catalogue: Catalogue) -> None:
+    catalogue.put("Teko", category="dapur")
+    assert catalogue.names("teko zzyzx") == ["Teko"]
+    assert facets_of(catalogue, "category", text="teko zzyzx") == {"category": [Value("dapur", "dapur", 1)]}
+
+
 class Backwards:
     """Stands for a model that knows better."""
 
