@@ -77,6 +77,7 @@ def build_model(folder: Path) -> None:
     )
     folder.mkdir(parents=True, exist_ok=True)
     transformers.Qwen3ForCausalLM(config).save_pretrained(folder)
+    torch.set_default_dtype(torch.float32)
     for name in _TOKENIZER_FILES:
         (folder / name).write_bytes((ROOT / "models" / "demo" / name).read_bytes())
 
