@@ -9,7 +9,10 @@ CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed
 NPM := $(shell command -v npm 2>/dev/null)
 NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 
-.PHONY: setup setup-dev setup-clients demo run test clients soak check format bench
+# Tests that need neither a model nor seconds, on both cores, a file's servers kept together.
+FAST := -m "not slow and not model" -q -n 2 --dist loadscope
+
+.PHONY: setup setup-dev setup-clients demo run test clients soak check style format bench
 
 setup: .venv/installed            ## what the server needs
 setup-dev: .venv/installed-dev    ## what its developers need on top
@@ -43,7 +46,8 @@ run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py
 
 test: setup-dev setup-clients     ## set up and pass all tests
-	$(PYTEST)
+	$(PYTEST) $(FAST)
+	$(PYTEST) -m "slow or model"
 
 clients: setup-dev setup-clients  ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients
@@ -51,11 +55,13 @@ clients: setup-dev setup-clients  ## other people's clients, unmodified, against
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour)
 	SOAK=1 $(PYTEST) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock
 
-check: setup-dev                  ## style, types, floors and the fast tests
+check: style                      ## style, types, floors and the fast tests
+	$(PYTEST) $(FAST)
+
+style: setup-dev
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
-	$(PYTEST) -m "not slow and not model" -q
 
 format: setup-dev
 	$(BIN)/ruff format $(CODE)

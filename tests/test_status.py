@@ -115,7 +115,7 @@ def test_a_failed_load_is_told_at_once_and_tried_again_later(
 
 
 def test_a_dead_worker_tells_its_waiters_and_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.engine.model_slot._FIRST_PAUSE_SECONDS", 0.5)
+    monkeypatch.setattr("server.engine.model_slot._FIRST_PAUSE_SECONDS", 2.0)
     with served(settings_with(model_repo_id="echo?die_after=3", log_level="error")) as dying:
         told = httpx2.post(dying.url + CHAT, json=said("a long enough text"))
         assert (told.status_code, told.json()["error"]["code"]) == (503, "worker_died")
