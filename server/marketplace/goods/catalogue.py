@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ScalarSelect, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, joinedload
 
@@ -44,7 +44,7 @@ def create_product(
     session: Session, search: Search, caller: Caller, supplier_id: int, values: Mapping[str, Any]
 ) -> Product:
     """`values` are the fields of a `ProductForm`."""
-    supplier = session.get(Supplier, supplier_id)
+    supplier = hold_shop(session, supplier_id)
     if supplier is None or supplier.deleted_at is not None:
         raise NotFound("Supplier not found")
     require_supplier(caller, supplier_id)
@@ -112,6 +112,7 @@ def delete_product(
 def restore_product(
     session: Session, search: Search, caller: Caller, product_id: int, precondition: Precondition = _NO_PRECONDITION
 ) -> Product:
+    hold_shop(session, select(Product.supplier_id).where(Product.id == product_id).scalar_subquery())
     product = _lock_product(session, caller, product_id)
     precondition.check(product.version)
     if product.deleted_at is not None:
@@ -121,6 +122,16 @@ def restore_product(
         audit.note(session, caller, "restore", "product", product.id)
         search.refresh(session, [product.id])
     return product
+
+
+def hold_shop(session: Session, supplier_id: int | ScalarSelect[int]) -> Supplier | None:
+    """Before goods appear in a shop: who changes it waits, and will find them when it tells the search.
+
+    Always the shop first, then its products. Goods that are there already need no hold of their shop: whoever changes
+    it comes to them, too.
+    """
+    rows = select(Supplier).where(Supplier.id == supplier_id).with_for_update(read=True)
+    return session.scalar(rows.execution_options(populate_existing=True))
 
 
 def _lock_product(session: Session, caller: Caller, product_id: int) -> Product:

@@ -27,7 +27,9 @@ def holder(session: Session, account: str, *, locked: bool = False) -> User | Su
     table = _TABLES[kind]
     statement = select(table).where(table.id == number, *_may_sign_in(table)).execution_options(populate_existing=True)
     # What unites both kinds for mypy is only that they are tables.
-    return cast("User | Supplier | None", session.scalar(statement.with_for_update() if locked else statement))
+    return cast(
+        "User | Supplier | None", session.scalar(statement.with_for_update(key_share=True) if locked else statement)
+    )
 
 
 def is_active(session: Session, account: str) -> bool:

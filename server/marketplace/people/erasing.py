@@ -34,7 +34,7 @@ def erase_user(session: Session, caller: Caller, search: Search) -> None:
 def _leave_suppliers(session: Session, user_id: int) -> None:
     mine = SupplierMember.user_id == user_id
     of_mine = select(SupplierMember.supplier_id).where(mine)
-    held = select(Supplier).where(Supplier.id.in_(of_mine)).order_by(Supplier.id).with_for_update()
+    held = select(Supplier).where(Supplier.id.in_(of_mine)).order_by(Supplier.id).with_for_update(key_share=True)
     for supplier in session.scalars(held.execution_options(populate_existing=True)):
         require_another_owner(session, supplier, user_id)
     session.execute(delete(SupplierMember).where(mine))

@@ -42,7 +42,7 @@ def set_member(session: Session, caller: Caller, supplier_id: int, user_id: int,
 def remove_member(session: Session, caller: Caller, supplier_id: int, user_id: int) -> None:
     """Owners remove anybody; everybody may leave."""
     if caller.user_id == user_id and supplier_id in caller.supplier_ids:
-        supplier = session.get(Supplier, supplier_id, with_for_update=True, populate_existing=True)
+        supplier = session.get(Supplier, supplier_id, with_for_update={"key_share": True}, populate_existing=True)
     else:
         supplier = hold_supplier(session, caller, supplier_id)
     member = session.get(SupplierMember, (supplier_id, user_id))

@@ -36,8 +36,11 @@ def find_supplier(session: Session, caller: Caller, supplier_id: int) -> Supplie
 
 
 def hold_supplier(session: Session, caller: Caller, supplier_id: int) -> Supplier:
-    """For its owner to change; nobody else changes it before the transaction ends. On a laptop a closed one, too."""
-    supplier = session.get(Supplier, supplier_id, with_for_update=True, populate_existing=True)
+    """For its owner to change; nobody else changes it before the transaction ends. On a laptop a closed one, too.
+
+    `key_share`: who changes one of its goods twice makes PostgreSQL look whether the shop is still there.
+    """
+    supplier = session.get(Supplier, supplier_id, with_for_update={"key_share": True}, populate_existing=True)
     if supplier is None or not (supplier.is_active or caller.is_open or sees_hidden_goods(caller, supplier_id)):
         raise NotFound("Supplier not found")
     require_owner(caller, supplier_id)

@@ -37,7 +37,9 @@ def index_products(session: Session, index: TextIndex, product_ids: Iterable[int
 
 
 def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None:
-    index_products(session, index, session.scalars(select(Product.id).where(Product.supplier_id == supplier_id)))
+    """Holds the goods first: who sells one at this moment has written here before, or will see what the shop is now."""
+    goods = select(Product.id).where(Product.supplier_id == supplier_id).order_by(Product.id)
+    index_products(session, index, session.scalars(goods.with_for_update(read=True)).all())
 
 
 def index_everything(session: Session, index: TextIndex) -> None:
@@ -111,8 +113,9 @@ def _listed(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
         .order_by(Product.id)
     )
     if session.get_bind().dialect.name != "sqlite":
-        # Whoever changes the shop or the product at this moment is waited for: the last one sees it all.
-        rows = rows.with_for_update(read=True)
+        # Whoever changes the product at this moment is waited for: the last one sees it all. Not so the shop, as its
+        # change comes here, too: to wait for it with a product in hand would be to wait in a circle.
+        rows = rows.with_for_update(read=True, of=Product)
     return cast(Sequence[Row[Any]], session.execute(rows).all())
 
 

@@ -13,6 +13,7 @@ from server.errors import Conflict
 from server.marketplace.caller import Caller
 from server.marketplace.columns import now
 from server.marketplace.fields import key_of
+from server.marketplace.goods.catalogue import hold_shop
 from server.marketplace.search.search import Search
 from server.marketplace.stock.rows import RowProblem, SheetRow
 from server.marketplace.stock.shelves import find_shop
@@ -57,6 +58,7 @@ def import_sheet(
     """Rows with a SKU that the shop has change that product, all others make one. `partial` keeps what is good."""
     find_shop(session, caller, supplier_id)
     if not dry_run:
+        hold_shop(session, supplier_id)
         _wait_for_other_imports(session, supplier_id)
     rows, problems = sheet
     plan = _plan(rows, _products_of(session, supplier_id, rows, locked=not dry_run))
@@ -78,10 +80,7 @@ def import_sheet(
 
 
 def _wait_for_other_imports(session: Session, supplier_id: int) -> None:
-    """Of two that know nothing of each other both would make the shop's new SKUs. SQLite has one writer anyway.
-
-    Not by locking the shop's row: whoever sells its last unit locks first the product, then the shop.
-    """
+    """Of two that know nothing of each other both would make the shop's new SKUs. SQLite has one writer anyway."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_IMPORTS - supplier_id)))
 

@@ -1,17 +1,21 @@
 """Buyers, sellers, sheets and sweepers at the same goods at once: nobody waits in a circle, the numbers hold."""
 
+import operator
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
-from sqlalchemy import true
+from sqlalchemy import select, true
 
-from server.errors import Conflict
+from server.errors import Conflict, NotFound
 from server.marketplace.caller import Caller
-from server.marketplace.goods.catalogue import change_product
+from server.marketplace.goods.catalogue import change_product, delete_product, restore_product
+from server.marketplace.people.shops import change_supplier
+from server.marketplace.search.query import ProductQuery, Window
 from server.marketplace.stock import holding
 from server.marketplace.stock.importing import import_sheet
 from server.marketplace.stock.rows import read_rows
+from server.marketplace.tables import Supplier
 from tests.faults.forms import short_or_long
 from tests.marketplace.stock.shelves import Shop
 
@@ -26,12 +30,23 @@ class Person:
         self.held: list[str] = []
 
     def live(self) -> None:
-        deeds = [self.hold, self.hold, self.hold, self.sell, self.give_back, self.lose, self.sweep, self.count]
+        deeds = [
+            self.hold,
+            self.hold,
+            self.hold,
+            self.sell,
+            self.give_back,
+            self.lose,
+            self.sweep,
+            self.count,
+            self.move,
+            self.close_and_open,
+        ]
         for _ in range(NUM_DEEDS):
             try:
-                self.random.choice([*deeds, self.send_a_sheet])()
-            except Conflict:
-                pass  # too few, or too late: what buyers and sellers live with
+                self.random.choice(deeds)()
+            except (Conflict, NotFound):
+                pass  # too few, too late, or off the shelf: what buyers and sellers live with
 
     def hold(self) -> None:
         product = self.random.choice(list(self.goods.values()))
@@ -75,13 +90,31 @@ class Person:
         with self.shop.market.writing() as session:
             import_sheet(session, ANYBODY, self.shop.market.search, self.supplier, sheet, partial=True)
 
+    def move(self) -> None:
+        with self.shop.market.writing() as session:
+            changes = {"city": self.random.choice(["Bandung", "Bogor"])}
+            change_supplier(session, ANYBODY, self.shop.market.search, self.supplier, changes, [])
+
+    def close_and_open(self) -> None:
+        product = self.random.choice(list(self.goods.values()))
+        for deed in (delete_product, restore_product):
+            with self.shop.market.writing() as session:
+                deed(session, self.shop.market.search, ANYBODY, product)
+
 
 @pytest.mark.slow
 def test_nobody_waits_in_a_circle_and_the_numbers_hold(shop: Shop) -> None:
     supplier = shop.supplier()
     goods = {f"S-{number}": shop.product(on_hand=20, sku=f"S-{number}", supplier_id=supplier) for number in range(6)}
+    with shop.market.writing() as session:
+        shop.market.search.rebuild(session)
     people = [Person(shop, supplier, goods, seed) for seed in range(NUM_PEOPLE)]
     with ThreadPoolExecutor(NUM_PEOPLE) as pool:
         for life in [pool.submit(person.live) for person in people]:
             life.result()
     assert [shop.numbers(product) for product in goods.values()] == [shop.ledger(one) for one in goods.values()]
+    with shop.market.reading() as session:
+        sellable = {product for product in goods.values() if operator.gt(*shop.numbers(product))}
+        [city] = session.scalars(select(Supplier.city).where(Supplier.id == supplier))
+        found = shop.market.search.find(session, ProductQuery(city=city), Window())
+        assert {hit.product.id for hit in found.hits} == sellable, "what is searched is what is there"
