@@ -28,6 +28,7 @@ from server.observability.logs import configure_logs
 from server.observability.request_log import RequestLog
 from server.openai_api.carrying_on import Means, carry_on_with
 from server.openai_api.router import router as openai_router
+from server.security.body_limit import BodyLimit
 from server.security.guard import KeyGuard
 from server.security.keys import KeyRing
 from server.settings import LOCAL_ORIGINS, Settings
@@ -40,6 +41,8 @@ from server.streaming.stores.store import Store
 
 VERSION = "0.1.0"
 _LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
+# The longest description, every character of it escaped, and a little more. Sheets have a bound of their own.
+_MOST_MARKET_BYTES = 256 * 1024
 _ASKED_WITH = ["Last-Event-ID", "X-Session-Id", "X-Request-ID", "Authorization", "Content-Type", "x-api-key"]
 _ASKED_WITH += ["If-Match", "Idempotency-Key"]
 _ANSWERED_WITH = ["X-Session-Id", "X-Request-Id", "Retry-After", "ETag", "Link", "X-Total-Count"]
@@ -111,6 +114,7 @@ def _wrap(app: FastAPI, settings: Settings) -> None:
     """Innermost first: what is added last sees a request first."""
     keys = KeyRing(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(KeyGuard, keys=keys, prefixes=["/v1/"])
+    app.add_middleware(BodyLimit, prefix="/api/", but_for="/products/import", most_bytes=_MOST_MARKET_BYTES)
     app.add_middleware(Faults)
     local = LOCAL_ORIGINS in settings.cors_origins
     app.add_middleware(

@@ -125,7 +125,9 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
     elif error.status_code == 405:
         known = BadRequest(f"{method} is not allowed on {path[:200]}.", code="method_not_allowed")
     elif error.status_code == 413:
-        known = BadRequest("The body is larger than this server takes (MAX_BODY_MB).", code="body_too_large")
+        known = BadRequest(
+            "The body is larger than what is taken here (MAX_BODY_MB bounds all routes).", code="body_too_large"
+        )
     elif error.status_code == 400:
         known = BadRequest("The body could not be read as JSON.", code="invalid_json")
     else:

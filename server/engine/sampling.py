@@ -132,7 +132,7 @@ def gumbel(key: Any, ids: Any) -> Any:
     for shift, factor in ((30, _FIRST), (27, _SECOND)):
         mixed = (mixed ^ _shifted(mixed, shift)) * factor
     mixed = mixed ^ _shifted(mixed, 31)
-    uniform = (_shifted(mixed, 11).double() + 0.5) * 2.0**-53
+    uniform = (_shifted(mixed, 12).double() + 0.5) * 2.0**-52  # neither 0 nor 1, also when rounded
     return -torch.log(-torch.log(uniform))
 
 

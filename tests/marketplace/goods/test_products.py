@@ -101,7 +101,7 @@ BAD_FIELDS: list[tuple[str, Any]] = [
     ("name", ""),
     ("name", " \u0000\u200b "),
     ("name", "x" * 256),
-    ("name", "x" * 10_000_000),
+    ("name", "x" * 200_000),
     ("name", "\ufb2c" * 255),  # three characters each, once composed
     ("name", 7),
     ("name", []),

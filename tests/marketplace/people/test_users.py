@@ -70,7 +70,7 @@ def test_zero_is_a_coordinate(laptop: httpx2.Client) -> None:
     "given",
     [
         {"name": ""},
-        {"name": "x" * 10_000_000},
+        {"name": "x" * 200_000},
         {"name": None},
         {"name": "\x00\x00"},
         {"name": "\ud800"},
