@@ -52,7 +52,7 @@ def rotate(session: Session, market: Market, refresh_token: str) -> TokenPair | 
         .values(used_at=moment)
     )
     found = cast(CursorResult[Any], session.execute(use)).rowcount == 1
-    if found and not is_ended(session, claims.chain) and is_active(session, claims.account):
+    if found and goes_on(session, claims.chain, claims.account) and is_active(session, claims.account):
         _forget_old_links(session, claims.chain)
         return _add_link(session, market, claims.account, claims.chain)
     if end_chain(session, claims.chain):
@@ -61,10 +61,15 @@ def rotate(session: Session, market: Market, refresh_token: str) -> TokenPair | 
     return None
 
 
-def is_ended(session: Session, chain: str) -> bool:
-    """One ended link is enough: another may have been added in the same moment."""
-    ended = exists().where(RefreshToken.chain == chain, RefreshToken.revoked_at.is_not(None))
-    return bool(session.scalar(select(ended)))
+def goes_on(session: Session, chain: str, account: str) -> bool:
+    """Begun here, by this account: after a reset or with a shared key, who is `user:1` elsewhere is nobody here.
+
+    One ended link ends it: another may have been added in the same moment.
+    """
+    ours = RefreshToken.chain == chain
+    begun = exists().where(ours, RefreshToken.account == account)
+    ended = exists().where(ours, RefreshToken.revoked_at.is_not(None))
+    return bool(session.scalar(select(begun & ~ended)))
 
 
 def end_chain(session: Session, chain: str) -> bool:

@@ -1,6 +1,7 @@
 """Passwords, tokens, sessions."""
 
 import json
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -12,12 +13,18 @@ from pydantic import SecretStr
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from server.database import Database
 from server.errors import Unauthenticated
+from server.marketplace.caller import Caller
 from server.marketplace.columns import now
-from server.marketplace.market import Market
+from server.marketplace.market import Market, MarketRules
+from server.marketplace.people.bodies import UserRegistration
 from server.marketplace.people.passwords import is_outdated
+from server.marketplace.people.recognising import recognise
+from server.marketplace.people.registering import register_user as register_user_in
 from server.marketplace.people.signing_in import sign_in
 from server.marketplace.people.tokens import begin_chain, rotate
+from server.marketplace.sample import seeding
 from server.marketplace.tables import RefreshToken, User
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.people.asking import (
@@ -256,3 +263,26 @@ def test_tokens_show_no_personal_data(internet: httpx2.Client) -> None:
     said = jwt.decode(user["access_token"], SECRET, algorithms=["HS256"])
     assert set(said) == {"sub", "typ", "chain", "jti", "iat", "exp"} and said["typ"] == "access"
     assert 0 < said["exp"] - said["iat"] <= 30 * 60
+
+
+def test_a_token_of_another_database_is_nobodys_here(internet: httpx2.Client, laptop: httpx2.Client) -> None:
+    """They share a key, and ids begin at 1 in both, as they do after `seed_data.py --reset`."""
+    here, elsewhere = register(laptop), register(internet)
+    assert knows(laptop, here) and knows(internet, elsewhere)
+    assert not knows(laptop, elsewhere) and not knows(internet, here)
+    assert refresh(laptop, elsewhere).status_code == 401
+
+
+def test_after_a_reset_old_tokens_are_nobodys(database_url: str) -> None:
+    def come(email: str) -> tuple[int, str]:
+        with market.writing() as session:
+            user = register_user_in(session, Caller(), UserRegistration(name="Jane", email=email), None)
+            return user.id, begin_chain(session, market, f"user:{user.id}").access_token
+
+    with closing(Market(Database(database_url), MarketRules(jwt_secret=SECRET))) as market:
+        seeding.reset(market.database, sure=True)
+        first, token = come("mallory@example.com")
+        seeding.reset(market.database, sure=True)
+        assert come("boss@example.com")[0] == first
+        with market.reading() as session, pytest.raises(Unauthenticated):
+            recognise(session, market, token, is_open=True, request_id="-")
