@@ -113,4 +113,7 @@ def _say_who_may_write(auth: str) -> None:
     if auth == "open":
         _log.warning("MARKETPLACE_AUTH=open: WHOEVER REACHES THIS SERVER SEES AND CHANGES EVERYTHING UNDER /api")
     elif auth == "auto":
-        _log.info("MARKETPLACE_AUTH=auto: direct calls from this machine need no token under /api, all others do")
+        _log.warning(
+            "MARKETPLACE_AUTH=auto: direct calls from this machine need no token under /api and see everything; "
+            "behind a proxy set MARKETPLACE_AUTH=required"
+        )
