@@ -1,8 +1,6 @@
 """A user goes. What others rely on stays, without a name: reviews, reservations, lines of ledgers."""
 
-from typing import Any, cast
-
-from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from server.marketplace import audit
@@ -13,7 +11,8 @@ from server.marketplace.people.membership import require_another_owner
 from server.marketplace.people.profiles import hold_admins, hold_user, require_another_admin
 from server.marketplace.policy import require_user
 from server.marketplace.search.search import Search
-from server.marketplace.tables import IdempotencyKey, Product, RefreshToken, Reservation, Supplier, SupplierMember, User
+from server.marketplace.stock.holding import release_all
+from server.marketplace.tables import IdempotencyKey, RefreshToken, Supplier, SupplierMember, User
 
 
 def erase_user(session: Session, caller: Caller, search: Search) -> None:
@@ -23,7 +22,7 @@ def erase_user(session: Session, caller: Caller, search: Search) -> None:
     user = hold_user(session, user_id)
     require_another_admin(user, admins)
     account = user_account(user_id)
-    search.refresh(session, _release(session, account))
+    release_all(session, search, account)
     session.execute(delete(RefreshToken).where(RefreshToken.account == account))
     session.execute(delete(IdempotencyKey).where(IdempotencyKey.actor == account))
     _blank(user)
@@ -38,22 +37,6 @@ def _leave_suppliers(session: Session, user_id: int) -> None:
     for supplier in session.scalars(held.execution_options(populate_existing=True)):
         require_another_owner(session, supplier, user_id)
     session.execute(delete(SupplierMember).where(mine))
-
-
-def _release(session: Session, account: str) -> list[int]:
-    """What was held for them is for sale again, each piece once: somebody may buy or release it at the same time."""
-    held = select(Reservation.id, Reservation.product_id, Reservation.quantity).where(
-        Reservation.actor == account, Reservation.status == "held"
-    )
-    released = []
-    for row in session.execute(held.order_by(Reservation.product_id, Reservation.id)).all():
-        end = update(Reservation).where(Reservation.id == row.id, Reservation.status == "held")
-        ended = session.execute(end.values(status="released", ended_at=now()))
-        if cast(CursorResult[Any], ended).rowcount:
-            product = update(Product).where(Product.id == row.product_id)
-            session.execute(product.values(reserved=Product.reserved - row.quantity))
-            released.append(row.product_id)
-    return released
 
 
 def _blank(user: User) -> None:
