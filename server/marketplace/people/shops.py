@@ -69,13 +69,11 @@ def change_supplier(
     return supplier
 
 
-def delete_supplier(session: Session, caller: Caller, search: Search, supplier_id: int) -> Supplier:
-    supplier = hold_supplier(session, caller, supplier_id)
+def close(session: Session, caller: Caller, search: Search, supplier: Supplier) -> None:
     if supplier.deleted_at is None:
         supplier.deleted_at = now()
-        end_all(session, supplier_account(supplier_id))
+        end_all(session, supplier_account(supplier.id))
         _note_state(session, caller, search, supplier, "supplier.delete")
-    return supplier
 
 
 def restore_supplier(session: Session, caller: Caller, search: Search, supplier_id: int) -> Supplier:

@@ -187,15 +187,26 @@ def _holding_the_same_as_others(market: Market) -> tuple[int, list[int]]:
         return user.id, [product.id for product in goods]
 
 
-def test_the_last_owner_hands_over_before_leaving(internet: httpx2.Client) -> None:
+def test_a_shop_stays_with_who_it_was_handed_to(internet: httpx2.Client) -> None:
     owner, heir = register_user(internet), register_user(internet)
     path = f"/api/suppliers/{register_supplier(internet, bearer(owner))['id']}"
-    refused = internet.delete("/api/users/me", headers=bearer(owner))
-    assert refused.status_code == 409 and "last owner" in refused.json()["detail"]
-    assert internet.get("/api/auth/me", headers=bearer(owner)).status_code == 200
     internet.post(f"{path}/members", json={"user_id": heir["id"], "role": "owner"}, headers=bearer(owner))
     assert internet.delete("/api/users/me", headers=bearer(owner)).status_code == 200
     assert [one["user_id"] for one in internet.get(f"{path}/members", headers=bearer(heir)).json()] == [heir["id"]]
+
+
+def test_a_shop_keeps_nobody_who_was_made_its_owner(internet: httpx2.Client, strict_database_url: str) -> None:
+    """By somebody who left: it closes and is forgotten with its last owner, as nobody could open it again."""
+    mallory, victim = register_user(internet), register_user(internet)
+    shop = register_supplier(internet, bearer(mallory), phone="+6281234567890", name="Mallory")
+    path = f"/api/suppliers/{shop['id']}"
+    internet.post(f"{path}/members", json={"user_id": victim["id"], "role": "owner"}, headers=bearer(mallory))
+    assert internet.delete(f"{path}/members/{mallory['id']}", headers=bearer(mallory)).status_code == 200
+    assert internet.delete("/api/users/me", headers=bearer(victim)).status_code == 200
+    assert internet.get(path).status_code == 404
+    admin = register_admin(internet, strict_database_url)
+    left = internet.get(path, headers=bearer(admin)).text
+    assert "Mallory" not in left and "+6281234567890" not in left
 
 
 def without_admins(url: str) -> None:

@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 from server.marketplace.caller import Caller
 from server.marketplace.market import Market
 from server.marketplace.people.bodies import SupplierRegistration
+from server.marketplace.people.erasing import close_supplier
 from server.marketplace.people.registering import register_supplier as register_a_supplier
-from server.marketplace.people.shops import change_supplier, delete_supplier, restore_supplier, set_status
+from server.marketplace.people.shops import change_supplier, restore_supplier, set_status
 from server.marketplace.search.search import Search
 from tests.marketplace.people.asking import (
     bearer,
@@ -169,6 +170,34 @@ def test_a_closed_supplier_is_gone_until_it_is_restored(internet: httpx2.Client)
     assert internet.get(path).status_code == 200
 
 
+def test_a_supplier_without_owners_that_closes_itself_leaves_no_personal_data(
+    internet: httpx2.Client, strict_database_url: str
+) -> None:
+    """Its account could never sign in again to open it."""
+    given: dict[str, Any] = {
+        "email": new_email(),
+        "name": "Budi Rahardjo",
+        "phone": "+6281234567890",
+        "address": "Jl. Melati 1",
+    }
+    supplier = register_supplier(internet, **given, password="a long sentence")
+    path = f"/api/suppliers/{supplier['id']}"
+    assert internet.delete(path, headers=bearer(supplier)).json()["is_active"] is False
+    admin = register_admin(internet, strict_database_url)
+    left = internet.get(path, headers=bearer(admin)).text
+    assert not [value for value in given.values() if value in left] and "-6.2088" not in left
+    assert internet.get("/api/auth/me", headers=bearer(supplier)).status_code == 401
+    assert register_supplier(internet, email=given["email"])["id"] != supplier["id"]
+
+
+def test_an_owner_may_open_what_a_supplier_closed_by_itself(internet: httpx2.Client) -> None:
+    owner = register_user(internet)
+    supplier = register_supplier(internet, bearer(owner), phone="+6281234567890")
+    path = f"/api/suppliers/{supplier['id']}"
+    assert internet.delete(path, headers=bearer(supplier)).status_code == 200
+    assert internet.post(f"{path}/restore", headers=bearer(owner)).json()["phone"] == "+6281234567890"
+
+
 def test_a_suspended_supplier_is_out_until_an_admin_says_otherwise(
     internet: httpx2.Client, strict_database_url: str
 ) -> None:
@@ -202,7 +231,7 @@ def test_the_search_hears_of_every_change(market: Market) -> None:
     with market.writing() as session:
         supplier = register_a_supplier(session, caller, SupplierRegistration(**supplier_body()), None)
         change_supplier(session, caller, listening, supplier.id, {"city": "Ternate"}, [])
-        delete_supplier(session, caller, listening, supplier.id)
+        close_supplier(session, caller, listening, supplier.id)
         restore_supplier(session, caller, listening, supplier.id)
         set_status(session, Caller(is_admin=True), listening, supplier.id, "suspended")
         assert search.heard == [supplier.id] * 4
