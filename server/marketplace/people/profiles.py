@@ -38,9 +38,14 @@ def change_profile(session: Session, caller: Caller, changes: dict[str, Any], se
         precondition.check(user.version)
     own = {name: value for name, value in changes.items() if name not in _GRANTED}
     own |= {name: roughly(own[name]) for name in {"latitude", "longitude"} & own.keys()}
+    own = {name: value for name, value in own.items() if getattr(user, name) != value}
+    granted = {name: value for name, value in granted.items() if getattr(user, name) != value}
+    if not (own or granted):
+        return user
     for name, value in own.items():
         setattr(user, name, value)
-    audit.note(session, caller, "user.change", "user", user.id, **dict.fromkeys(own, True))
+    if own:
+        audit.note(session, caller, "user.change", "user", user.id, **dict.fromkeys(own, True))
     _grant(session, caller, user, granted, admins)
     user.version += 1
     session.flush()

@@ -19,7 +19,8 @@ from server.marketplace.preconditions import Precondition
 from server.marketplace.search.search import Search
 from server.marketplace.tables import Supplier
 
-_PRIVATE = {"email", "phone", "address", "latitude", "longitude"}
+_SEARCHED = {"city", "latitude", "longitude"}  # all of its goods are written down again
+_PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
 
 
 def active_suppliers(city: str | None) -> Select[Supplier]:
@@ -58,6 +59,9 @@ def change_supplier(
     supplier = hold_supplier(session, caller, supplier_id)
     for precondition in seen:
         precondition.check(supplier.version)
+    changes = {name: new for name, new in changes.items() if getattr(supplier, name) != new}
+    if not changes:
+        return supplier
     noted = {name: True if name in _PRIVATE else [getattr(supplier, name), new] for name, new in changes.items()}
     for name, value in changes.items():
         setattr(supplier, name, value)
@@ -65,7 +69,8 @@ def change_supplier(
     supplier.version += 1
     flush_with_email(session)
     audit.note(session, caller, "supplier.change", "supplier", supplier_id, **noted)
-    search.refresh_supplier(session, supplier_id)
+    if _SEARCHED & changes.keys():
+        search.refresh_supplier(session, supplier_id)
     return supplier
 
 

@@ -134,6 +134,15 @@ def test_a_profile_changes_only_where_it_was_said(internet: httpx2.Client) -> No
     assert (placed["latitude"], placed["longitude"]) == (None, None)
 
 
+def test_what_changes_nothing_is_no_change(internet: httpx2.Client) -> None:
+    user = register_user(internet, **{**SEED, "email": new_email()})
+    for same in ({}, {"name": user["name"], "latitude": user["latitude"], "longitude": user["longitude"]}):
+        changed = internet.put("/api/users/me", json=same, headers=bearer(user))
+        assert changed.json()["version"] == user["version"]
+    log = internet.get("/api/users/me/export", headers=bearer(user)).json()["audit_log"]
+    assert [line["action"] for line in log] == ["user.register"]
+
+
 @pytest.mark.parametrize("given", [{"name": None}, {"latitude": 1}, {"latitude": None}, {"role": None}, {"version": 0}])
 def test_half_a_place_and_no_name_are_refused(internet: httpx2.Client, given: dict[str, Any]) -> None:
     user = register_user(internet)
