@@ -63,11 +63,11 @@ def test_strangers_see_the_shop_and_not_who_stands_behind_it(internet: httpx2.Cl
     supplier = register_supplier(internet, **{**SEED, "email": new_email()})
     path = f"/api/suppliers/{supplier['id']}"
     seen = internet.get(path).json()
-    assert (seen["business_name"], seen["city"]) == ("Tech Store Jakarta", "Jakarta")
+    assert (seen["name"], seen["business_name"], seen["city"]) == (*["Tech Store Jakarta"] * 2, "Jakarta")
     hidden = ("email", "phone", "address", "latitude", "longitude")
     assert [seen[name] for name in hidden] == [None] * 5
     own = internet.get(path, headers=bearer(supplier)).json()
-    assert [own[name] for name in hidden] == [supplier[name] for name in hidden]
+    assert own["name"] == "John Doe" and [own[name] for name in hidden] == [supplier[name] for name in hidden]
     internet.put(path, json={"shows_place": True}, headers=bearer(supplier))
     assert internet.get(path).json()["latitude"] == -6.209
 
