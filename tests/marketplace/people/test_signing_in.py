@@ -286,3 +286,31 @@ def test_after_a_reset_old_tokens_are_nobodys(database_url: str) -> None:
         assert come("boss@example.com")[0] == first
         with market.reading() as session, pytest.raises(Unauthenticated):
             recognise(session, market, token, is_open=True, request_id="-")
+
+
+def test_logins_of_those_who_never_come_again_are_forgotten(database_url: str) -> None:
+    last_month = now() - timedelta(days=30)
+    with closing(Market(Database(database_url), MarketRules(jwt_secret=SECRET))) as market:
+        with market.writing() as session:
+            gone, here = (
+                register_user_in(session, Caller(), UserRegistration(name="Jane", email=new_email()), None)
+                for _ in range(2)
+            )
+            for user in (gone, here):
+                begin_chain(session, market, f"user:{user.id}")
+            session.execute(update(RefreshToken).values(expires_at=last_month))
+            # The newest link of a chain keeps the older ones, one of which may say that it was ended.
+            kept = begin_chain(session, market, f"user:{here.id}")
+            session.execute(
+                update(RefreshToken)
+                .where(RefreshToken.account == f"user:{here.id}")
+                .values(expires_at=last_month, revoked_at=now())
+            )
+            chain = market.signer.read(kept.refresh_token, "refresh").chain
+            newer = RefreshToken(
+                digest="newer", chain=chain, account=f"user:{here.id}", expires_at=now() + timedelta(days=1)
+            )
+            session.add(newer)
+        market.forget_old_logins()
+        with market.reading() as session:
+            assert set(session.scalars(select(RefreshToken.chain))) == {chain} and count_links(session) == 2
