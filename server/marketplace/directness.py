@@ -13,11 +13,15 @@ _PASSED_ON = re.compile(r"via|.*forwarded.*|.*-(client|connecting|real)-ip")
 
 
 def comes_directly(request: Request) -> bool:
-    """Each header counts however often it is sent: of two hosts, the one that is not ours decides."""
+    """Each header counts however often it is sent: of two hosts, the one that is not ours decides.
+
+    HTTP/1.0 is what nginx speaks to what is behind it where nobody says otherwise, rewriting Host and adding nothing.
+    """
     headers = request.headers
     hosts = headers.getlist("host")
     return (
-        request.client is not None
+        request.scope.get("http_version") != "1.0"
+        and request.client is not None
         and _is_loopback(request.client.host)
         and bool(hosts)
         and all(_HOST.fullmatch(host) for host in hosts)

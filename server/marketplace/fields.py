@@ -28,6 +28,7 @@ def _clean(value: str) -> str:
 
 
 MOST_ID = 2**63 - 1  # what databases count to
+_LONGEST_EMAIL = 320
 _HIDDEN = ("Cc", "Cf", "Cs", "Co")
 
 
@@ -50,9 +51,12 @@ def _whole(value: Any) -> Any:
 
 def _email(value: str) -> str:
     try:
-        return validate_email(value, check_deliverability=False, test_environment=True).normalized
+        email = validate_email(value, check_deliverability=False, test_environment=True).normalized
     except EmailNotValidError as error:
         raise ValueError(f"not an e-mail address: {error}") from None
+    if len(email_key(email)) > _LONGEST_EMAIL:  # one letter of Arabic is eighteen as it is compared
+        raise ValueError(f"must have at most {_LONGEST_EMAIL} characters")
+    return email
 
 
 def text_up_to(longest: int) -> Any:
@@ -88,7 +92,7 @@ TypedEmail = words_up_to(320)
 Words = words_up_to(100)  # to look for
 Sku = text_up_to(100)
 ReviewText = text_up_to(5000)
-Email = Annotated[str, Field(max_length=320), AfterValidator(_email)]
+Email = Annotated[str, Field(max_length=_LONGEST_EMAIL), AfterValidator(_email)]
 Price = Annotated[int, BeforeValidator(_whole), Field(ge=1, le=MOST_RUPIAH)]
 Stock = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=1_000_000_000)]
 Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from server.database import Database
 from server.errors import DatabaseUnavailable
+from server.marketplace.people.forgetting import anything_to_forget, forget_old_chains
 from server.marketplace.people.signing import Signer, signing_secret
 from server.marketplace.search.choosing import search_for
 from server.marketplace.search.search import Search
@@ -46,7 +47,7 @@ class Market:
         self._is_ready = False
         self._getting_ready = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
-        self._sweeper = Sweeper(self.reading, self.writing, self.search)
+        self._sweeper = Sweeper(self.reading, self.writing, self.search, hourly=self.forget_old_logins)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -74,6 +75,13 @@ class Market:
         except Exception as fault:
             log_fault("the marketplace cannot make its tables", fault, "-")
         self._sweeper.start()
+
+    def forget_old_logins(self) -> None:
+        with self.reading() as session:
+            if not anything_to_forget(session):
+                return
+        with self.writing() as session:
+            forget_old_chains(session)
 
     def close(self) -> None:
         self._sweeper.stop()
@@ -113,4 +121,7 @@ def _say_who_may_write(auth: str) -> None:
     if auth == "open":
         _log.warning("MARKETPLACE_AUTH=open: WHOEVER REACHES THIS SERVER SEES AND CHANGES EVERYTHING UNDER /api")
     elif auth == "auto":
-        _log.info("MARKETPLACE_AUTH=auto: direct calls from this machine need no token under /api, all others do")
+        _log.warning(
+            "MARKETPLACE_AUTH=auto: direct calls from this machine need no token under /api and see everything; "
+            "behind a proxy set MARKETPLACE_AUTH=required"
+        )

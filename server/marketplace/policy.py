@@ -49,12 +49,12 @@ def require_holder(caller: Caller, actor: str | None, supplier_id: int | None = 
 
 
 def sees_user(caller: Caller, user_id: int) -> bool:
-    """E-mail, phone and place of a user."""
+    """Whole name, e-mail, phone, place and rights of a user."""
     return caller.is_open or caller.is_admin or caller.user_id == user_id
 
 
 def sees_supplier(caller: Caller, supplier_id: int) -> bool:
-    """E-mail, phone and exact address of a supplier."""
+    """Who stands behind a supplier, e-mail, phone and exact address."""
     return caller.is_open or caller.is_admin or supplier_id in caller.owned_ids
 
 

@@ -39,9 +39,9 @@ class UserView(BaseModel):
     longitude: float | None
     city: str | None
     province: str | None
-    ai_access_enabled: bool
+    ai_access_enabled: bool | None
     created_at: datetime
-    role: str
+    role: str | None
     version: int
 
 
@@ -85,7 +85,7 @@ def supplier_view(supplier: Supplier, caller: Caller) -> SupplierView:
     shows_place = private or supplier.shows_place
     return SupplierView(
         id=supplier.id,
-        name=supplier.name,
+        name=supplier.name if private else supplier.business_name,
         business_name=supplier.business_name,
         email=supplier.email if private else None,
         phone=supplier.phone if private else None,
@@ -107,18 +107,24 @@ def user_view(user: User, caller: Caller) -> UserView:
     private = sees_user(caller, user.id)
     return UserView(
         id=user.id,
-        name=user.name,
+        name=user.name if private else signed(user.name),
         email=user.email if private else None,
         phone=user.phone if private else None,
         latitude=user.latitude if private else None,
         longitude=user.longitude if private else None,
         city=user.city if private else None,
         province=user.province if private else None,
-        ai_access_enabled=user.ai_access_enabled,
+        ai_access_enabled=user.ai_access_enabled if private else None,
         created_at=user.created_at,
-        role=user.role,
+        role=user.role if private else None,
         version=user.version,
     )
+
+
+def signed(name: str) -> str:
+    """First name and initial. Some people's name is their e-mail address: what is behind the @ is not shown."""
+    first, *others = name.partition("@")[0].split() or ["?"]
+    return f"{first} {others[-1][0].upper()}." if others else first
 
 
 def product_view(

@@ -13,7 +13,17 @@ from server.marketplace.market import Market
 from server.marketplace.people.passwords import hashed
 from server.marketplace.people.signing import Claims
 from server.marketplace.people.tokens import begin_chain
-from server.marketplace.tables import Category, Product, Reservation, Review, Supplier, SupplierMember, Synonym, User
+from server.marketplace.tables import (
+    Category,
+    Product,
+    RefreshToken,
+    Reservation,
+    Review,
+    Supplier,
+    SupplierMember,
+    Synonym,
+    User,
+)
 
 PASSWORD = "a long sentence"
 _HASH = hashed(SecretStr(PASSWORD))
@@ -53,12 +63,15 @@ def new_world(market: Market) -> World:
         accounts = {kind: f"user:{user.id}" for kind, user in users.items()}
         accounts |= {kind: f"supplier:{shop.id}" for kind, shop in shops.items()}
         refresh_token = begin_chain(session, market, accounts["user"]).refresh_token
-    return World(names, {kind: _token(market, account) for kind, account in accounts.items()}, refresh_token)
+        tokens = {kind: _token(session, market, account) for kind, account in accounts.items()}
+    return World(names, tokens, refresh_token)
 
 
-def _token(market: Market, account: str) -> str:
-    """Of a login of its own; to write down each of them would take longer than all the rest."""
-    return market.signer.sign("access", Claims(account, chain=uuid4().hex, token_id=uuid4().hex), 60)
+def _token(session: Session, market: Market, account: str) -> str:
+    """Of a login of its own; all of them are written down at once."""
+    chain = uuid4().hex
+    session.add(RefreshToken(digest=uuid4().hex, chain=chain, account=account, expires_at=now() + timedelta(days=1)))
+    return market.signer.sign("access", Claims(account, chain, token_id=uuid4().hex), 60)
 
 
 def _things(session: Session, number: int, supplier_id: int, user_id: int) -> dict[str, str]:

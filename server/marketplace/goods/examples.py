@@ -125,7 +125,7 @@ COMPARED = answering(
 _NO_REVIEW = (404, "Review not found")
 REVIEW_CREATED = answering(
     REVIEW,
-    (403, "Nobody reviews the goods of the supplier they work for."),
+    (403, "Nobody reviews the goods of the supplier they work for; everybody may leave it."),
     _UNKNOWN,
     (409, "Already reviewed"),
     _USED_KEY,

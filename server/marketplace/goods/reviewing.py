@@ -39,7 +39,7 @@ def add_review(
     product = find_product(session, caller, product_id)
     user_id = require_user(caller)
     if product.supplier_id in caller.supplier_ids:
-        raise Forbidden("Nobody reviews the goods of the supplier they work for.")
+        raise Forbidden("Nobody reviews the goods of the supplier they work for; everybody may leave it.")
     review = Review(product_id=product_id, user_id=user_id, **values)
     session.add(review)
     try:

@@ -21,6 +21,7 @@ from server.marketplace.goods.reviewing import (
 from server.marketplace.idempotency import OnceDep
 from server.marketplace.paging import Before, Limit, page_of
 from server.marketplace.tables import User
+from server.marketplace.views import signed
 from server.marketplace.visit import VisitDep
 
 router = APIRouter(tags=["reviews"])
@@ -126,8 +127,4 @@ def _view(review_of: ReviewOf) -> ReviewView:
 
 
 def _signed(author: User) -> str:
-    """First name and initial. Some people's name is their e-mail address: what is behind the @ is not shown."""
-    if author.deleted_at is not None:
-        return "Deleted user"
-    first, *others = author.name.partition("@")[0].split() or ["?"]
-    return f"{first} {others[-1][0].upper()}." if others else first
+    return signed(author.name) if author.deleted_at is None else "Deleted user"

@@ -1,59 +1,77 @@
-"""A user goes. What others rely on stays, without a name: reviews, reservations, lines of ledgers."""
+"""A user or a shop goes. What others rely on stays, without a name: reviews, reservations, lines of ledgers."""
 
-from typing import Any, cast
-
-from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from server.marketplace import audit
 from server.marketplace.caller import Caller
 from server.marketplace.columns import now
-from server.marketplace.people.accounts import user_account
-from server.marketplace.people.membership import require_another_owner
+from server.marketplace.people.accounts import supplier_account, user_account
+from server.marketplace.people.membership import owners_of
 from server.marketplace.people.profiles import hold_admins, hold_user, require_another_admin
+from server.marketplace.people.shops import close, hold_supplier
 from server.marketplace.policy import require_user
 from server.marketplace.search.search import Search
-from server.marketplace.tables import IdempotencyKey, Product, RefreshToken, Reservation, Supplier, SupplierMember, User
+from server.marketplace.stock.holding import release_all
+from server.marketplace.tables import IdempotencyKey, RefreshToken, Supplier, SupplierMember, User
 
 
 def erase_user(session: Session, caller: Caller, search: Search) -> None:
+    """Shops that would have nobody left go, too: anybody may be made an owner, and nobody is kept by it."""
     user_id = require_user(caller)
     admins = hold_admins(session)
-    _leave_suppliers(session, user_id)
+    orphans = _leave_suppliers(session, user_id)
     user = hold_user(session, user_id)
     require_another_admin(user, admins)
-    account = user_account(user_id)
-    search.refresh(session, _release(session, account))
-    session.execute(delete(RefreshToken).where(RefreshToken.account == account))
-    session.execute(delete(IdempotencyKey).where(IdempotencyKey.actor == account))
+    _forget_account(session, search, user_account(user_id))
+    for supplier in orphans:
+        _erase_shop(session, caller, search, supplier)
     _blank(user)
     audit.note(session, caller, "user.erase", "user", user_id)
     session.flush()
 
 
-def _leave_suppliers(session: Session, user_id: int) -> None:
+def close_supplier(session: Session, caller: Caller, search: Search, supplier_id: int) -> Supplier:
+    """One that closes itself and has no owner to restore it is erased: its account could never sign in again."""
+    supplier = hold_supplier(session, caller, supplier_id)
+    if caller.account == supplier_account(supplier_id) and not owners_of(session, supplier_id):
+        _erase_shop(session, caller, search, supplier)
+    else:
+        close(session, caller, search, supplier)
+    return supplier
+
+
+def _leave_suppliers(session: Session, user_id: int) -> list[Supplier]:
+    """Those that have nobody left who could sign in for them."""
     mine = SupplierMember.user_id == user_id
     of_mine = select(SupplierMember.supplier_id).where(mine)
     held = select(Supplier).where(Supplier.id.in_(of_mine)).order_by(Supplier.id).with_for_update(key_share=True)
-    for supplier in session.scalars(held.execution_options(populate_existing=True)):
-        require_another_owner(session, supplier, user_id)
+    suppliers = session.scalars(held.execution_options(populate_existing=True)).all()
+    orphans = [
+        supplier
+        for supplier in suppliers
+        if owners_of(session, supplier.id) == {user_id}
+        and (supplier.password_hash is None or supplier.deleted_at is not None)
+    ]
     session.execute(delete(SupplierMember).where(mine))
+    return orphans
 
 
-def _release(session: Session, account: str) -> list[int]:
-    """What was held for them is for sale again, each piece once: somebody may buy or release it at the same time."""
-    held = select(Reservation.id, Reservation.product_id, Reservation.quantity).where(
-        Reservation.actor == account, Reservation.status == "held"
-    )
-    released = []
-    for row in session.execute(held.order_by(Reservation.product_id, Reservation.id)).all():
-        end = update(Reservation).where(Reservation.id == row.id, Reservation.status == "held")
-        ended = session.execute(end.values(status="released", ended_at=now()))
-        if cast(CursorResult[Any], ended).rowcount:
-            product = update(Product).where(Product.id == row.product_id)
-            session.execute(product.values(reserved=Product.reserved - row.quantity))
-            released.append(row.product_id)
-    return released
+def _erase_shop(session: Session, caller: Caller, search: Search, supplier: Supplier) -> None:
+    _forget_account(session, search, supplier_account(supplier.id))
+    session.execute(delete(SupplierMember).where(SupplierMember.supplier_id == supplier.id))
+    supplier.name = supplier.business_name = "Deleted supplier"
+    supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
+    supplier.phone = supplier.address = supplier.password_hash = None
+    supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
+    close(session, caller, search, supplier)
+    audit.note(session, caller, "supplier.erase", "supplier", supplier.id)
+
+
+def _forget_account(session: Session, search: Search, account: str) -> None:
+    release_all(session, search, account)
+    session.execute(delete(RefreshToken).where(RefreshToken.account == account))
+    session.execute(delete(IdempotencyKey).where(IdempotencyKey.actor == account))
 
 
 def _blank(user: User) -> None:

@@ -55,16 +55,19 @@ def remove_member(session: Session, caller: Caller, supplier_id: int, user_id: i
 
 def require_another_owner(session: Session, supplier: Supplier, user_id: int) -> None:
     """The supplier's row is held, so that two owners cannot both leave to the other."""
-    if supplier.password_hash is not None or supplier.deleted_at is not None:
-        return
-    owners = select(SupplierMember.user_id).where(
-        SupplierMember.supplier_id == supplier.id, SupplierMember.role == "owner"
-    )
-    if set(session.scalars(owners)) == {user_id}:
+    signs_in_by_itself = supplier.password_hash is not None
+    if supplier.deleted_at is None and not signs_in_by_itself and owners_of(session, supplier.id) == {user_id}:
         raise Conflict(
             f"This is the last owner of supplier {supplier.id}. Name another one, "
             "give the supplier a password, or delete it first."
         )
+
+
+def owners_of(session: Session, supplier_id: int) -> set[int]:
+    owners = select(SupplierMember.user_id).where(
+        SupplierMember.supplier_id == supplier_id, SupplierMember.role == "owner"
+    )
+    return set(session.scalars(owners))
 
 
 def _with_names(supplier_id: int) -> Select[SupplierMember, str]:

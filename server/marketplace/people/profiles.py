@@ -26,9 +26,9 @@ def find_user(session: Session, user_id: int) -> User:
 
 
 def hold_user(session: Session, user_id: int) -> User:
-    """To change; nobody else changes it before the transaction ends."""
-    held = living_users().where(User.id == user_id).with_for_update().execution_options(populate_existing=True)
-    return _found(session.scalar(held))
+    """To change; nobody else changes it before the transaction ends, but others may go on naming it."""
+    held = living_users().where(User.id == user_id).with_for_update(key_share=True)
+    return _found(session.scalar(held.execution_options(populate_existing=True)))
 
 
 def change_profile(session: Session, caller: Caller, changes: dict[str, Any], seen: Sequence[Precondition]) -> User:
@@ -38,9 +38,14 @@ def change_profile(session: Session, caller: Caller, changes: dict[str, Any], se
         precondition.check(user.version)
     own = {name: value for name, value in changes.items() if name not in _GRANTED}
     own |= {name: roughly(own[name]) for name in {"latitude", "longitude"} & own.keys()}
+    own = {name: value for name, value in own.items() if getattr(user, name) != value}
+    granted = {name: value for name, value in granted.items() if getattr(user, name) != value}
+    if not (own or granted):
+        return user
     for name, value in own.items():
         setattr(user, name, value)
-    audit.note(session, caller, "user.change", "user", user.id, **dict.fromkeys(own, True))
+    if own:
+        audit.note(session, caller, "user.change", "user", user.id, **dict.fromkeys(own, True))
     _grant(session, caller, user, granted, admins)
     user.version += 1
     session.flush()
@@ -59,7 +64,7 @@ def grant(session: Session, caller: Caller, user_id: int, granted: dict[str, Any
 def hold_admins(session: Session) -> set[int]:
     """All of them, before anybody else is held: of two who go at once, the second sees that it is the last."""
     admins = select(User.id).where(User.role == "admin", User.deleted_at.is_(None)).order_by(User.id)
-    return set(session.scalars(admins.with_for_update()))
+    return set(session.scalars(admins.with_for_update(key_share=True)))
 
 
 def require_another_admin(user: User, admins: set[int]) -> None:

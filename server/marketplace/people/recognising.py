@@ -7,7 +7,7 @@ from server.errors import Unauthenticated
 from server.marketplace.caller import Caller
 from server.marketplace.market import Market
 from server.marketplace.people.accounts import parts_of
-from server.marketplace.people.tokens import is_ended
+from server.marketplace.people.tokens import goes_on
 from server.marketplace.tables import Supplier, SupplierMember, User
 
 
@@ -16,7 +16,8 @@ def recognise(session: Session, market: Market, token: str | None, *, is_open: b
     if token is None:
         return Caller(is_open=is_open, request_id=request_id)
     claims = market.signer.read(token, "access")
-    caller = None if is_ended(session, claims.chain) else _known(session, claims.account, claims.chain)
+    is_current = goes_on(session, claims.chain, claims.account)
+    caller = _known(session, claims.account, claims.chain) if is_current else None
     if caller is None:
         raise Unauthenticated("This token is no longer valid: its session ended, or its account did.")
     return Caller(**{**vars(caller), "is_open": is_open, "request_id": request_id})

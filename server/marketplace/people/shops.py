@@ -19,7 +19,8 @@ from server.marketplace.preconditions import Precondition
 from server.marketplace.search.search import Search
 from server.marketplace.tables import Supplier
 
-_PRIVATE = {"email", "phone", "address", "latitude", "longitude"}
+_SEARCHED = {"city", "latitude", "longitude"}  # all of its goods are written down again
+_PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
 
 
 def active_suppliers(city: str | None) -> Select[Supplier]:
@@ -58,6 +59,9 @@ def change_supplier(
     supplier = hold_supplier(session, caller, supplier_id)
     for precondition in seen:
         precondition.check(supplier.version)
+    changes = {name: new for name, new in changes.items() if getattr(supplier, name) != new}
+    if not changes:
+        return supplier
     noted = {name: True if name in _PRIVATE else [getattr(supplier, name), new] for name, new in changes.items()}
     for name, value in changes.items():
         setattr(supplier, name, value)
@@ -65,17 +69,16 @@ def change_supplier(
     supplier.version += 1
     flush_with_email(session)
     audit.note(session, caller, "supplier.change", "supplier", supplier_id, **noted)
-    search.refresh_supplier(session, supplier_id)
+    if _SEARCHED & changes.keys():
+        search.refresh_supplier(session, supplier_id)
     return supplier
 
 
-def delete_supplier(session: Session, caller: Caller, search: Search, supplier_id: int) -> Supplier:
-    supplier = hold_supplier(session, caller, supplier_id)
+def close(session: Session, caller: Caller, search: Search, supplier: Supplier) -> None:
     if supplier.deleted_at is None:
         supplier.deleted_at = now()
-        end_all(session, supplier_account(supplier_id))
+        end_all(session, supplier_account(supplier.id))
         _note_state(session, caller, search, supplier, "supplier.delete")
-    return supplier
 
 
 def restore_supplier(session: Session, caller: Caller, search: Search, supplier_id: int) -> Supplier:

@@ -9,13 +9,13 @@ from server.marketplace.fields import Id, Words
 from server.marketplace.people import examples
 from server.marketplace.people.accounts import supplier_account
 from server.marketplace.people.bodies import SupplierChange, SupplierRegistration, SupplierStatus
+from server.marketplace.people.erasing import close_supplier
 from server.marketplace.people.pages import PageDep
 from server.marketplace.people.passwords import hashed
 from server.marketplace.people.registering import register_supplier
 from server.marketplace.people.shops import (
     active_suppliers,
     change_supplier,
-    delete_supplier,
     find_supplier,
     restore_supplier,
     set_status,
@@ -82,10 +82,13 @@ def put_supplier(
 
 
 @router.delete("/{supplier_id}", responses=examples.answers(examples.SUPPLIER, examples.OWNERS_ONLY))
-def close_supplier(visit: VisitDep, supplier_id: Id) -> SupplierView:
-    """Close a supplier: it and its products are no longer found, until it is restored."""
+def delete_supplier(visit: VisitDep, supplier_id: Id) -> SupplierView:
+    """Close a supplier: it and its products are no longer found, until it is restored.
+
+    One that closes itself, where no user owns it, is erased with its personal data.
+    """
     with visit.writing() as (session, caller):
-        return supplier_view(delete_supplier(session, caller, visit.market.search, supplier_id), caller)
+        return supplier_view(close_supplier(session, caller, visit.market.search, supplier_id), caller)
 
 
 @router.post("/{supplier_id}/restore", responses=examples.answers(examples.SUPPLIER, examples.OWNERS_ONLY))

@@ -17,12 +17,10 @@ from server.marketplace.caller import Caller
 from server.marketplace.columns import now
 from server.marketplace.market import Market
 from server.marketplace.people.accounts import is_active, parts_of
+from server.marketplace.people.forgetting import REMEMBERED, forget_old_chains
 from server.marketplace.people.signing import Claims
 from server.marketplace.tables import RefreshToken
 from server.observability.request_log import current_request_id
-
-# No access token lives longer, so that none outlives what is known of its chain.
-_REMEMBERED = timedelta(days=1)
 
 
 class TokenPair(BaseModel):
@@ -32,7 +30,7 @@ class TokenPair(BaseModel):
 
 
 def begin_chain(session: Session, market: Market, account: str) -> TokenPair:
-    _forget_old_chains(session, account)
+    forget_old_chains(session, account)
     return _add_link(session, market, account, secrets.token_hex(16))
 
 
@@ -52,7 +50,7 @@ def rotate(session: Session, market: Market, refresh_token: str) -> TokenPair | 
         .values(used_at=moment)
     )
     found = cast(CursorResult[Any], session.execute(use)).rowcount == 1
-    if found and not is_ended(session, claims.chain) and is_active(session, claims.account):
+    if found and goes_on(session, claims.chain, claims.account) and is_active(session, claims.account):
         _forget_old_links(session, claims.chain)
         return _add_link(session, market, claims.account, claims.chain)
     if end_chain(session, claims.chain):
@@ -61,10 +59,15 @@ def rotate(session: Session, market: Market, refresh_token: str) -> TokenPair | 
     return None
 
 
-def is_ended(session: Session, chain: str) -> bool:
-    """One ended link is enough: another may have been added in the same moment."""
-    ended = exists().where(RefreshToken.chain == chain, RefreshToken.revoked_at.is_not(None))
-    return bool(session.scalar(select(ended)))
+def goes_on(session: Session, chain: str, account: str) -> bool:
+    """Begun here, by this account: after a reset or with a shared key, who is `user:1` elsewhere is nobody here.
+
+    One ended link ends it: another may have been added in the same moment.
+    """
+    ours = RefreshToken.chain == chain
+    begun = exists().where(ours, RefreshToken.account == account)
+    ended = exists().where(ours, RefreshToken.revoked_at.is_not(None))
+    return bool(session.scalar(select(begun & ~ended)))
 
 
 def end_chain(session: Session, chain: str) -> bool:
@@ -100,22 +103,8 @@ def _add_link(session: Session, market: Market, account: str, chain: str) -> Tok
 
 def _forget_old_links(session: Session, chain: str) -> None:
     """Of a chain that goes on: what has expired is refused without them."""
-    old = RefreshToken.chain == chain, RefreshToken.expires_at < now() - _REMEMBERED, RefreshToken.revoked_at.is_(None)
+    old = RefreshToken.chain == chain, RefreshToken.expires_at < now() - REMEMBERED, RefreshToken.revoked_at.is_(None)
     session.execute(delete(RefreshToken).where(*old))
-
-
-def _forget_old_chains(session: Session, account: str) -> None:
-    """Whole chains only: one ended link says that the others are ended, too."""
-    alive = select(RefreshToken.chain).where(
-        RefreshToken.account == account, RefreshToken.expires_at > now() - _REMEMBERED
-    )
-    # Wrapped, as MySQL refuses to read the table it deletes from.
-    session.execute(
-        delete(RefreshToken).where(
-            RefreshToken.account == account, RefreshToken.chain.not_in(select(alive.subquery().c.chain))
-        ),
-        execution_options={"synchronize_session": False},
-    )
 
 
 def _digest(token_id: str) -> str:

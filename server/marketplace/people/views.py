@@ -12,7 +12,7 @@ from server.marketplace.people.accounts import holder
 from server.marketplace.people.tokens import TokenPair
 from server.marketplace.policy import require_account
 from server.marketplace.tables import Supplier, SupplierMember, User
-from server.marketplace.views import SupplierView, UserView
+from server.marketplace.views import SupplierView, UserView, signed
 
 
 class RegisteredUser(TokenPair, UserView):
@@ -87,4 +87,5 @@ def _memberships(session: Session, user: User) -> list[Membership]:
 
 
 def member_view(member: SupplierMember, name: str) -> MemberView:
-    return MemberView(user_id=member.user_id, name=name, role=member.role, created_at=member.created_at)
+    """Shortened: anybody can be made a member without being asked, but not for their name."""
+    return MemberView(user_id=member.user_id, name=signed(name), role=member.role, created_at=member.created_at)

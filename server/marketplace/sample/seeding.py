@@ -67,7 +67,10 @@ def appoint(database: Database, email: str) -> str:
     password_hash = hashed(password)  # takes its time: not while others wait to write
     with database.writing() as session:
         take_turn(session)
-        changed, took_password = make_admin(session, email, password_hash)
-    if took_password:
-        return f"{email} is an admin now, with the one-time password {password.get_secret_value()} (change it)."
-    return f"{email} is an admin now." if changed else f"{email} is an admin already; nothing was changed."
+        appointment = make_admin(session, email, password_hash)
+    if not appointment.changed:
+        return f"{email} is an admin already; nothing was changed."
+    said = f"{email} is an admin now, with the one-time password {password.get_secret_value()} (change it)."
+    if appointment.since:
+        said += f" The account existed since {appointment.since:%Y-%m-%d %H:%M} UTC: its password and sessions ended."
+    return said

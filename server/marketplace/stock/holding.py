@@ -1,12 +1,13 @@
 """Units held for somebody until they are sold, given back, or held too long."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from server.errors import Conflict, NotFound
@@ -19,6 +20,9 @@ from server.marketplace.tables import Product, Reservation, StockMovement
 
 Status = Literal["held", "committed", "released", "expired"]
 MOST_AT_ONCE = 500  # expired in one transaction, so that other writers get their turn
+
+
+_Held = Row[str, int, int]  # id, product_id, quantity
 
 
 @dataclass(frozen=True)
@@ -123,18 +127,30 @@ def expire_due(session: Session, search: Search, which: ColumnElement[bool], *, 
         # product already skips those that somebody else is ending.
         .with_for_update(skip_locked=skip_locked)
     ).all()
-    if not due:
-        return 0
-    change(
-        session,
-        update(Reservation).where(Reservation.id.in_([row.id for row in due])).values(status="expired", ended_at=now()),
-    )
+    _end_locked(session, search, due, "expired")
+    return len(due)
+
+
+def release_all(session: Session, search: Search, account: str) -> None:
+    """What somebody who goes has held, and somebody else did not end meanwhile. Locked as `expire_due` locks."""
+    held = session.execute(
+        select(Reservation.id, Reservation.product_id, Reservation.quantity)
+        .where(Reservation.actor == account, Reservation.status == "held")
+        .order_by(Reservation.expires_at, Reservation.id)
+        .with_for_update()
+    ).all()
+    _end_locked(session, search, held, "released")
+
+
+def _end_locked(session: Session, search: Search, rows: Sequence[_Held], status: Status) -> None:
+    for first in range(0, len(rows), MOST_AT_ONCE):  # no statement takes any number of values
+        ids = [row.id for row in rows[first : first + MOST_AT_ONCE]]
+        change(session, update(Reservation).where(Reservation.id.in_(ids)).values(status=status, ended_at=now()))
     returned: Counter[int] = Counter()
-    for row in due:
+    for row in rows:
         returned[row.product_id] += row.quantity
     for product_id, quantity in sorted(returned.items()):
         give_back(session, search, product_id, quantity)
-    return len(due)
 
 
 def _end(session: Session, search: Search, reservation: Reservation, status: Status) -> bool:

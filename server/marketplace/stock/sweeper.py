@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -15,16 +16,22 @@ from server.observability.logs import log_fault
 
 _log = logging.getLogger("tis.marketplace")
 _PAUSE_SECONDS = 3.0  # nobody waits for it: a reservation that finds too little sweeps its product itself
+_HOUR_SECONDS = 3600.0
 Opened = Callable[[], AbstractContextManager[Session]]
 
 
 class Sweeper:
     """One thread. As it asks the database every few seconds, it also notices first that it is back."""
 
-    def __init__(self, reading: Opened, writing: Opened, search: Search) -> None:
+    def __init__(
+        self, reading: Opened, writing: Opened, search: Search, hourly: Callable[[], None] | None = None
+    ) -> None:
+        """`hourly` is done along with it: at first, then once an hour."""
         self._reading = reading
         self._writing = writing
         self._search = search
+        self._hourly = hourly
+        self._last_hourly: float | None = None
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -51,11 +58,18 @@ class Sweeper:
                 break
         return total
 
+    def _do_hourly(self) -> None:
+        if self._hourly is None or (self._last_hourly and time.monotonic() - self._last_hourly < _HOUR_SECONDS):
+            return
+        self._last_hourly = time.monotonic()
+        self._hourly()
+
     def _run(self) -> None:
         while not self._end.wait(_PAUSE_SECONDS):
             try:
                 if ended := self.sweep():
                     _log.info("%d reservations ran out", ended)
+                self._do_hourly()
             except DatabaseUnavailable:
                 continue  # the database room has said so
             except Exception as fault:

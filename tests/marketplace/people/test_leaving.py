@@ -1,14 +1,27 @@
 """What is held about somebody, and how it goes away."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import httpx2
+from sqlalchemy import event, true
 
 from server.database import Database
+from server.marketplace.caller import Caller
 from server.marketplace.columns import now
+from server.marketplace.market import Market, MarketRules
+from server.marketplace.people.bodies import SupplierRegistration, UserRegistration
+from server.marketplace.people.erasing import erase_user
+from server.marketplace.people.registering import register_supplier as register_supplier_in
+from server.marketplace.people.registering import register_user as register_user_in
+from server.marketplace.stock.holding import expire_due
 from server.marketplace.tables import Product, RefreshToken, Reservation, Review, StockMovement, User
+from tests.marketplace.conftest import SECRET
 from tests.marketplace.people.asking import (
     PASSWORD,
     all_at_once,
@@ -17,6 +30,7 @@ from tests.marketplace.people.asking import (
     register_admin,
     register_supplier,
     register_user,
+    supplier_body,
 )
 
 PERSONAL: dict[str, Any] = {
@@ -112,15 +126,87 @@ def test_who_is_erased_leaves_no_name_and_no_held_stock(internet: httpx2.Client,
     assert register_user(internet, email=user["email"])["id"] != user["id"]
 
 
-def test_the_last_owner_hands_over_before_leaving(internet: httpx2.Client) -> None:
+def test_who_leaves_and_what_runs_out_do_not_wait_for_each_other_in_a_circle(database_url: str) -> None:
+    """The sweeper has locked what is due when somebody goes who holds the same goods, and something that is due."""
+    market = Market(Database(database_url), MarketRules(jwt_secret=SECRET))
+    locked, counted, second = threading.Event(), threading.Event(), threading.local()
+
+    def sweep() -> None:
+        with market.writing() as session:
+            second.stops = True
+            expire_due(session, market.search, true(), skip_locked=True)
+
+    def leave(user_id: int) -> None:
+        locked.wait(30)
+        with market.writing() as session:
+            erase_user(session, Caller(f"user:{user_id}", user_id), market.search)
+
+    def before(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("UPDATE products") and getattr(second, "stops", False):
+            locked.set()
+            counted.wait(0.5)  # long enough for who leaves to lock what they come to
+
+    def after(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("UPDATE products"):
+            counted.set()
+
+    with closing(market):
+        user_id, goods = _holding_the_same_as_others(market)
+        with market.database.reading() as session:
+            engine = session.get_bind()
+            began = [session.get_one(Product, number).updated_at for number in goods]
+        event.listen(engine, "before_cursor_execute", before)
+        event.listen(engine, "after_cursor_execute", after)
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(sweep), pool.submit(leave, user_id)]:
+                done.result()
+        with market.reading() as session:
+            products = [session.get_one(Product, number) for number in goods]
+            assert [product.reserved for product in products] == [0, 0]
+            assert [product.updated_at for product in products] == began
+
+
+def _holding_the_same_as_others(market: Market) -> tuple[int, list[int]]:
+    with market.writing() as session:
+        user = register_user_in(session, Caller(), UserRegistration(name="Jane", email=new_email()), None)
+        body = SupplierRegistration(**{**supplier_body(), "email": new_email()})
+        shop = register_supplier_in(session, Caller(), body, None)
+        goods = [
+            Product(supplier_id=shop.id, name="Kipas", price=1, on_hand=9, reserved=n, category="f", category_key="f")
+            for n in (2, 1)
+        ]
+        session.add_all(goods)
+        session.flush()
+        late, soon = now() - timedelta(seconds=1), now() + timedelta(minutes=15)
+        for product, actor, end in ((0, user.id, soon), (1, user.id, late), (0, 0, late)):
+            session.add(
+                Reservation(
+                    id=str(uuid4()), product_id=goods[product].id, actor=f"user:{actor}", quantity=1, expires_at=end
+                )
+            )
+        return user.id, [product.id for product in goods]
+
+
+def test_a_shop_stays_with_who_it_was_handed_to(internet: httpx2.Client) -> None:
     owner, heir = register_user(internet), register_user(internet)
     path = f"/api/suppliers/{register_supplier(internet, bearer(owner))['id']}"
-    refused = internet.delete("/api/users/me", headers=bearer(owner))
-    assert refused.status_code == 409 and "last owner" in refused.json()["detail"]
-    assert internet.get("/api/auth/me", headers=bearer(owner)).status_code == 200
     internet.post(f"{path}/members", json={"user_id": heir["id"], "role": "owner"}, headers=bearer(owner))
     assert internet.delete("/api/users/me", headers=bearer(owner)).status_code == 200
     assert [one["user_id"] for one in internet.get(f"{path}/members", headers=bearer(heir)).json()] == [heir["id"]]
+
+
+def test_a_shop_keeps_nobody_who_was_made_its_owner(internet: httpx2.Client, strict_database_url: str) -> None:
+    """By somebody who left: it closes and is forgotten with its last owner, as nobody could open it again."""
+    mallory, victim = register_user(internet), register_user(internet)
+    shop = register_supplier(internet, bearer(mallory), phone="+6281234567890", name="Mallory")
+    path = f"/api/suppliers/{shop['id']}"
+    internet.post(f"{path}/members", json={"user_id": victim["id"], "role": "owner"}, headers=bearer(mallory))
+    assert internet.delete(f"{path}/members/{mallory['id']}", headers=bearer(mallory)).status_code == 200
+    assert internet.delete("/api/users/me", headers=bearer(victim)).status_code == 200
+    assert internet.get(path).status_code == 404
+    admin = register_admin(internet, strict_database_url)
+    left = internet.get(path, headers=bearer(admin)).text
+    assert "Mallory" not in left and "+6281234567890" not in left
 
 
 def without_admins(url: str) -> None:

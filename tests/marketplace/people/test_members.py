@@ -22,6 +22,13 @@ def test_a_user_who_registers_a_supplier_owns_it(internet: httpx2.Client) -> Non
     assert me["suppliers"] == [{"supplier_id": int(path.rpartition("/")[2]), "role": "owner"}]
 
 
+def test_nobody_is_made_a_member_for_their_name(internet: httpx2.Client) -> None:
+    curious, user = register_user(internet), register_user(internet, name="Sri Wahyuni")
+    path = shop_of(internet, curious)
+    added = internet.post(f"{path}/members", json={"user_id": user["id"]}, headers=bearer(curious))
+    assert added.json()["name"] == "Sri W."
+
+
 def test_rights_come_and_go_at_once(internet: httpx2.Client) -> None:
     owner, helper = register_user(internet), register_user(internet)
     path = shop_of(internet, owner)

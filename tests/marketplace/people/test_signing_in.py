@@ -1,6 +1,7 @@
 """Passwords, tokens, sessions."""
 
 import json
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -12,12 +13,18 @@ from pydantic import SecretStr
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from server.database import Database
 from server.errors import Unauthenticated
+from server.marketplace.caller import Caller
 from server.marketplace.columns import now
-from server.marketplace.market import Market
+from server.marketplace.market import Market, MarketRules
+from server.marketplace.people.bodies import UserRegistration
 from server.marketplace.people.passwords import is_outdated
+from server.marketplace.people.recognising import recognise
+from server.marketplace.people.registering import register_user as register_user_in
 from server.marketplace.people.signing_in import sign_in
 from server.marketplace.people.tokens import begin_chain, rotate
+from server.marketplace.sample import seeding
 from server.marketplace.tables import RefreshToken, User
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.people.asking import (
@@ -256,3 +263,54 @@ def test_tokens_show_no_personal_data(internet: httpx2.Client) -> None:
     said = jwt.decode(user["access_token"], SECRET, algorithms=["HS256"])
     assert set(said) == {"sub", "typ", "chain", "jti", "iat", "exp"} and said["typ"] == "access"
     assert 0 < said["exp"] - said["iat"] <= 30 * 60
+
+
+def test_a_token_of_another_database_is_nobodys_here(internet: httpx2.Client, laptop: httpx2.Client) -> None:
+    """They share a key, and ids begin at 1 in both, as they do after `seed_data.py --reset`."""
+    here, elsewhere = register(laptop), register(internet)
+    assert knows(laptop, here) and knows(internet, elsewhere)
+    assert not knows(laptop, elsewhere) and not knows(internet, here)
+    assert refresh(laptop, elsewhere).status_code == 401
+
+
+def test_after_a_reset_old_tokens_are_nobodys(database_url: str) -> None:
+    def come(email: str) -> tuple[int, str]:
+        with market.writing() as session:
+            user = register_user_in(session, Caller(), UserRegistration(name="Jane", email=email), None)
+            return user.id, begin_chain(session, market, f"user:{user.id}").access_token
+
+    with closing(Market(Database(database_url), MarketRules(jwt_secret=SECRET))) as market:
+        seeding.reset(market.database, sure=True)
+        first, token = come("mallory@example.com")
+        seeding.reset(market.database, sure=True)
+        assert come("boss@example.com")[0] == first
+        with market.reading() as session, pytest.raises(Unauthenticated):
+            recognise(session, market, token, is_open=True, request_id="-")
+
+
+def test_logins_of_those_who_never_come_again_are_forgotten(database_url: str) -> None:
+    last_month = now() - timedelta(days=30)
+    with closing(Market(Database(database_url), MarketRules(jwt_secret=SECRET))) as market:
+        with market.writing() as session:
+            gone, here = (
+                register_user_in(session, Caller(), UserRegistration(name="Jane", email=new_email()), None)
+                for _ in range(2)
+            )
+            for user in (gone, here):
+                begin_chain(session, market, f"user:{user.id}")
+            session.execute(update(RefreshToken).values(expires_at=last_month))
+            # The newest link of a chain keeps the older ones, one of which may say that it was ended.
+            kept = begin_chain(session, market, f"user:{here.id}")
+            session.execute(
+                update(RefreshToken)
+                .where(RefreshToken.account == f"user:{here.id}")
+                .values(expires_at=last_month, revoked_at=now())
+            )
+            chain = market.signer.read(kept.refresh_token, "refresh").chain
+            newer = RefreshToken(
+                digest="newer", chain=chain, account=f"user:{here.id}", expires_at=now() + timedelta(days=1)
+            )
+            session.add(newer)
+        market.forget_old_logins()
+        with market.reading() as session:
+            assert set(session.scalars(select(RefreshToken.chain))) == {chain} and count_links(session) == 2

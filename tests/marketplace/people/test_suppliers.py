@@ -5,14 +5,18 @@ from typing import Any, cast
 
 import httpx2
 import pytest
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from server.database import Database
 from server.marketplace.caller import Caller
 from server.marketplace.market import Market
 from server.marketplace.people.bodies import SupplierRegistration
+from server.marketplace.people.erasing import close_supplier
 from server.marketplace.people.registering import register_supplier as register_a_supplier
-from server.marketplace.people.shops import change_supplier, delete_supplier, restore_supplier, set_status
+from server.marketplace.people.shops import change_supplier, restore_supplier, set_status
 from server.marketplace.search.search import Search
+from server.marketplace.tables import AuditEntry
 from tests.marketplace.people.asking import (
     bearer,
     new_email,
@@ -59,11 +63,11 @@ def test_strangers_see_the_shop_and_not_who_stands_behind_it(internet: httpx2.Cl
     supplier = register_supplier(internet, **{**SEED, "email": new_email()})
     path = f"/api/suppliers/{supplier['id']}"
     seen = internet.get(path).json()
-    assert (seen["business_name"], seen["city"]) == ("Tech Store Jakarta", "Jakarta")
+    assert (seen["name"], seen["business_name"], seen["city"]) == (*["Tech Store Jakarta"] * 2, "Jakarta")
     hidden = ("email", "phone", "address", "latitude", "longitude")
     assert [seen[name] for name in hidden] == [None] * 5
     own = internet.get(path, headers=bearer(supplier)).json()
-    assert [own[name] for name in hidden] == [supplier[name] for name in hidden]
+    assert own["name"] == "John Doe" and [own[name] for name in hidden] == [supplier[name] for name in hidden]
     internet.put(path, json={"shows_place": True}, headers=bearer(supplier))
     assert internet.get(path).json()["latitude"] == -6.209
 
@@ -142,11 +146,40 @@ def test_changes_are_partial_and_versioned(internet: httpx2.Client) -> None:
     assert changed.headers["ETag"] == f'"{changed.json()["version"]}"'
     late = internet.put(path, json={"city": "Medan"}, headers={**own, "If-Match": '"1"'})
     assert late.status_code == 412
-    for tag in ("{}", "*", '"9", W/{}'):
+    for city, tag in (("Medan", "{}"), ("Ambon", "*"), ("Bandung", '"9", W/{}')):
         headers = {**own, "If-Match": tag.format(changed.headers["ETag"])}
-        changed = internet.put(path, json={}, headers=headers)
+        changed = internet.put(path, json={"city": city}, headers=headers)
         assert changed.status_code == 200
     assert supplier["id"] in [one["id"] for one in internet.get("/api/suppliers?city=bandung").json()]
+
+
+def test_what_changes_nothing_is_no_change(internet: httpx2.Client, strict_database_url: str) -> None:
+    supplier = register_supplier(internet)
+    path, own = f"/api/suppliers/{supplier['id']}", bearer(supplier)
+    for same in ({}, {"city": supplier["city"], "name": supplier["name"]}, {"email": supplier["email"]}):
+        assert internet.put(path, json=same, headers=own).json()["version"] == supplier["version"]
+    assert internet.put(path, json={"city": "Medan"}, headers={**own, "If-Match": '"9"'}).status_code == 412
+    assert audited(strict_database_url, "supplier", supplier["id"]) == ["supplier.register"]
+
+
+def test_the_audit_log_knows_no_names_of_people(internet: httpx2.Client, strict_database_url: str) -> None:
+    supplier = register_supplier(internet)
+    given = {"name": "Budi Rahardjo", "business_name": "Toko Budi"}
+    internet.put(f"/api/suppliers/{supplier['id']}", json=given, headers=bearer(supplier))
+    database = Database(strict_database_url)
+    with database.reading() as session:
+        changes = session.scalars(select(AuditEntry.changes).where(AuditEntry.action == "supplier.change")).all()
+    database.close()
+    assert changes[-1] == {"name": True, "business_name": ["Tech Store Jakarta", "Toko Budi"]}
+
+
+def audited(url: str, entity: str, number: int) -> list[str]:
+    database = Database(url)
+    with database.reading() as session:
+        of_it = (AuditEntry.entity == entity) & (AuditEntry.entity_id == str(number))
+        actions = list(session.scalars(select(AuditEntry.action).where(of_it)))
+    database.close()
+    return actions
 
 
 def test_an_email_taken_by_another_supplier_is_refused(laptop: httpx2.Client) -> None:
@@ -167,6 +200,34 @@ def test_a_closed_supplier_is_gone_until_it_is_restored(internet: httpx2.Client)
     assert internet.get("/api/auth/me", headers=bearer(supplier)).status_code == 401
     assert internet.post(f"{path}/restore", headers=bearer(owner)).json()["is_active"] is True
     assert internet.get(path).status_code == 200
+
+
+def test_a_supplier_without_owners_that_closes_itself_leaves_no_personal_data(
+    internet: httpx2.Client, strict_database_url: str
+) -> None:
+    """Its account could never sign in again to open it."""
+    given: dict[str, Any] = {
+        "email": new_email(),
+        "name": "Budi Rahardjo",
+        "phone": "+6281234567890",
+        "address": "Jl. Melati 1",
+    }
+    supplier = register_supplier(internet, **given, password="a long sentence")
+    path = f"/api/suppliers/{supplier['id']}"
+    assert internet.delete(path, headers=bearer(supplier)).json()["is_active"] is False
+    admin = register_admin(internet, strict_database_url)
+    left = internet.get(path, headers=bearer(admin)).text
+    assert not [value for value in given.values() if value in left] and "-6.2088" not in left
+    assert internet.get("/api/auth/me", headers=bearer(supplier)).status_code == 401
+    assert register_supplier(internet, email=given["email"])["id"] != supplier["id"]
+
+
+def test_an_owner_may_open_what_a_supplier_closed_by_itself(internet: httpx2.Client) -> None:
+    owner = register_user(internet)
+    supplier = register_supplier(internet, bearer(owner), phone="+6281234567890")
+    path = f"/api/suppliers/{supplier['id']}"
+    assert internet.delete(path, headers=bearer(supplier)).status_code == 200
+    assert internet.post(f"{path}/restore", headers=bearer(owner)).json()["phone"] == "+6281234567890"
 
 
 def test_a_suspended_supplier_is_out_until_an_admin_says_otherwise(
@@ -196,13 +257,14 @@ class Listening:
         self.heard.append(supplier_id)
 
 
-def test_the_search_hears_of_every_change(market: Market) -> None:
+def test_the_search_hears_of_every_change_that_it_shows(market: Market) -> None:
     search, caller = Listening(), Caller(is_open=True)
     listening = cast(Search, search)
     with market.writing() as session:
         supplier = register_a_supplier(session, caller, SupplierRegistration(**supplier_body()), None)
         change_supplier(session, caller, listening, supplier.id, {"city": "Ternate"}, [])
-        delete_supplier(session, caller, listening, supplier.id)
+        change_supplier(session, caller, listening, supplier.id, {"city": "Ternate", "phone": "+62812"}, [])
+        close_supplier(session, caller, listening, supplier.id)
         restore_supplier(session, caller, listening, supplier.id)
         set_status(session, Caller(is_admin=True), listening, supplier.id, "suspended")
         assert search.heard == [supplier.id] * 4

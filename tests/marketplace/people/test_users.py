@@ -48,12 +48,12 @@ def test_on_a_laptop_a_role_can_be_taken(laptop: httpx2.Client) -> None:
 def test_strangers_see_no_personal_data(internet: httpx2.Client) -> None:
     user = register_user(internet, **{**SEED, "email": new_email()})
     stranger = register_user(internet)
-    private = ("email", "phone", "latitude", "longitude", "city", "province")
+    private = ("email", "phone", "latitude", "longitude", "city", "province", "role", "ai_access_enabled")
     for headers in ({}, bearer(stranger)):
         seen = internet.get(f"/api/users/{user['id']}", headers=headers).json()
-        assert seen["name"] == "Jane Smith" and all(seen[name] is None for name in private)
+        assert seen["name"] == "Jane S." and all(seen[name] is None for name in private)
     own = internet.get(f"/api/users/{user['id']}", headers=bearer(user)).json()
-    assert all(own[name] is not None for name in private)
+    assert own["name"] == "Jane Smith" and all(own[name] is not None for name in private)
 
 
 def test_places_of_users_are_kept_to_about_a_hundred_metres(laptop: httpx2.Client) -> None:
@@ -78,6 +78,7 @@ def test_zero_is_a_coordinate(laptop: httpx2.Client) -> None:
         {"email": "nobody"},
         {"email": "a@b.example\x00"},
         {"email": "x" * 400 + "@example.com"},
+        {"email": "\ufdfa" * 20 + "@example.com"},
         {"latitude": math.nan, "longitude": 1},
         {"latitude": 999, "longitude": 1},
         {"latitude": 1, "longitude": 180.5},
@@ -132,6 +133,15 @@ def test_a_profile_changes_only_where_it_was_said(internet: httpx2.Client) -> No
     assert changed["version"] == user["version"] + 1
     placed = internet.put("/api/users/me", json={"latitude": None, "longitude": None}, headers=bearer(user)).json()
     assert (placed["latitude"], placed["longitude"]) == (None, None)
+
+
+def test_what_changes_nothing_is_no_change(internet: httpx2.Client) -> None:
+    user = register_user(internet, **{**SEED, "email": new_email()})
+    for same in ({}, {"name": user["name"], "latitude": user["latitude"], "longitude": user["longitude"]}):
+        changed = internet.put("/api/users/me", json=same, headers=bearer(user))
+        assert changed.json()["version"] == user["version"]
+    log = internet.get("/api/users/me/export", headers=bearer(user)).json()["audit_log"]
+    assert [line["action"] for line in log] == ["user.register"]
 
 
 @pytest.mark.parametrize("given", [{"name": None}, {"latitude": 1}, {"latitude": None}, {"role": None}, {"version": 0}])

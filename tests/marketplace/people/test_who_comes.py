@@ -1,6 +1,7 @@
 """`MARKETPLACE_AUTH=auto`: open for direct calls from this machine, and for nobody else."""
 
 import logging
+import socket
 from collections.abc import Iterator
 
 import httpx2
@@ -111,6 +112,17 @@ def test_of_two_hosts_the_foreign_one_decides() -> None:
     assert not comes_directly(Request({"type": "http", "client": ("127.0.0.1", 1), "headers": []}))
 
 
+def test_a_proxy_that_rewrites_the_host_and_adds_nothing_opens_nothing(laptop: httpx2.Client) -> None:
+    """`proxy_pass http://127.0.0.1:3000;` of nginx, and nothing else."""
+    user = register_user(laptop, email=new_email())
+    asked = f"GET /api/users/{user['id']} HTTP/1.0\r\nHost: 127.0.0.1:3000\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((laptop.base_url.host, laptop.base_url.port), timeout=30) as connection:
+        connection.sendall(asked.encode())
+        answer = connection.makefile("rb").read().decode()
+    assert " 200 OK" in answer and f'"id":{user["id"]}' in answer
+    assert user["email"] not in answer
+
+
 def test_open_is_open_whoever_comes(open_to_all: httpx2.Client) -> None:
     assert sees_everything(open_to_all, [("X-Forwarded-For", "192.0.2.1"), ("Host", "market.example.com")])
 
@@ -120,7 +132,7 @@ def test_required_is_required_on_this_machine_too(internet: httpx2.Client) -> No
 
 
 @pytest.mark.parametrize(
-    ("auth", "level", "said"), [("open", logging.WARNING, "EVERYTHING"), ("auto", logging.INFO, "need no token")]
+    ("auth", "level", "said"), [("open", logging.WARNING, "EVERYTHING"), ("auto", logging.WARNING, "need no token")]
 )
 def test_the_log_says_who_may_write(auth: str, level: int, said: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "tis"), served(settings_with(marketplace_auth=auth, log_level="info")):

@@ -11,8 +11,11 @@ from sqlalchemy.orm import Session
 
 import seed_data
 from server.database import Database
+from server.errors import Unauthenticated
 from server.marketplace.market import Market, MarketRules
-from server.marketplace.people.passwords import matches
+from server.marketplace.people.passwords import hashed, matches
+from server.marketplace.people.recognising import recognise
+from server.marketplace.people.tokens import begin_chain, rotate
 from server.marketplace.sample import seeding
 from server.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, Table, User
 from tests.marketplace.conftest import SECRET
@@ -138,10 +141,29 @@ def test_an_admin_is_registered_with_a_password_that_works(seed: Seeding) -> Non
     assert "already; nothing was changed" in seed("--admin", "owner@example.com")
 
 
-def test_an_admin_who_has_a_password_keeps_it(seed: Seeding) -> None:
+def test_who_registered_the_email_before_does_not_become_the_admin(seed: Seeding) -> None:
     with seed.market.writing() as session:
-        session.get_one(User, 1).password_hash = "theirs"
-    assert seed("--admin", "sari@example.com").endswith("sari@example.com is an admin now.\n")
+        stranger = session.get_one(User, 1)
+        stranger.password_hash = hashed(SecretStr("a strangers password"))
+        tokens = begin_chain(session, seed.market, "user:1")
+        since = stranger.created_at
+    said = seed("--admin", "sari@example.com")
+    assert f"existed since {since:%Y-%m-%d %H:%M} UTC" in said
+    password = said.partition("one-time password ")[2].split()[0]
+    with seed.market.reading() as session:
+        user = session.get_one(User, 1)
+        assert user.role == "admin" and matches(SecretStr(password), user.password_hash)
+        with pytest.raises(Unauthenticated):
+            recognise(session, seed.market, tokens.access_token, is_open=False, request_id="-")
+    with seed.market.writing() as session:
+        assert rotate(session, seed.market, tokens.refresh_token) is None
+
+
+def test_an_admin_who_is_one_keeps_the_password(seed: Seeding) -> None:
+    with seed.market.writing() as session:
+        admin = session.get_one(User, 1)
+        admin.password_hash, admin.role = "theirs", "admin"
+    assert "already; nothing was changed" in seed("--admin", "sari@example.com")
     with seed.market.reading() as session:
         assert session.get_one(User, 1).password_hash == "theirs"
 

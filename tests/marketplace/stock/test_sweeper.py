@@ -1,8 +1,10 @@
 """What is held for too long comes back, whoever sweeps, and once."""
 
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -95,3 +97,25 @@ def test_a_server_sweeps_by_itself(laptop: httpx2.Client, shop: Shop) -> None:
         assert time.monotonic() < end
         time.sleep(0.1)
     assert laptop.get(f"/api/reservations/{held}").json()["status"] == "expired"
+
+
+def test_what_is_to_be_done_hourly_is_done_once_when_it_starts(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.marketplace.stock.sweeper._PAUSE_SECONDS", 0.01)
+    done, swept, times = threading.Event(), threading.Event(), list[int]()
+
+    @contextmanager
+    def reading() -> Iterator[Session]:
+        if done.is_set():
+            swept.set()
+        with shop.market.reading() as session:
+            yield session
+
+    def hourly() -> None:
+        times.append(1)
+        done.set()
+
+    sweeper = Sweeper(reading, shop.market.writing, shop.market.search, hourly)
+    sweeper.start()
+    assert done.wait(30) and swept.wait(30)
+    sweeper.stop()
+    assert len(times) == 1
