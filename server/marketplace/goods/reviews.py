@@ -98,7 +98,7 @@ def change(review_id: Id, form: ReviewChange, visit: VisitDep) -> JSONResponse:
 
 @router.delete("/reviews/{review_id}", response_model=ReviewView, responses=examples.REVIEW_CHANGED)
 def delete(review_id: Id, visit: VisitDep) -> JSONResponse:
-    """Take your review back. It cannot be restored."""
+    """Take your review back. It cannot be restored; one that was hidden stays."""
     with visit.writing() as (session, caller):
         return shown(_view(delete_review(session, visit.market.search, caller, review_id)))
 
