@@ -20,7 +20,7 @@ from server.marketplace.visit import VisitDep
 router = APIRouter(tags=["admin"])
 
 # What a database refuses in text (NUL) names nothing that is there.
-_Name = Annotated[str | None, Query(max_length=64, pattern=r"^[\x20-\x7e]*$")]
+_Name = Annotated[str | None, Query(max_length=100, pattern=r"^[\x20-\x7e]*$")]
 
 
 class AuditView(BaseModel):

@@ -303,7 +303,7 @@ class AuditEntry(Table):
     actor: Mapped[str | None] = mapped_column(String(32), index=True)
     action: Mapped[str] = mapped_column(String(64))
     entity: Mapped[str] = mapped_column(String(32))
-    entity_id: Mapped[str] = mapped_column(String(64))
+    entity_id: Mapped[str] = mapped_column(String(100))  # as long as the longest name of a thing
     changes: Mapped[dict[str, Any]] = mapped_column(default=dict)
     request_id: Mapped[str | None] = mapped_column(String(128))
 

@@ -28,9 +28,14 @@ def upgrade() -> None:
         "ix_suppliers_public_latitude_public_longitude", "suppliers", ["public_latitude", "public_longitude"]
     )
     _copy_to_search("public_")
+    with op.batch_alter_table("audit_log") as log:
+        log.alter_column("entity_id", existing_type=sa.String(64), type_=sa.String(100), existing_nullable=False)
 
 
 def downgrade() -> None:
+    op.execute("UPDATE audit_log SET entity_id = substr(entity_id, 1, 64) WHERE length(entity_id) > 64")
+    with op.batch_alter_table("audit_log") as log:
+        log.alter_column("entity_id", existing_type=sa.String(100), type_=sa.String(64), existing_nullable=False)
     _copy_to_search("")
     op.drop_index("ix_suppliers_public_latitude_public_longitude", "suppliers")
     op.create_index("ix_suppliers_latitude_longitude", "suppliers", ["latitude", "longitude"])
