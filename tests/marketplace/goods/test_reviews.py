@@ -180,6 +180,7 @@ def test_pages_of_reviews_are_the_list_while_more_are_written(
         review(shop, shop.user(), product_id)
         url = answer.links.get("next", {}).get("url", "")
     assert seen == written[::-1]
+    assert "next" not in stranger.get(f"/api/products/{product_id}/reviews?limit=8").links  # 3 came meanwhile
 
 
 def test_many_reviews_at_once_are_all_counted(shop: Shop, stranger: httpx2.Client, product_id: int) -> None:
