@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Literal
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from server.errors import Conflict, NotFound
@@ -96,11 +96,11 @@ def list_own(
     require_somebody(caller)
     mine = Reservation.actor == caller.account if caller.account else Reservation.actor.is_(None)
     chosen = and_(mine, _has_status(status)) if status else mine
-    earlier = true() if before is None else _is_before(session, before, mine)
+    earlier = [] if before is None else [_is_before(session, before, mine)]
     rows = session.execute(
         select(Reservation, Product.on_hand - Product.reserved)
         .join(Product, Product.id == Reservation.product_id)
-        .where(chosen, earlier)
+        .where(chosen, *earlier)
         .order_by(Reservation.created_at.desc(), Reservation.id.desc())
         .limit(limit)
     )
