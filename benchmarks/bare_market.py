@@ -120,13 +120,13 @@ def page(dialect: str, category: str, price: int, product_id: int) -> Question:
 
 def _shown(best: str, order: str) -> str:
     return (
-        f"SELECT p.*, s.business_name, s.city, s.latitude, s.longitude, b.score FROM ({best}) b"
+        f"SELECT p.*, s.business_name, s.city, s.public_latitude, s.public_longitude, b.score FROM ({best}) b"
         f" JOIN products p ON p.id = b.id JOIN suppliers s ON s.id = p.supplier_id ORDER BY {order}, p.id"
     )
 
 
 def _kilometres() -> str:
-    lat, lon = "radians(s.latitude)", "radians(s.longitude)"
+    lat, lon = "radians(s.public_latitude)", "radians(s.public_longitude)"
     here, there = f"radians({LATITUDE})", f"radians({LONGITUDE})"
     squared = f"power(sin(({lat} - {here}) / 2), 2) + cos({here}) * cos({lat}) * power(sin(({lon} - {there}) / 2), 2)"
     return f"(2 * 6371.0 * asin(sqrt({squared})))"
@@ -134,8 +134,9 @@ def _kilometres() -> str:
 
 def _box() -> str:
     return (
-        f"s.latitude BETWEEN {LATITUDE - _NORTH} AND {LATITUDE + _NORTH}"
-        f" AND s.longitude BETWEEN {LONGITUDE - _EAST} AND {LONGITUDE + _EAST} AND {_kilometres()} <= {RADIUS_KM}"
+        f"s.public_latitude BETWEEN {LATITUDE - _NORTH} AND {LATITUDE + _NORTH}"
+        f" AND s.public_longitude BETWEEN {LONGITUDE - _EAST} AND {LONGITUDE + _EAST}"
+        f" AND {_kilometres()} <= {RADIUS_KM}"
     )
 
 

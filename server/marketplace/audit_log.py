@@ -20,7 +20,7 @@ from server.marketplace.visit import VisitDep
 router = APIRouter(tags=["admin"])
 
 # What a database refuses in text (NUL) names nothing that is there.
-_Name = Annotated[str | None, Query(max_length=64, pattern=r"^[\x20-\x7e]*$")]
+_Name = Annotated[str | None, Query(max_length=100, pattern=r"^[\x20-\x7e]*$")]
 
 
 class AuditView(BaseModel):
@@ -47,9 +47,12 @@ def listed(
     """Who changed what, newest first: for admins."""
     wanted = {"entity": entity, "entity_id": entity_id, "actor": actor}
     with visit.reading() as (session, caller):
-        entries = _find(session, caller, {name: value for name, value in wanted.items() if value}, before, limit)
-        views = [AuditView.model_validate(entry, from_attributes=True) for entry in entries]
-        return page_of(views, request, entries[-1].id if len(entries) == limit else None)
+        entries = _find(session, caller, {name: value for name, value in wanted.items() if value}, before, limit + 1)
+        return page_of(request, entries, limit, _view, lambda entry: entry.id)
+
+
+def _view(entry: AuditEntry) -> AuditView:
+    return AuditView.model_validate(entry, from_attributes=True)
 
 
 def _find(

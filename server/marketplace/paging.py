@@ -1,7 +1,7 @@
 """Lists that go on: newest first, the next page behind the last id shown."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Query, Request
@@ -11,17 +11,24 @@ from pydantic import TypeAdapter
 from server.marketplace.answers import JSONText
 from server.marketplace.fields import MOST_ID
 
-Before = Annotated[
-    int | None, Query(ge=1, le=MOST_ID, description="where the page before ended: see the header `Link`")
-]
+ENDED = "where the page before ended: see the header `Link`"
+Before = Annotated[int | None, Query(ge=1, le=MOST_ID, description=ENDED)]
 Limit = Annotated[int, Query(ge=1, le=100)]
+Row = TypeVar("Row")
 
 
-def page_of(views: Sequence[object], request: Request, next_before: int | None) -> JSONResponse:
-    """A bare array, with the way to the next page in the header `Link`."""
-    response = JSONText(TypeAdapter(list[object]).dump_json(list(views)).decode())
-    if next_before is not None:
+def page_of(
+    request: Request,
+    rows: Sequence[Row],
+    limit: int,
+    view: Callable[[Row], object],
+    id_of: Callable[[Row], object],
+) -> JSONResponse:
+    """A bare array. One row more than `limit` tells that there is a next page, and so does the header `Link`."""
+    shown = rows[:limit]
+    response = JSONText(TypeAdapter(list[object]).dump_json([view(row) for row in shown]).decode())
+    if len(rows) > limit:
         kept = [(name, value) for name, value in request.query_params.multi_items() if name != "before"]
-        query = urlencode([*kept, ("before", next_before)])
+        query = urlencode([*kept, ("before", str(id_of(shown[-1])))])
         response.headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
     return response

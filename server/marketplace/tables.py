@@ -11,11 +11,13 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    event,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from server.marketplace.columns import BigId, Json, UTCDateTime, now
+from server.marketplace.public_place import public_place
 
 UNRATED = 3.5  # how goods that nobody has rated yet rank among those that somebody has
 MOST_RUPIAH = 10_000_000_000_000  # exact in JavaScript's numbers, too
@@ -76,6 +78,9 @@ class Supplier(Table):
     address: Mapped[str | None] = mapped_column(String(500))
     latitude: Mapped[float]
     longitude: Mapped[float]
+    # What search and distances know of it; whoever writes the exact place writes these, too.
+    public_latitude: Mapped[float]
+    public_longitude: Mapped[float]
     city: Mapped[str] = mapped_column(String(100))
     city_key: Mapped[str] = mapped_column(String(100), index=True)
     province: Mapped[str | None] = mapped_column(String(100))
@@ -94,12 +99,19 @@ class Supplier(Table):
         CheckConstraint("latitude BETWEEN -90 AND 90", name="latitude"),
         CheckConstraint("longitude BETWEEN -180 AND 180", name="longitude"),
         CheckConstraint("delivery_radius_km >= 0", name="delivery_radius_km"),
-        Index("ix_suppliers_latitude_longitude", "latitude", "longitude"),
+        Index("ix_suppliers_public_latitude_public_longitude", "public_latitude", "public_longitude"),
     )
 
     @property
     def is_active(self) -> bool:
         return self.status == "active" and self.deleted_at is None
+
+
+@event.listens_for(Supplier, "before_insert")
+@event.listens_for(Supplier, "before_update")
+def _publish_place(mapper: object, connection: object, shop: Supplier) -> None:
+    place = public_place(shop.latitude, shop.longitude, bool(shop.shows_place))
+    shop.public_latitude, shop.public_longitude = place
 
 
 class SupplierMember(Table):
@@ -291,7 +303,7 @@ class AuditEntry(Table):
     actor: Mapped[str | None] = mapped_column(String(32), index=True)
     action: Mapped[str] = mapped_column(String(64))
     entity: Mapped[str] = mapped_column(String(32))
-    entity_id: Mapped[str] = mapped_column(String(64))
+    entity_id: Mapped[str] = mapped_column(String(100))  # as long as the longest name of a thing
     changes: Mapped[dict[str, Any]] = mapped_column(default=dict)
     request_id: Mapped[str | None] = mapped_column(String(128))
 

@@ -82,7 +82,6 @@ class ProductView(BaseModel):
 def supplier_view(supplier: Supplier, caller: Caller) -> SupplierView:
     """Strangers see the shop; who stands behind it and where exactly is for its owners."""
     private = sees_supplier(caller, supplier.id)
-    shows_place = private or supplier.shows_place
     return SupplierView(
         id=supplier.id,
         name=supplier.name if private else supplier.business_name,
@@ -90,8 +89,8 @@ def supplier_view(supplier: Supplier, caller: Caller) -> SupplierView:
         email=supplier.email if private else None,
         phone=supplier.phone if private else None,
         address=supplier.address if private else None,
-        latitude=_roughly(supplier.latitude, private) if shows_place else None,
-        longitude=_roughly(supplier.longitude, private) if shows_place else None,
+        latitude=supplier.latitude if private else supplier.public_latitude if supplier.shows_place else None,
+        longitude=supplier.longitude if private else supplier.public_longitude if supplier.shows_place else None,
         city=supplier.city,
         province=supplier.province,
         is_active=supplier.is_active,
@@ -164,7 +163,3 @@ def rating_of(product: Product | FoundProduct) -> float | None:
     if product.rating_count:
         return round(product.rating_sum / product.rating_count, 2)
     return product.granted_rating
-
-
-def _roughly(degrees: float, private: bool) -> float:
-    return degrees if private else round(degrees, 3)  # about 100 m

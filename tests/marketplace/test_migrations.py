@@ -4,11 +4,11 @@ import threading
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine, func, insert, inspect, select
 
 from server.database import Database
 from server.marketplace.market import MIGRATIONS
-from server.marketplace.tables import Table
+from server.marketplace.tables import Supplier, SupplierMember, Table, User
 
 
 def tables_of(url: str) -> set[str]:
@@ -39,6 +39,29 @@ def test_the_migrations_make_what_the_code_expects(database_url: str) -> None:
     with database.reading() as session:
         context = MigrationContext.configure(session.connection(), opts={"include_object": _is_ours})
         assert compare_metadata(context, Table.metadata) == []
+    database.close()
+
+
+def test_shops_that_were_there_get_a_public_place_and_keep_what_is_theirs(database_url: str) -> None:
+    database = Database(database_url)
+    database.migrate(MIGRATIONS, "base")
+    database.migrate(MIGRATIONS, "0040")
+    shop: dict[str, object] = {"name": "a", "business_name": "b", "city": "c", "city_key": "c"}
+    shop |= {"latitude": -6.2345678, "longitude": 106.8765432}
+    with database.writing() as session:
+        for number, shown in enumerate((False, True), 1):
+            email = f"{number}@example.com"
+            values = shop | {"id": number, "shows_place": shown, "email": email, "email_key": email}
+            session.execute(insert(Supplier).values(**values))
+        session.execute(insert(User).values(id=1, name="a"))
+        session.execute(insert(SupplierMember).values(supplier_id=1, user_id=1))
+    database.migrate(MIGRATIONS)
+    with database.reading() as session:
+        places = select(Supplier.public_latitude, Supplier.public_longitude).order_by(Supplier.id)
+        assert [tuple(place) for place in session.execute(places)] == [(-6.23, 106.88), (-6.235, 106.877)]
+        assert session.scalar(select(func.count()).select_from(SupplierMember)) == 1
+    database.migrate(MIGRATIONS, "base")
+    database.migrate(MIGRATIONS)
     database.close()
 
 

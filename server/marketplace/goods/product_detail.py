@@ -37,7 +37,7 @@ def seen_from(product: Product, origin: Point | None, language: Language) -> Pro
     if origin is None:
         return product_view(product)
     supplier = product.supplier
-    distance = kilometres_between(origin, Point(supplier.latitude, supplier.longitude))
+    distance = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
     return product_view(product, distance, advise(distance, supplier, language))
 
 

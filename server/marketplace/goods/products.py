@@ -31,6 +31,7 @@ from server.marketplace.goods.product_form import ProductChange, ProductForm
 from server.marketplace.idempotency import OnceDep
 from server.marketplace.paging import Before, Limit, page_of
 from server.marketplace.preconditions import PreconditionDep
+from server.marketplace.tables import PriceChange
 from server.marketplace.visit import VisitDep
 
 router = APIRouter(tags=["products"])
@@ -108,6 +109,9 @@ def prices(product_id: Id, visit: VisitDep, request: Request, before: Before = N
     """What it costs and what it cost before, newest first."""
     with visit.reading() as (session, caller):
         find_product(session, caller, product_id)
-        changes = price_history(session, product_id, before, limit)
-        views = [PriceView(price=change.price, valid_from=change.valid_from) for change in changes]
-        return page_of(views, request, changes[-1].id if len(changes) == limit else None)
+        changes = price_history(session, product_id, before, limit + 1)
+        return page_of(request, changes, limit, _price_view, lambda change: change.id)
+
+
+def _price_view(change: PriceChange) -> PriceView:
+    return PriceView(price=change.price, valid_from=change.valid_from)

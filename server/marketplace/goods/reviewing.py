@@ -68,11 +68,13 @@ def change_review(
 
 def delete_review(session: Session, search: Search, caller: Caller, review_id: int) -> ReviewOf:
     review = _lock_own_review(session, caller, review_id)
+    if review.status != "published":
+        # It could be written anew, and would be published.
+        raise Forbidden("This review was hidden: it cannot be taken back.")
     author = session.get_one(User, review.user_id)
     session.delete(review)
     audit.note(session, caller, "delete", "review", review.id, rating=[review.rating, None])
-    if review.status == "published":
-        _count(session, search, review.product_id, -review.rating, -1)
+    _count(session, search, review.product_id, -review.rating, -1)
     return review, author
 
 

@@ -84,9 +84,8 @@ def listed(
 ) -> JSONResponse:
     """What others think of it, newest first."""
     with visit.reading() as (session, caller):
-        found = list_reviews(session, caller, product_id, status, before, limit)
-        next_before = found[-1][0].id if len(found) == limit else None
-        return page_of([_view(review_of) for review_of in found], request, next_before)
+        found = list_reviews(session, caller, product_id, status, before, limit + 1)
+        return page_of(request, found, limit, _view, lambda review_of: review_of[0].id)
 
 
 @router.put("/reviews/{review_id}", response_model=ReviewView, responses=examples.REVIEW_CHANGED)
@@ -99,7 +98,7 @@ def change(review_id: Id, form: ReviewChange, visit: VisitDep) -> JSONResponse:
 
 @router.delete("/reviews/{review_id}", response_model=ReviewView, responses=examples.REVIEW_CHANGED)
 def delete(review_id: Id, visit: VisitDep) -> JSONResponse:
-    """Take your review back. It cannot be restored."""
+    """Take your review back. It cannot be restored; one that was hidden stays."""
     with visit.writing() as (session, caller):
         return shown(_view(delete_review(session, visit.market.search, caller, review_id)))
 

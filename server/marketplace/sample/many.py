@@ -10,6 +10,7 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from server.marketplace.fields import key_of
+from server.marketplace.public_place import public_place
 from server.marketplace.sample.ledgers import last_supplier, write_ledgers
 from server.marketplace.sample.wares import Place, Ware, read_places, read_praise, read_wares
 from server.marketplace.search.search import Search
@@ -60,14 +61,19 @@ def _suppliers(chance: random.Random, count: int) -> Iterator[Row]:
 def _supplier(chance: random.Random, number: int, place: Place) -> Row:
     email = f"shop-{number}{_HOST}"
     moment = _BEGINNING - timedelta(minutes=chance.randrange(500_000))
+    # Most shops lie within some kilometres of the middle of their city.
+    latitude = round(place.latitude + chance.gauss(0, 0.05), 6)
+    longitude = round(place.longitude + chance.gauss(0, 0.05), 6)
+    public_latitude, public_longitude = public_place(latitude, longitude, shows_place=True)
     return {
         "name": f"SPECIMEN {number}",
         "business_name": f"Toko {chance.choice(_SHOPS)} {chance.choice(_SHOPS)} {number}",
         "email": email,
         "email_key": email,
-        # Most shops lie within some kilometres of the middle of their city.
-        "latitude": round(place.latitude + chance.gauss(0, 0.05), 6),
-        "longitude": round(place.longitude + chance.gauss(0, 0.05), 6),
+        "latitude": latitude,
+        "longitude": longitude,
+        "public_latitude": public_latitude,
+        "public_longitude": public_longitude,
         "city": place.city,
         "city_key": key_of(place.city),
         "province": place.province,

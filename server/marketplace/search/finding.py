@@ -100,7 +100,7 @@ def _hits(products: Sequence[FoundProduct], origin: Point | None) -> list[Hit]:
     if origin is None:
         return [Hit(product) for product in products]
     return [
-        Hit(product, kilometres_between(origin, Point(product.shop_latitude, product.shop_longitude)))
+        Hit(product, kilometres_between(origin, Point(product.shop_public_latitude, product.shop_public_longitude)))
         for product in products
     ]
 

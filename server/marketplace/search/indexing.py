@@ -105,8 +105,8 @@ def _listed(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
             Product.rating_rank,
             Product.created_at,
             shop.city_key,
-            shop.latitude,
-            shop.longitude,
+            shop.public_latitude,
+            shop.public_longitude,
         )
         .join(Supplier, Supplier.id == Product.supplier_id)
         .where(Product.id.in_(ids), Product.deleted_at.is_(None), shop.status == "active", shop.deleted_at.is_(None))
@@ -120,7 +120,7 @@ def _listed(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
 
 
 def _entry(product: Row[Any]) -> Entry:
-    tokens = (category_token(product.category_key), cell_of(product.latitude, product.longitude))
+    tokens = (category_token(product.category_key), cell_of(product.public_latitude, product.public_longitude))
     return Entry(
         product_id=product.id,
         name=joined(product.name),
@@ -145,8 +145,8 @@ def _facts(product: Row[Any], digest: int) -> dict[str, Any]:
         "rating": rated,
         "rating_rank": product.rating_rank,
         "created_us": round(product.created_at.timestamp() * 1_000_000),
-        "latitude": product.latitude,
-        "longitude": product.longitude,
+        "latitude": product.public_latitude,
+        "longitude": product.public_longitude,
         "condition": product.condition,
         "category_key": product.category_key,
         "brand_key": key_of(product.brand)[:100] if product.brand else None,

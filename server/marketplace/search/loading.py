@@ -13,8 +13,6 @@ from server.marketplace.search.statements import ids_in, run
 class FoundSupplier(NamedTuple):
     business_name: str
     city: str
-    latitude: float
-    longitude: float
     pickup_enabled: bool
     courier_enabled: bool
     delivery_radius_km: float | None
@@ -46,8 +44,8 @@ class _Columns(NamedTuple):
     kept_deleted_at: Any
     shop_business_name: str
     shop_city: str
-    shop_latitude: float
-    shop_longitude: float
+    shop_public_latitude: float
+    shop_public_longitude: float
     shop_pickup_enabled: Any
     shop_courier_enabled: Any
     shop_delivery_radius_km: float | None
@@ -84,8 +82,6 @@ class FoundProduct(_Columns):
         return FoundSupplier(
             self.shop_business_name,
             self.shop_city,
-            self.shop_latitude,
-            self.shop_longitude,
             bool(self.shop_pickup_enabled),
             bool(self.shop_courier_enabled),
             self.shop_delivery_radius_km,

@@ -12,6 +12,8 @@ _MARGIN = 1e-6
 _MOST_CELLS = 64
 _CELLS_PER_DEGREE = 4
 _COLUMNS = 360 * _CELLS_PER_DEGREE
+# As they are searched: nothing computed of them may depend on where exactly a shop is.
+SHOPS = "(SELECT id, public_latitude AS latitude, public_longitude AS longitude FROM suppliers) s"
 
 
 def kilometres_in_sql(table: str, least: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from server.marketplace.search.cursor import Place, Resolved
-from server.marketplace.search.nearness import box_around, kilometres_in_sql, origin_values
+from server.marketplace.search.nearness import SHOPS, box_around, kilometres_in_sql, origin_values
 from server.marketplace.search.query import ProductQuery, Sort
 from server.marketplace.search.relation import NO_LIMIT, Relation, relation_of
 from server.marketplace.search.statements import run
@@ -101,7 +101,7 @@ class Pager:
         assert self.query.origin
         inside, edges = box_around(self.query.origin, ring).condition("s")
         values = {**origin_values(self.query.origin), **edges, "start": start, "ring": ring}
-        km = f"SELECT {kilometres_in_sql('s', self.index.least)} AS km FROM suppliers s WHERE {inside} LIMIT {NO_LIMIT}"
+        km = f"SELECT {kilometres_in_sql('s', self.index.least)} AS km FROM {SHOPS} WHERE {inside} LIMIT {NO_LIMIT}"
         near = f"SELECT km FROM ({km}) x WHERE km >= :start AND km <= :ring ORDER BY km LIMIT 1 OFFSET {_FEW_SHOPS}"
         return next((float(km) for [km] in run(self.session, near, values)), None)
 

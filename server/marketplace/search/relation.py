@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from server.marketplace.fields import key_of
 from server.marketplace.search.cursor import Resolved
-from server.marketplace.search.nearness import Box, box_around, kilometres_in_sql, origin_values
+from server.marketplace.search.nearness import SHOPS, Box, box_around, kilometres_in_sql, origin_values
 from server.marketplace.search.query import ProductQuery
 from server.marketplace.search.statements import listed
 from server.marketplace.search.text_index import Source, TextIndex
@@ -52,7 +52,7 @@ def relation_of(
             values |= edges | {"radius_km": radius_km}
             if shops_first:
                 tables = (
-                    f"(SELECT s.id, {kilometres_in_sql('s', index.least)} AS km FROM suppliers s WHERE {inside}"
+                    f"(SELECT s.id, {kilometres_in_sql('s', index.least)} AS km FROM {SHOPS} WHERE {inside}"
                     f" LIMIT {NO_LIMIT}) s {index.straight_join} product_search p ON p.supplier_id = s.id"
                 )
                 kilometres = "s.km"

@@ -94,22 +94,30 @@ def look_at(session: Session, caller: Caller, reservation_id: str) -> Holding:
 
 
 def list_own(
-    session: Session, caller: Caller, status: Status | None, skip: int, limit: int
+    session: Session, caller: Caller, status: Status | None, before: str | None, limit: int
 ) -> tuple[list[Holding], int]:
     """The newest first, and how many there are in all."""
     require_somebody(caller)
     mine = Reservation.actor == caller.account if caller.account else Reservation.actor.is_(None)
     chosen = and_(mine, _has_status(status)) if status else mine
+    earlier = [] if before is None else [_is_before(session, before, mine)]
     rows = session.execute(
         select(Reservation, Product.on_hand - Product.reserved)
         .join(Product, Product.id == Reservation.product_id)
-        .where(chosen)
-        .order_by(Reservation.created_at.desc(), Reservation.id)
-        .offset(skip)
+        .where(chosen, *earlier)
+        .order_by(Reservation.created_at.desc(), Reservation.id.desc())
         .limit(limit)
     )
     holdings = [Holding(reservation, _status_of(reservation), available) for reservation, available in rows]
     return holdings, session.scalar(select(func.count()).where(chosen)) or 0
+
+
+def _is_before(session: Session, reservation_id: str, mine: ColumnElement[bool]) -> ColumnElement[bool]:
+    made = session.scalar(select(Reservation.created_at).where(Reservation.id == reservation_id, mine))
+    if made is None:
+        raise NotFound("Reservation not found")
+    at_once = and_(Reservation.created_at == made, Reservation.id < reservation_id)
+    return or_(Reservation.created_at < made, at_once)
 
 
 def anything_due(session: Session) -> bool:

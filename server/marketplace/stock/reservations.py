@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -12,10 +12,11 @@ from server.errors import Conflict
 from server.marketplace.answers import JSONText
 from server.marketplace.fields import MOST_ID, Id
 from server.marketplace.idempotency import OnceDep
-from server.marketplace.paging import Before, Limit, page_of
+from server.marketplace.paging import ENDED, Before, Limit, page_of
 from server.marketplace.stock import holding, shelves
 from server.marketplace.stock.examples import HELD, HOLDINGS, MOVEMENTS, RELEASED, SOLD
 from server.marketplace.stock.holding import Holding, Status
+from server.marketplace.tables import StockMovement
 from server.marketplace.visit import VisitDep
 
 router = APIRouter(tags=["stock"])
@@ -92,19 +93,21 @@ def look_at(reservation_id: UUID, visit: VisitDep) -> ReservationView:
         return _view(holding.look_at(session, caller, str(reservation_id)))
 
 
-@router.get("/reservations", responses=HOLDINGS)
+@router.get("/reservations", response_model=list[ReservationView], responses=HOLDINGS)
 def list_own(
-    response: Response,
+    request: Request,
     visit: VisitDep,
     status: Status | None = None,
-    skip: Annotated[int, Query(ge=0, le=MOST_ID)] = 0,
+    before: Annotated[UUID | None, Query(description=ENDED)] = None,
     limit: Limit = 50,
-) -> list[ReservationView]:
-    """The caller's own, the newest first; `X-Total-Count` says how many there are."""
+) -> JSONResponse:
+    """The caller's own, the newest first; `X-Total-Count` says how many there are, `Link` leads to the next page."""
     with visit.reading() as (session, caller):
-        holdings, total = holding.list_own(session, caller, status, skip, limit)
-        response.headers["X-Total-Count"] = str(total)
-        return [_view(held) for held in holdings]
+        ended = None if before is None else str(before)
+        holdings, total = holding.list_own(session, caller, status, ended, limit + 1)
+        page = page_of(request, holdings, limit, _view, lambda held: held.reservation.id)
+    page.headers["X-Total-Count"] = str(total)
+    return page
 
 
 @router.get("/suppliers/{supplier_id}/stock-movements", response_model=list[StockMovementView], responses=MOVEMENTS)
@@ -118,9 +121,12 @@ def list_movements(
 ) -> JSONResponse:
     """The ledger of a supplier's stock, the newest first, for its members; `Link` leads to the next page."""
     with visit.reading() as (session, caller):
-        lines = shelves.list_movements(session, caller, supplier_id, product_id, before, limit)
-        views = [StockMovementView.model_validate(line, from_attributes=True) for line in lines]
-    return page_of(views, request, views[-1].id if len(views) == limit else None)
+        lines = shelves.list_movements(session, caller, supplier_id, product_id, before, limit + 1)
+        return page_of(request, lines, limit, _movement_view, lambda line: line.id)
+
+
+def _movement_view(line: StockMovement) -> StockMovementView:
+    return StockMovementView.model_validate(line, from_attributes=True)
 
 
 def _view(held: Holding) -> ReservationView:

@@ -70,15 +70,19 @@ def write_rows(rows: Iterable[dict[str, Any]], *, with_header: bool = False) -> 
 
 
 def guard(cell: str) -> str:
-    """A cell that a spreadsheet would compute is shown instead. `unguard` takes off what this puts on, and no more."""
-    return f"'{cell}" if _COMPUTED.match(cell) else cell
+    """A cell that a spreadsheet would compute is shown instead. `unguard` takes off what this puts on, and no more.
+
+    One that splits at semicolons or tabs takes the quotes around a cell for text: what follows those is a cell to it.
+    """
+    return _BARE.sub("'", cell)
 
 
 def unguard(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and _COMPUTED.match(cell) else cell
+    return _GUARDED.sub("", cell)
 
 
-_COMPUTED = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
+_BEGINS, _COMPUTED = r"(?:\A|(?<=[;\t\r\n]))", r"""(?=['" ]*[=+\-@\t\r＝＋－＠])"""
+_BARE, _GUARDED = re.compile(_BEGINS + _COMPUTED), re.compile(f"{_BEGINS}'{_COMPUTED}")
 
 
 def _decoded(data: bytes) -> str:

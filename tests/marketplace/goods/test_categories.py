@@ -86,6 +86,14 @@ def test_synonyms_that_cannot_be_are_refused(admin: httpx2.Client, body: dict[st
     assert answer.status_code in (404, 422)
 
 
+def test_the_longest_names_are_taken_and_noted(admin: httpx2.Client) -> None:
+    name = "x" * 100
+    assert admin.post("/api/categories", json={"slug": name, "name_id": "Ikan", "name_en": "Fish"}).status_code == 200
+    assert admin.post("/api/synonyms", json={"term": name, "means": "fish"}).status_code == 200
+    noted = admin.get("/api/audit", params={"entity_id": name}).json()
+    assert {entry["entity"] for entry in noted} == {"category", "synonym"}
+
+
 def test_only_admins_touch_the_words(shop: Shop, anybody: httpx2.Client, stranger: httpx2.Client) -> None:
     with shop.as_(f"user:{shop.user()}") as user:
         for client, status in [(stranger, 401), (anybody, 401), (user, 403)]:

@@ -7,7 +7,8 @@ from tests.marketplace.goods.conftest import Shop, made
 
 
 def test_products_are_compared_line_by_line(shop: Shop, anybody: httpx2.Client, stranger: httpx2.Client) -> None:
-    near, far = shop.supplier(), shop.supplier(latitude=-6.9175, longitude=107.6191, city="Bandung")
+    near = shop.supplier(shows_place=True)
+    far = shop.supplier(latitude=-6.9175, longitude=107.6191, city="Bandung", shows_place=True)
     one = made(anybody, near, price=200, attributes={"ram_gb": 16, "warna": "hitam"}, rating=4)
     other = made(anybody, far, price=100, attributes={"ram_gb": 8, "tas": True}, stock_quantity=5)
     ids = f"{one['id']},{other['id']}"
@@ -15,7 +16,7 @@ def test_products_are_compared_line_by_line(shop: Shop, anybody: httpx2.Client, 
     assert [product["id"] for product in answer["products"]] == [one["id"], other["id"]]
     rows = {row["field"]: row for row in answer["rows"]}
     assert rows["price"] == {"field": "price", "label": "Harga", "values": [200, 100], "best": 1}
-    assert rows["distance_km"]["values"] == [0, 116.2] and rows["distance_km"]["best"] == 0
+    assert rows["distance_km"]["values"] == [0, 116.3] and rows["distance_km"]["best"] == 0
     assert rows["available_quantity"]["best"] is None  # both have five
     assert rows["rating"]["values"] == [4, None] and rows["rating"]["best"] is None
     assert rows["attributes.ram_gb"]["values"] == [16, 8]

@@ -31,6 +31,7 @@ def test_every_price_is_kept_newest_first_and_paged(shop: Shop, anybody: httpx2.
         pages.append([one["price"] for one in answer.json()])
         url = answer.links.get("next", {}).get("url", "")
     assert pages == [[80, 95, 90], [100]]
+    assert "next" not in anybody.get(f"{path}/price-history?limit=4").links
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=101", "before=0", "before=x", f"before={2**63}"])

@@ -122,7 +122,7 @@ def test_the_rating_follows_every_review(
     assert shop.product_row(product_id).rating_rank == 3.5
 
 
-def test_a_hidden_review_may_be_changed_and_deleted_and_counts_for_nothing(
+def test_a_hidden_review_stays_hidden_whatever_its_author_does(
     shop: Shop, stranger: httpx2.Client, admin: httpx2.Client, product_id: int
 ) -> None:
     author = shop.user()
@@ -132,7 +132,8 @@ def test_a_hidden_review_may_be_changed_and_deleted_and_counts_for_nothing(
         assert user.put(f"/api/reviews/{written['id']}", json={"rating": 2}).json()["status"] == "hidden"
         assert other.put(f"/api/reviews/{written['id']}", json={"rating": 5}).status_code == 404
         assert rating(stranger, product_id) == (None, 0)
-        assert user.delete(f"/api/reviews/{written['id']}").status_code == 200
+        assert user.delete(f"/api/reviews/{written['id']}").status_code == 403
+        assert user.post(f"/api/products/{product_id}/reviews", json={"rating": 2}).status_code == 409
     assert rating(stranger, product_id) == (None, 0)
 
 
@@ -179,6 +180,7 @@ def test_pages_of_reviews_are_the_list_while_more_are_written(
         review(shop, shop.user(), product_id)
         url = answer.links.get("next", {}).get("url", "")
     assert seen == written[::-1]
+    assert "next" not in stranger.get(f"/api/products/{product_id}/reviews?limit=8").links  # 3 came meanwhile
 
 
 def test_many_reviews_at_once_are_all_counted(shop: Shop, stranger: httpx2.Client, product_id: int) -> None:

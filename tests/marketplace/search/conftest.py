@@ -37,7 +37,7 @@ class Catalogue:
             email_key=email,
             city=city,
             city_key=key_of(city),
-            **{"latitude": latitude, "longitude": longitude, **values},
+            **{"latitude": latitude, "longitude": longitude, "shows_place": True, **values},
         )
         with self.market.writing() as session:
             session.add(row)

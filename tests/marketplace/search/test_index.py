@@ -32,7 +32,7 @@ def on_the_shelves(session: Session) -> dict[int, tuple[object, ...]]:
             product.price,
             product.category_key,
             supplier.city_key,
-            supplier.latitude,
+            supplier.public_latitude,
             round(product.created_at.timestamp() * 1_000_000),
         )
         for product, supplier in session.execute(rows)

@@ -56,7 +56,7 @@ def test_without_text_the_shops_around_come_first(large: Market) -> None:
     query = ProductQuery(category="laptop", origin=Point(*JAKARTA), radius_km=25.0)
     steps = plan(large, query, LAPTOPS, None)
     if large.database.dialect == "sqlite":
-        assert any("ix_suppliers_latitude_longitude" in step for step in steps)
+        assert any("ix_suppliers_public_latitude_public_longitude" in step for step in steps)
         assert any("ix_product_search_supplier (supplier_id=? AND category_key=?" in step for step in steps)
     else:
         assert all("loops=1)" in step for step in steps if " on suppliers" in step)

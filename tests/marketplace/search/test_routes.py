@@ -42,6 +42,7 @@ def fill(market: Market) -> None:
                 city_key=key_of(city),
                 latitude=latitude,
                 longitude=longitude,
+                shows_place=True,
             )
             for city, (latitude, longitude) in (("Jakarta", JAKARTA), ("Bandung", BANDUNG))
         ]
@@ -96,12 +97,12 @@ def test_with_a_place_the_nearest_come_first_and_without_the_best(client: httpx2
     assert names(client.get(SEARCH, params={"q": "gaming laptop"})) == ["Laptop ASUS ROG gaming"]
     by_price = client.get(SEARCH, params={"q": "laptop", **NEAR_JAKARTA, "sort": "price_asc"})
     assert names(by_price) == ["Laptop kantor", "Laptop ASUS ROG gaming"]
-    assert [product["distance_km"] for product in by_price.json()] == [116.2, 0.0]
+    assert [product["distance_km"] for product in by_price.json()] == [116.3, 0.0]
 
 
 def test_reasons_are_told_in_the_language_of_the_buyer(client: httpx2.Client) -> None:
     answer = client.get(SEARCH, params={"q": "mouse", **NEAR_JAKARTA}, headers={"accept-language": "en"})
-    assert answer.json()[0]["fulfilment"]["reason"].startswith("It is 116.2 km away")
+    assert answer.json()[0]["fulfilment"]["reason"].startswith("It is 116.3 km away")
 
 
 def test_a_slip_and_missing_words_are_told_in_headers(client: httpx2.Client) -> None:

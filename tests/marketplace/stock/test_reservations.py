@@ -112,14 +112,17 @@ def test_reservations_are_listed_the_newest_first(laptop: httpx2.Client, shop: S
     held = [reserve(laptop, product).json()["id"] for _ in range(4)]
     end(laptop, "commit", held[0])
     shop.let_run_out(held[1])
-    page = laptop.get("/api/reservations", params={"status": "held", "limit": 1, "skip": 1})
-    total = laptop.get("/api/reservations", params={"status": "held"}).headers["X-Total-Count"]
-    assert [one["id"] for one in page.json()] == [held[2]] and page.headers["X-Total-Count"] == total
+    first = laptop.get("/api/reservations", params={"status": "held", "limit": 1})
+    later = reserve(laptop, product).json()["id"]
+    page = laptop.get(first.links["next"]["url"])
+    end(laptop, "release", later)
+    assert [one["id"] for one in first.json() + page.json()] == [held[3], held[2]]
+    assert int(page.headers["X-Total-Count"]) == int(first.headers["X-Total-Count"]) + 1
     statuses = {one["id"]: one["status"] for one in laptop.get("/api/reservations", params={"limit": 100}).json()}
     assert [statuses[one] for one in held] == ["committed", "expired", "held", "held"]
     expired = laptop.get("/api/reservations", params={"status": "expired"}).json()
     assert held[1] in {one["id"] for one in expired}
-    for wrong in ({"limit": -1}, {"limit": 101}, {"skip": -1}, {"status": "lost"}):
+    for wrong in ({"limit": -1}, {"limit": 101}, {"before": "x"}, {"status": "lost"}):
         assert laptop.get("/api/reservations", params=wrong).status_code == 422
 
 
@@ -134,6 +137,8 @@ def test_the_ledger_tells_every_change_page_by_page(laptop: httpx2.Client, shop:
         lines += answer.json()
         path = answer.links["next"]["url"] if "next" in answer.links else None
     assert [(line["delta"], line["kind"]) for line in lines] == [(-1, "sold"), (-1, "sold"), (5, "initial")]
+    full = laptop.get(f"/api/suppliers/{shop.id}/stock-movements?limit=3&product_id={product}")
+    assert len(full.json()) == 3 and "next" not in full.links
     everything = laptop.get(f"/api/suppliers/{shop.id}/stock-movements").json()
     assert {line["product_id"] for line in everything} == {product, other}
     assert laptop.get("/api/suppliers/999999/stock-movements").status_code == 404
@@ -151,6 +156,7 @@ def test_a_reservation_is_seen_by_its_holder_and_the_shop_only(internet: httpx2.
         assert end(internet, "commit", held, **stranger).status_code == 404
         assert end(internet, "release", held, **stranger).status_code == 404
         assert internet.get("/api/reservations", headers=stranger).json() == []
+        assert internet.get("/api/reservations", params={"before": held}, headers=stranger).status_code == 404
     assert internet.get(f"/api/reservations/{held}").status_code == 401
     assert internet.get("/api/reservations").status_code == 401
     assert [one["id"] for one in internet.get("/api/reservations", headers=buyer).json()] == [held]
@@ -168,6 +174,14 @@ def test_the_ledger_is_for_the_shop(internet: httpx2.Client, strict_shop: Shop) 
     admin, user = shop.token(f"user:{shop.user(role='admin')}"), shop.token(f"user:{shop.user()}")
     answers = [internet.get(path, headers=who).status_code for who in (shop.token(f"supplier:{shop.id}"), admin, user)]
     assert answers == [200, 200, 403] and internet.get(path).status_code == 401
+
+
+def test_a_full_last_page_leads_nowhere(internet: httpx2.Client, strict_shop: Shop) -> None:
+    product, buyer = strict_shop.product(on_hand=5), strict_shop.token(f"user:{strict_shop.user()}")
+    held = [reserve(internet, product, headers=buyer).json()["id"] for _ in range(4)]
+    first = internet.get("/api/reservations?limit=2", headers=buyer)
+    last = internet.get(first.links["next"]["url"], headers=buyer)
+    assert [one["id"] for one in first.json() + last.json()] == held[::-1] and "next" not in last.links
 
 
 def test_a_request_that_is_sent_again_holds_once(laptop: httpx2.Client, shop: Shop) -> None:

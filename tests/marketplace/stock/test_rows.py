@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import unicodedata
 from typing import Any
 
@@ -115,19 +116,27 @@ def test_whatever_comes_is_read_or_refused(data: bytes) -> None:
 
 
 cells = st.text(max_size=30).map(lambda text: "'" * (len(text) % 3) + text) | st.sampled_from(
-    ["=1+1", "'@x", "''-", "'"]
+    ["=1+1", "'@x", "''-", "'", "fan;=HYPERLINK(1)", "a;'=1", "a\t=1", "\t\t=", 'a; "=1', "a\n-b", "a;'b"]
 )
+
+_SIGNS = ("=", "+", "-", "@")
 
 
 @given(cells)
 def test_no_cell_is_computed_and_each_comes_back(cell: str) -> None:
-    assert not guard(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not guard(cell).startswith((*_SIGNS, "\t", "\r"))
     assert unguard(guard(cell)) == cell
+    assert not [part for part in re.split("[;\t\r\n]", guard(cell)) if part.lstrip(' "').startswith(_SIGNS)]
 
 
 # As they are stored: without control characters, without blanks at their ends.
 texts = st.text(st.characters(exclude_categories=["C"]) | st.just("\n"), max_size=40).map(str.strip)
-words = (st.sampled_from(["=cmd|' /C calc'!A0", "'=x", "-5", '"', "a,b;c", "+62 812"]) | texts).filter(bool)
+words = (
+    st.sampled_from(
+        ["=cmd|' /C calc'!A0", "fan;=HYPERLINK(1)", 'fan;"=1+1;', "fan\n=1;", "'=x", "-5", '"', "a,b;c", "+62 812"]
+    )
+    | texts
+).filter(bool)
 products = st.fixed_dictionaries(
     {
         "name": words,
@@ -154,3 +163,10 @@ def test_what_is_written_is_read_again(goods: list[dict[str, Any]]) -> None:
     assert list(csv.reader(io.StringIO(sheet.removeprefix("\ufeff"), newline="")))[0] == list(COLUMNS)
     rows, problems = read_rows(sheet.encode())
     assert not problems and [row.values for row in rows] == composed
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@given(goods=st.lists(products, max_size=3))
+def test_no_cell_is_computed_wherever_a_spreadsheet_splits(delimiter: str, goods: list[dict[str, Any]]) -> None:
+    sheet = io.StringIO(write_rows(goods), newline="")
+    assert not [cell for cells in csv.reader(sheet, delimiter=delimiter) for cell in cells if cell.startswith(_SIGNS)]
