@@ -79,7 +79,7 @@ async def create_response(
     conversation, earlier = None, list[Found]()
     if body.conversation_id:
         conversation = await Conversation.read(records, body.conversation_id, "conversation")
-        await conversation.require_free()
+        conversation.require_free()
         earlier = await conversation.items()
     if body.previous_response_id is not None:
         earlier = await records.before(body.previous_response_id)
