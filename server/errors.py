@@ -48,12 +48,13 @@ class ServiceError(Exception):
         self.param = param
         self.code = code or type(self).code
         self.retry_after = retry_after
+        self.may_be_repeated = True
 
     @property
     def headers(self) -> dict[str, str]:
-        if self.retry_after is None:
-            return {}
-        return {"Retry-After": str(max(1, round(self.retry_after)))}
+        # The official SDKs repeat a POST after any 409, 429 or 5xx unless told not to.
+        told = {} if self.may_be_repeated else {"x-should-retry": "false"}
+        return told if self.retry_after is None else {**told, "Retry-After": str(max(1, round(self.retry_after)))}
 
 
 class BadRequest(ServiceError):

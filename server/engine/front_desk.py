@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from server.engine.answer import Answer
 from server.engine.catalogue import CatalogueEntry
 from server.engine.compression import compress
-from server.engine.grammar.asking import compiled, compiled_again
+from server.engine.grammar.asking import MOST_WAITING, compiled, compiled_again
 from server.engine.grammar.grammar import Grammar
 from server.engine.kept import KeptMedium, KeptRequest, ShownChoice
 from server.engine.loaded_model import LoadedModel
@@ -45,12 +45,21 @@ class Engine(Protocol):
         ...
 
     async def prepare(
-        self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any], grammar: Grammar | None = None
+        self,
+        model_id: str,
+        prompt: ChatPrompt,
+        asked: Mapping[str, Any],
+        grammar: Grammar | None = None,
+        *,
+        goes_on: bool = False,
     ) -> Prepared:
-        """Everything that can be refused is refused here, before an answer has begun."""
+        """Everything that can be refused is refused here, before an answer has begun.
+
+        What `goes_on` is a later part of one: it was accepted, and waits behind nobody who is new.
+        """
         ...
 
-    def submit(self, prepared: Prepared) -> Answer: ...
+    def submit(self, prepared: Prepared, *, goes_on: bool = False) -> Answer: ...
 
     async def resume(self, kept: KeptRequest, shown: Sequence[ShownChoice], media: Sequence[Medium] = ()) -> Answer:
         """Goes on with an answer that another process began; gives what comes after the pieces that were shown.
@@ -102,23 +111,32 @@ class FrontDesk:
         return vision.kinds if vision else ()
 
     async def prepare(
-        self, model_id: str, prompt: ChatPrompt, asked: Mapping[str, Any], grammar: Grammar | None = None
+        self,
+        model_id: str,
+        prompt: ChatPrompt,
+        asked: Mapping[str, Any],
+        grammar: Grammar | None = None,
+        *,
+        goes_on: bool = False,
     ) -> Prepared:
         assert self._bridge
-        loaded, slot = await self._loaded(model_id), self._slots[model_id]
+        self._require_open(goes_on=goes_on)
+        slot = self._slots[model_id]
+        loaded = await slot.loaded(self._rules.load_wait_seconds)
         pool = self._bridge.in_lookers if media_of(prompt.messages) else self._bridge.in_pool
         prepared = await pool(
             lambda: self._prepared(slot.entry, loaded, prompt, asked, then_grammar=grammar is not None)
         )
         if grammar is None:
             return prepared
-        return replace(prepared, grammar=await compiled(grammar, loaded, self._bridge, slot.entry.tool_format))
+        tool_format, most_waiting = slot.entry.tool_format, None if goes_on else MOST_WAITING
+        made = await compiled(grammar, loaded, self._bridge, tool_format, most_waiting)
+        return replace(prepared, grammar=made)
 
-    def submit(self, prepared: Prepared) -> Answer:
-        if self.is_draining:
-            raise Draining
+    def submit(self, prepared: Prepared, *, goes_on: bool = False) -> Answer:
+        self._require_open(goes_on=goes_on)
         slot = self._slots[prepared.model_id]
-        request = Request(prepared, when_cancelled=slot.let_go)
+        request = Request(prepared, when_cancelled=slot.let_go, goes_on=goes_on)
         slot.submit(request)
         return request.answer
 
@@ -153,9 +171,12 @@ class FrontDesk:
             await asyncio.gather(*(bridge.in_pool(slot.close) for slot in self._slots.values()))
             bridge.close()
 
-    async def _loaded(self, model_id: str) -> LoadedModel:
-        if self.is_draining:
+    def _require_open(self, *, goes_on: bool) -> None:
+        if self.is_draining and not goes_on:
             raise Draining
+
+    async def _loaded(self, model_id: str) -> LoadedModel:
+        self._require_open(goes_on=False)
         return await self._slots[model_id].loaded(self._rules.load_wait_seconds)
 
     async def _load_all(self) -> None:

@@ -18,10 +18,12 @@ class Request:
         prepared: Prepared,
         when_cancelled: "Callable[[Request], None]" = lambda request: None,
         resumed: list[Choice] | None = None,
+        *,
+        goes_on: bool = False,
     ) -> None:
         self.prepared = prepared
         self.label = current_request_id()  # for the log
-        self.is_resumed = resumed is not None
+        self.goes_on = goes_on or resumed is not None  # with an answer that was accepted before
         self.choices = resumed or [Choice(index, prepared) for index in range(prepared.params.n)]
         self.answer = Answer(len(self.unfinished), self.cancel)
         self._when_cancelled = when_cancelled

@@ -49,9 +49,9 @@ class Worker:
             self._change.notify()
 
     def _enqueue(self, request: Request) -> None:
-        if request.is_resumed:
+        if request.goes_on:
             # It had its turn before everyone who is new here, and was accepted then.
-            self._queue.insert(sum(one.is_resumed for one in self._queue), request)
+            self._queue.insert(sum(one.goes_on for one in self._queue), request)
             return
         if len(self._queue) >= self._queue_size:
             # A guess, but one that spreads the retries: a second for each eight that wait.

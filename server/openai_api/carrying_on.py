@@ -94,6 +94,7 @@ class Interrupted:
     """An answer of which nothing more will come than the reason."""
 
     waits_to_go_on = False
+    may_be_repeated = True
     outcome: Status = "failed"
     summary = b"{}"
     request = b""

@@ -19,7 +19,7 @@ from server.openai_api.chat_schema import ChatRequest
 from server.openai_api.chat_source import ChatSource
 from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
-from server.openai_api.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, whole_turn
+from server.openai_api.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, failing_once, whole_turn
 from server.openai_api.examples import CHAT_RESPONSES
 from server.openai_api.following import LastEventId, LastEventIdQuery, OnGap, follow, require, turn_behind
 from server.openai_api.mcp.beginning import McpMeans, mcp_begun
@@ -122,11 +122,12 @@ async def _begin(
 async def _folded(request: Request, session: Session, turn: Turn) -> Response:
     await require(session, turn, turn.first_index - 1)
     try:
-        events = await whole_turn(request, session, turn)
+        with failing_once(turn):
+            events = await whole_turn(request, session, turn)
+            if len(events) > _MANY_EVENTS:
+                answer = await asyncio.to_thread(fold, events, turn.summary)
+            else:
+                answer = fold(events, turn.summary)
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    if len(events) > _MANY_EVENTS:
-        answer = await asyncio.to_thread(fold, events, turn.summary)
-    else:
-        answer = fold(events, turn.summary)
     return JSONResponse(answer, headers={"X-Session-Id": session.id})

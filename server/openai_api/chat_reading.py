@@ -46,10 +46,18 @@ class _Unshown:
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
     num_reasoning: int = 0  # of the tokens
+    num_dropped: int = 0  # of the tokens: those whose logprobs nobody gets
+    is_hidden: bool = False  # what came last is not for readers
 
     def add(self, piece: Piece) -> None:
         self.token_ids += piece.token_ids
         self.logprobs += piece.logprobs
+
+    def without_logprobs(self, piece: Piece) -> Piece:
+        """Of what readers do not get, and of what was made on the way to it."""
+        self.num_dropped = len(self.token_ids) + len(piece.token_ids)
+        self.logprobs = []
+        return replace(piece, logprobs=())
 
     def with_behind(self, piece: Piece) -> Piece:
         if not self.token_ids:
@@ -58,7 +66,7 @@ class _Unshown:
         return replace(piece, token_ids=token_ids, logprobs=logprobs)
 
     def clear(self) -> None:
-        self.num_reasoning = 0
+        self.num_reasoning = self.num_dropped = 0
         if self.token_ids:
             self.token_ids, self.logprobs = [], []
 
@@ -90,7 +98,11 @@ class ChatReading:
         if piece.finish:
             parts += reader.flush()
         if self._sift:
-            parts = self._sift(parts)
+            shown = self._sift(parts)
+            unshown.is_hidden = not shown if parts else unshown.is_hidden
+            if unshown.is_hidden and (parts or piece.finish):
+                piece = unshown.without_logprobs(piece)
+            parts = shown
         if self.reading.hide_thoughts:
             parts = [part for part in parts if not isinstance(part, Thought)]
         if not (parts or piece.finish):
@@ -98,7 +110,7 @@ class ChatReading:
             return None
         whole = unshown.with_behind(piece)
         if self.reading.hide_thoughts and whole.logprobs:
-            whole = replace(whole, logprobs=whole.logprobs[unshown.num_reasoning :])
+            whole = replace(whole, logprobs=whole.logprobs[max(0, unshown.num_reasoning - unshown.num_dropped) :])
         chunks = self._chunks.of_parts(whole, parts, has_calls=reader.num_calls > 0)
         if not chunks:
             unshown.add(piece)

@@ -27,6 +27,7 @@ KIND = "chat"
 
 class ChatSource:
     waits_to_go_on = False
+    may_be_repeated = True
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Writes a recorded turn as server-sent events, and folds it for callers who want one object."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from fastapi import Request
@@ -71,6 +72,16 @@ def _block(framing: Framing, id_prefix: bytes, event: Event) -> bytes:
 
 class ClientGone(Exception):
     """Nobody waits for the answer any more."""
+
+
+@contextmanager
+def failing_once(turn: Turn) -> Iterator[None]:
+    """Who hears of a failure is told not to repeat the request if that would repeat what was done for it."""
+    try:
+        yield
+    except ServiceError as error:
+        error.may_be_repeated = turn.may_be_repeated
+        raise
 
 
 async def whole_turn(request: Request, session: Session, turn: Turn) -> Sequence[bytes]:

@@ -25,6 +25,11 @@ class Source(Protocol):
         """It was interrupted and is not under way again: `events` may be asked once more after an `Unavailable`."""
         ...
 
+    @property
+    def may_be_repeated(self) -> bool:
+        """If it fails: nothing was done for it that would then be done twice."""
+        ...
+
     def cancel(self) -> None:
         """Ends the events soon, with a last one that says so."""
         ...

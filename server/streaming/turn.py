@@ -17,6 +17,7 @@ class Turn:
         self._source = source
         self.digest: Digest | None = source.digest if source else None
         self._is_suspended = False
+        self._may_be_repeated = True  # of what it came to; another process begins no turn anew that is not worth it
         self._cancel_asked = asyncio.Event()
 
     @property
@@ -46,6 +47,10 @@ class Turn:
     @property
     def is_worth_repeating(self) -> bool:
         return self.kept.is_worth_repeating
+
+    @property
+    def may_be_repeated(self) -> bool:
+        return self._source.may_be_repeated if self._source else self._may_be_repeated
 
     @property
     def is_durable(self) -> bool:
@@ -112,7 +117,7 @@ class Turn:
 
     def _fail(self, error: Exception, source: Source) -> None:
         source.cancel()
-        self.kept.is_worth_repeating = isinstance(error, Unavailable)
+        self.kept.is_worth_repeating = isinstance(error, Unavailable) and source.may_be_repeated
         self._recording.append([source.failure(error)])
         self._end("failed", source)
 
@@ -123,7 +128,7 @@ class Turn:
         kept.ended_at = self._store.now()
         kept.request = b""  # with the prompt and all that hangs on it
         kept.attachments = {name: data for name, data in kept.attachments.items() if name in (kept.named or ())}
-        self._source = None
+        self._may_be_repeated, self._source = source.may_be_repeated, None
         self._store.end(self._recording.key, kept)
         for reader in self._recording.readers:
             reader.stop_at(kept.last_index)

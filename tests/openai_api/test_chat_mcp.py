@@ -93,6 +93,22 @@ def test_a_call_is_told_of_when_it_begins_and_when_it_ends(http: httpx2.Client, 
     assert [block.index for block in blocks] == list(range(len(blocks)))
 
 
+@pytest.mark.parametrize("hides", [False, True])
+def test_logprobs_are_those_of_what_is_shown(http: httpx2.Client, weather: McpProcess, hides: bool) -> None:
+    body = asking(weather, a_call("get_weather", city="Solo"), logprobs=True, include_reasoning=not hides)
+    [choice] = whole(http, body)["choices"]
+    assert "".join(one["token"] for one in choice["logprobs"]["content"]) == choice["message"]["content"] == CERAH
+    blocks = stream(http, body)
+    assert not any(delta.get("content") == "" for delta in deltas_of(blocks))
+
+
+def test_logprobs_of_calls_are_hidden_with_them(hermes: httpx2.Client, weather: McpProcess) -> None:
+    text = f"before {marked(a_call('get_weather', city='Solo'))}\n"
+    [choice] = whole(hermes, asking(weather, text, logprobs=True))["choices"]
+    tokens = "".join(one["token"] for one in choice["logprobs"]["content"])
+    assert tokens.startswith("before") and tokens.endswith(CERAH) and "get_weather" not in tokens
+
+
 def test_whole_it_is_what_the_stream_adds_up_to(http: httpx2.Client, weather: McpProcess) -> None:
     nested = a_call("say", text=an_array_of(a_call("order", item="ink"), a_call("refuse", why="no")))
     answer, message = whole(http, asking(weather, nested)), GrowingMessage()
@@ -221,7 +237,8 @@ def test_thoughts_of_all_rounds_are_told_and_counted(hermes: httpx2.Client, weat
     assert message.get("reasoning_content") == ("One.\n\nTwo." if shows else None)
     made, thought = answer["usage"]["completion_tokens"], len("<think>One.</think><think>Two.</think>")
     assert answer["usage"]["completion_tokens_details"]["reasoning_tokens"] == thought
-    assert len(choice["logprobs"]["content"]) == (made if shows else made - thought)
+    shown = made - len(f"\n{call}")
+    assert len(choice["logprobs"]["content"]) == (shown if shows else shown - thought)
 
 
 @pytest.mark.parametrize(

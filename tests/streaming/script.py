@@ -21,6 +21,7 @@ class Script:
     attachments: Mapping[str, bytes] = {}
     digest: Digest | None = None
     waits_to_go_on = False
+    may_be_repeated = True
 
     def __init__(self, *lines: bytes, fails: Exception | None = None) -> None:
         self._lines = lines

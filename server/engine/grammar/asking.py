@@ -8,7 +8,7 @@ from server.engine.threads import Bridge
 from server.errors import BadRequest, GenerationInterrupted, Unavailable
 
 # Each may take seconds: who is told to come back soon waits less than who would wait for all of them.
-_MOST_WAITING = 8
+MOST_WAITING = 8
 
 
 async def compiled(
@@ -16,7 +16,7 @@ async def compiled(
     loaded: LoadedModel,
     bridge: Bridge,
     call_format: ToolFormat | None = None,
-    most_waiting: int | None = _MOST_WAITING,
+    most_waiting: int | None = MOST_WAITING,
 ) -> CompiledGrammar:
     if (grammars := loaded.grammars) is None:
         raise BadRequest(

@@ -14,7 +14,7 @@ from typing import Any
 from server.engine.grammar.grammar import Grammar
 from server.engine.grammar.limits import parser_limits
 from server.engine.grammar.matcher import Matcher
-from server.engine.grammar.refusals import Refusals
+from server.engine.grammar.refusals import SECONDS_KEPT_IF_SLOW, Refusals
 from server.engine.grammar.source import TokenIds, source_of, why_refused
 from server.engine.grammar.trial import TooExpensive, Trial
 from server.engine.grammar.verdict import Judge, judge_of
@@ -42,16 +42,18 @@ class Grammars:
         vocabulary_size: int,
         call_format: ToolFormat,
         token_ids: TokenIds,
+        trial: Trial | None = None,
+        refused: Refusals | None = None,
     ) -> None:
         self._new_tokenizer = new_tokenizer
         self._vocabulary_size = vocabulary_size
         self._call_format = call_format
         self._token_ids = token_ids
         self._tokenizer: Any = None
-        self._trial = Trial()
+        self._trial = trial or Trial()
         self._lock = Lock()  # of what is kept
         self._kept: OrderedDict[str, tuple[CompiledGrammar, float]] = OrderedDict()
-        self._refused = Refusals()
+        self._refused = refused or Refusals()
 
     def known(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar | None:
         """Without compiling anything. What was refused lately is refused again."""
@@ -75,6 +77,11 @@ class Grammars:
             source = source_of(grammar, self._token_ids)
             self._try(grammar)
             made = CompiledGrammar(grammar, judge_of(grammar), self._new_matcher(grammar, source))
+        except TooExpensive:
+            slow = _too_expensive(grammar)
+            with self._lock:
+                self._refused.note(key_of_refusal, slow, SECONDS_KEPT_IF_SLOW)
+            raise slow from None
         except BadRequest as refused:
             with self._lock:
                 self._refused.note(key_of_refusal, refused)
@@ -87,16 +94,8 @@ class Grammars:
         return grammar.in_format(call_format or self._call_format)
 
     def _try(self, grammar: Grammar) -> None:
-        try:
-            # With markers as text: the other process knows no token of this model.
-            fault = self._trial.fault_of(source_of(grammar, {}))
-        except TooExpensive:
-            raise BadRequest(
-                f"{grammar.param}: this takes more time or memory to compile than a grammar may.",
-                param=grammar.param,
-                code="schema_too_large",
-            ) from None
-        if fault:
+        # With markers as text: the other process knows no token of this model.
+        if fault := self._trial.fault_of(source_of(grammar, {})):
             raise why_refused(grammar, fault)
 
     def _new_matcher(self, grammar: Grammar, source: str) -> Matcher:
@@ -117,6 +116,14 @@ class Grammars:
         self._kept[key] = made, seconds
         while len(self._kept) > _MOST_KEPT or sum(cost for _, cost in self._kept.values()) > _MOST_SECONDS_KEPT:
             self._kept.popitem(last=False)
+
+
+def _too_expensive(grammar: Grammar) -> BadRequest:
+    return BadRequest(
+        f"{grammar.param}: this takes more time or memory to compile than a grammar may.",
+        param=grammar.param,
+        code="schema_too_large",
+    )
 
 
 def _keys_of(grammar: Grammar) -> tuple[str, str]:

@@ -28,7 +28,13 @@ class Rounds:
     attachments: Mapping[str, bytes] = field(default_factory=dict)
 
     async def prepare(
-        self, messages: Sequence[Mapping[str, Any]], number: int, max_tokens: int, *, offers_servers: bool
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        number: int,
+        max_tokens: int,
+        *,
+        offers_servers: bool,
+        goes_on: bool,
     ) -> tuple[Prepared, Reading | None]:
         """`messages`: what came of the request so far."""
         plan, prompt = self.plan, await self._prompt()
@@ -37,7 +43,8 @@ class Rounds:
         params = plan.asked.params.with_max_tokens(max_tokens)
         asked = {one.name: getattr(params, one.name) for one in fields(params)}
         try:
-            prepared = await self.engine.prepare(plan.asked.model_id, prompt, asked, self._grammar(functions, number))
+            grammar = self._grammar(functions, number)
+            prepared = await self.engine.prepare(plan.asked.model_id, prompt, asked, grammar, goes_on=goes_on)
         except BadRequest as refused:
             # The request itself was found to be good before anybody was visited.
             raise McpFailed(f"With what MCP servers said, the answer cannot go on. {refused.message}") from None

@@ -39,6 +39,10 @@ class McpSource:
         return self._course.writer.is_over
 
     @property
+    def may_be_repeated(self) -> bool:
+        return not self._course.num_calls
+
+    @property
     def outcome(self) -> Status:
         return self._course.outcome
 
@@ -131,10 +135,17 @@ class McpSource:
                 and self._caller.may_call(self._course.num_calls)
                 and self._course.num_rounds < self._caller.rules.max_rounds
             )
+            goes_on = self._course.num_rounds > 0 or self._course.num_calls > 0
+            # Given up now, it would be asked for anew, and what was called for it would be called again.
+            self.waits_to_go_on |= goes_on
             prepared, reading = await self._rounds.prepare(
-                self._course.writer.messages, self._course.num_rounds, left, offers_servers=offers
+                self._course.writer.messages,
+                self._course.num_rounds,
+                left,
+                offers_servers=offers,
+                goes_on=goes_on,
             )
-            self._answer = self._rounds.engine.submit(prepared)
+            self._answer = self._rounds.engine.submit(prepared, goes_on=goes_on)
             if blocks := self._course.tell("round", prepared.kept.to_json(), reading.to_json() if reading else None):
                 yield blocks
         elif self._resumption:

@@ -21,8 +21,9 @@ from server.openai_api.responses.records import (
 from server.openai_api.responses.schema import LONGEST_HISTORY, Item
 from server.streaming.session import Session
 
-# It is kept as one piece, which is written whole at every change.
-_MOST_BYTES = 8 * 2**20
+# It is kept as one piece, read and written whole on the event loop: a thread would hold the interpreter's lock as long.
+# Without pictures, a quarter of a million tokens or so; ten milliseconds.
+_MOST_BYTES = 2**20
 Document = dict[str, Any]
 
 
@@ -31,10 +32,16 @@ def new_document(metadata: Mapping[str, str]) -> Document:
     return {"created_at": int(time.time()), "metadata": dict(metadata), "next": 0, "entries": [], "attached": {}}
 
 
-def add_items(document: Document, items: Sequence[Item], attachments: Mapping[str, bytes], most_attached: int) -> None:
+def add_items(
+    document: Document,
+    items: Sequence[Item],
+    attachments: Mapping[str, bytes],
+    most_attached: int,
+    num_bytes: int | None = None,  # of the document as it is written, where that is known
+) -> None:
     """All of them, or none where that would be too much to keep."""
     entries = [{"item": item} for item in items]
-    _require_room(document, entries)
+    _require_room(document, len(written(document)) if num_bytes is None else num_bytes, entries)
     attached = document.get("attached", {}) | {name: len(data) for name, data in attachments.items()}
     if attachments and sum(attached.values()) > most_attached:
         raise BadRequest(
@@ -47,10 +54,10 @@ def add_items(document: Document, items: Sequence[Item], attachments: Mapping[st
     document["next"] += len(items)
 
 
-def _require_room(document: Document, entries: Sequence[Any]) -> None:
+def _require_room(document: Document, num_bytes: int, entries: Sequence[Any]) -> None:
     if len(document["entries"]) + len(entries) > LONGEST_HISTORY:
         raise history_too_long("conversation")
-    if len(written(document)) + len(written({"entries": entries})) > _MOST_BYTES:
+    if num_bytes + len(written({"entries": entries})) > _MOST_BYTES:
         raise BadRequest(
             f"A conversation has at most {_MOST_BYTES // 2**20} MiB of items, pictures not counted.",
             param="conversation",
@@ -61,46 +68,47 @@ def _require_room(document: Document, entries: Sequence[Any]) -> None:
 class Conversation:
     """As it was when it was read. Whoever changes it finds out whether it still is."""
 
-    def __init__(self, records: Records, session: Session, version: int, document: Document) -> None:
+    def __init__(self, records: Records, session: Session, version: int, document: Document, num_bytes: int) -> None:
         self._records = records
         self._session = session
         self._version = version
         self._document = document
+        self._num_bytes = num_bytes
 
     @classmethod
     async def read(cls, records: Records, conversation_id: str, param: str = "conversation_id") -> "Conversation":
         session = records.conversation(conversation_id, param)
         version = session.document_version
-        document = await records.document(session)
-        return cls(records, session, version, document)
+        return cls(records, session, version, *await records.measured_document(session))
 
     def shown(self) -> dict[str, Any]:
         told = {name: self._document[name] for name in ("created_at", "metadata")}
         return {"id": self._session.id, "object": "conversation", **told}
 
     async def items(self) -> list[Found]:
-        return await self._records.items(self._session)
+        return await self._records.items_of(self._document["entries"], self._session)
 
     def numbered_from(self) -> int:
         return int(self._document["next"])
 
-    async def require_free(self) -> None:
+    def require_free(self) -> None:
         """While it is answered, nothing is added to it."""
-        await self._records.require_free(self._session)
+        self._records.require_free(self._document["entries"])
 
     def require_unchanged(self) -> None:
         if self._session.document_version != self._version:
             raise conversation_locked()
 
     def require_room_for(self, response_id: str) -> None:
-        _require_room(self._document, [_entry_of(response_id)])
+        _require_room(self._document, self._num_bytes, [_entry_of(response_id)])
 
     def add_response(self, response_id: str) -> None:
         self._document["entries"].append(_entry_of(response_id))
         self._keep({})
 
     def add_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
-        add_items(self._document, items, attachments, self._records.max_attached_bytes)
+        most_attached = self._records.max_attached_bytes
+        add_items(self._document, items, attachments, most_attached, self._num_bytes)
         self._keep(attachments)
 
     def change_metadata(self, metadata: Mapping[str, str]) -> None:
@@ -120,7 +128,9 @@ class Conversation:
         named = names_in([entry["item"] for entry in self._document["entries"] if "item" in entry])
         sizes = self._document.get("attached", {})
         self._document["attached"] = {name: sizes[name] for name in sizes if name in named}
-        self._session.keep_document(written(self._document), attachments, named)
+        document = written(self._document)
+        self._num_bytes = len(document)
+        self._session.keep_document(document, attachments, named)
 
 
 def _entry_of(response_id: str) -> dict[str, Any]:

@@ -89,7 +89,7 @@ async def create_items(
     """Add items to its end."""
     records = Records(sessions, owner)
     conversation = await Conversation.read(records, conversation_id)
-    await conversation.require_free()
+    conversation.require_free()
     items, attachments = await _kept_items(body.items, conversation_id, conversation.numbered_from(), media)
     conversation.add_items(items, attachments)
     await sessions.flush()

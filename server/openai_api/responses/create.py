@@ -22,7 +22,7 @@ from server.openai_api.chat_prompt import chat_prompt, sampling_asked
 from server.openai_api.chat_reading import reading_of
 from server.openai_api.chat_tools import tools_offered
 from server.openai_api.cursor import parse_cursor
-from server.openai_api.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, event_stream, whole_turn
+from server.openai_api.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, event_stream, failing_once, whole_turn
 from server.openai_api.following import LastEventId, LastEventIdQuery
 from server.openai_api.mcp.beginning import McpMeans, mcp_begun
 from server.openai_api.mcp.source import McpSource
@@ -79,7 +79,7 @@ async def create_response(
     conversation, earlier = None, list[Found]()
     if body.conversation_id:
         conversation = await Conversation.read(records, body.conversation_id, "conversation")
-        await conversation.require_free()
+        conversation.require_free()
         earlier = await conversation.items()
     if body.previous_response_id is not None:
         earlier = await records.before(body.previous_response_id)
@@ -194,10 +194,11 @@ async def _require_text(request: Request, body: ResponseRequest) -> None:
 
 async def _whole(request: Request, session: Session, turn: Turn) -> Response:
     try:
-        events = await whole_turn(request, session, turn)
+        with failing_once(turn):
+            events = await whole_turn(request, session, turn)
+            response = json.loads(events[-1])["response"]
+            if error := response["error"]:
+                raise error_with_code(error["message"], "server_error", error["type"], error["param"])
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    response = json.loads(events[-1])["response"]
-    if error := response["error"]:
-        raise error_with_code(error["message"], "server_error", error["type"], error["param"])
     return JSONResponse(response, headers={"X-Session-Id": session.id})

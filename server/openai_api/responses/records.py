@@ -57,10 +57,14 @@ class Records:
         raise Draining
 
     async def document(self, session: Session) -> dict[str, Any]:
+        return (await self.measured_document(session))[0]
+
+    async def measured_document(self, session: Session) -> tuple[dict[str, Any], int]:
+        """With its bytes as it is written."""
         found = await session.document()
         if found is None:
             raise NotFound(f"Of {session.id!r} only the answer is kept.", code="items_not_kept")
-        return _read(found)
+        return _read(found), len(found)
 
     async def before(self, previous_id: str) -> list[Found]:
         """Everything up to the end of a response, oldest first."""
@@ -93,8 +97,13 @@ class Records:
 
     async def items(self, conversation: Session, until: str | None = None) -> list[Found]:
         """Of a conversation, up to a response."""
+        return await self.items_of((await self.document(conversation))["entries"], conversation, until)
+
+    async def items_of(
+        self, entries: Sequence[dict[str, Any]], conversation: Session, until: str | None = None
+    ) -> list[Found]:
         items: list[Found] = []
-        for entry in (await self.document(conversation))["entries"]:
+        for entry in entries:
             if "item" in entry:
                 items.append((entry["item"], conversation))
             elif entry["response"] == until:
@@ -105,8 +114,9 @@ class Records:
                 items += [found for found in (*own, *said) if found[0]["id"] not in entry["without"]]
         return items
 
-    async def require_free(self, conversation: Session) -> None:
-        for entry in (await self.document(conversation))["entries"][-1:]:
+    def require_free(self, entries: Sequence[dict[str, Any]]) -> None:
+        """Of a conversation."""
+        for entry in entries[-1:]:
             session = self._find(entry["response"], RESPONSE) if "response" in entry else None
             if session and session.is_running:
                 raise conversation_locked()

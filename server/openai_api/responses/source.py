@@ -22,6 +22,7 @@ KIND = "response"
 
 class ResponseSource:
     waits_to_go_on = False
+    may_be_repeated = True
     digest = None
 
     def __init__(

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from llguidance import LLTokenizer
@@ -12,6 +13,8 @@ from server.engine.echo import load_echo
 from server.engine.grammar.asking import compiled, compiled_again
 from server.engine.grammar.compiling import Grammars
 from server.engine.grammar.grammar import Grammar
+from server.engine.grammar.refusals import Refusals
+from server.engine.grammar.trial import TooExpensive, Trial
 from server.engine.loaded_model import LoadedModel
 from server.engine.threads import Bridge
 from server.errors import BadRequest, Unavailable
@@ -77,6 +80,30 @@ class TestRefused:
         bridge.close()
         told = [(one.value.message, one.value.param, one.value.code) for one in (first, second)]
         assert told[0] == told[1] and first.value is not second.value
+
+    async def test_what_was_only_too_slow_is_tried_again_soon(self) -> None:
+        class SlowOnce(Trial):
+            was_slow = False
+
+            def fault_of(self, source: str) -> str:
+                if not self.was_slow:
+                    self.was_slow = True
+                    raise TooExpensive
+                return ""
+
+        clock = Mock(return_value=0.0)
+        grammars = Grammars(lambda: LLTokenizer("byte"), 257, "hermes", {}, SlowOnce(), Refusals(now=clock))
+        for slow_at in (0.0, 29.0):
+            clock.return_value = slow_at
+            with pytest.raises(BadRequest) as refused:
+                grammars.compiled(regex("a"))
+            assert refused.value.code == "schema_too_large"
+            with pytest.raises(BadRequest):
+                grammars.compiled(regex("("))
+        clock.return_value = 31.0
+        assert grammars.compiled(regex("a"))
+        with pytest.raises(BadRequest):
+            grammars.known(regex("("))
 
     async def test_it_is_named_by_its_place_in_this_request(self, tiny: LoadedModel) -> None:
         bridge = Bridge()

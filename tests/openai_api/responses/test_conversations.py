@@ -126,7 +126,7 @@ def test_there_is_an_end_to_it(http: httpx2.Client) -> None:
 
 def test_it_has_an_end_in_bytes_too(http: httpx2.Client) -> None:
     """It is one document, written whole at every change."""
-    large = [{"role": "user", "content": "x" * (5 * 2**20)}]
+    large = [{"role": "user", "content": "x" * (600 * 2**10)}]
     url = conversation(http, "zero")
     assert http.post(f"{url}/items", json={"items": large}).status_code == 200
     error = refused(http, {"items": large}, url=f"{url}/items")
