@@ -28,7 +28,7 @@ class CatalogueSearch:
     def find(self, session: Session, query: ProductQuery, window: Window, reranker: Reranker | None = None) -> Found:
         query = _with_sort(query)
         after = read(window.cursor, query) if window.cursor else None
-        resolved = after.resolved if after else self._understood(session, query)
+        resolved = _filtered(session, query, after.resolved if after else _understood(session, query))
         if resolved.wording is not None and not resolved.wording.groups:
             return Found([], total=0 if window.counts else None)
         pager = Pager(session, self._index, query, resolved, window.limit + 1, 0 if after else window.skip, after)
@@ -50,7 +50,7 @@ class CatalogueSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
         query = _with_sort(query)
-        resolved = self._understood(session, query)
+        resolved = _filtered(session, query, _understood(session, query))
         counted = count_facets(session, self._index, query, resolved, names)
         if any(counted.values()) or (fewer := self._relaxed(session, query, resolved)) is resolved:
             return counted
@@ -65,14 +65,6 @@ class CatalogueSearch:
     def rebuild(self, session: Session) -> None:
         indexing.index_everything(session, self._index)
 
-    def _understood(self, session: Session, query: ProductQuery) -> Resolved:
-        categories = tuple(category_keys(session, query.category)) if query.category is not None else None
-        cities = rare_cities(session, query.city) if query.city is not None else None
-        if query.text is None:
-            return Resolved(categories=categories, cities=cities)
-        meant = interpret(session, query.text)
-        return Resolved(meant.wording, meant.corrected, categories=categories, cities=cities)
-
     def _relaxed(self, session: Session, query: ProductQuery, resolved: Resolved) -> Resolved:
         """Fewer words, only if nothing at all has them all and something has some."""
         if resolved.wording is None or not resolved.wording.groups or self._finds(session, query, resolved):
@@ -85,6 +77,19 @@ class CatalogueSearch:
 
     def _finds(self, session: Session, query: ProductQuery, resolved: Resolved) -> bool:
         return Pager(session, self._index, query, resolved, 1).total(1) > 0
+
+
+def _understood(session: Session, query: ProductQuery) -> Resolved:
+    if query.text is None:
+        return Resolved()
+    meant = interpret(session, query.text)
+    return Resolved(meant.wording, meant.corrected)
+
+
+def _filtered(session: Session, query: ProductQuery, resolved: Resolved) -> Resolved:
+    categories = tuple(category_keys(session, query.category)) if query.category is not None else None
+    cities = rare_cities(session, query.city) if query.city is not None else None
+    return replace(resolved, categories=categories, cities=cities)
 
 
 def _with_sort(query: ProductQuery) -> ProductQuery:
