@@ -51,10 +51,7 @@ class CatalogueSearch:
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
         query = _with_sort(query)
         resolved = _filtered(session, query, _understood(session, query))
-        counted = count_facets(session, self._index, query, resolved, names)
-        if any(counted.values()) or (fewer := self._relaxed(session, query, resolved)) is resolved:
-            return counted
-        return count_facets(session, self._index, query, fewer, names)
+        return count_facets(session, self._index, query, self._relaxed(session, query, resolved), names)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         indexing.index_products(session, self._index, product_ids)

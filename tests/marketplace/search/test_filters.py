@@ -131,6 +131,16 @@ def test_facets_count_what_a_search_would_show_where_some_words_must_do(catalogu
     assert facets_of(catalogue, "category", text="teko zzyzx") == {"category": [Value("dapur", "dapur", 1)]}
 
 
+def test_facets_are_of_the_words_that_the_list_is_of(catalogue: Catalogue) -> None:
+    """Not of all the words, where the category chosen has nothing with all of them and another one has."""
+    catalogue.put("Teko merah", category="hobi")
+    catalogue.put("Teko biru", category="dapur")
+    assert catalogue.names("teko merah", category="dapur") == ["Teko biru"]
+    found = facets_of(catalogue, "category", "city", text="teko merah", category="dapur")
+    assert found["city"] == [Value("jakarta", "Jakarta", 1)]
+    assert found["category"] == [Value("dapur", "dapur", 1), Value("hobi", "hobi", 1)]
+
+
 class Backwards:
     """Stands for a model that knows better."""
 
