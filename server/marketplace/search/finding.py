@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from server.marketplace.distance import kilometres_between
 from server.marketplace.search import indexing
+from server.marketplace.search.categories import category_keys
 from server.marketplace.search.cursor import Resolved, read, written
 from server.marketplace.search.facets import count_facets
 from server.marketplace.search.interpreting import interpret, relaxations
@@ -15,7 +16,7 @@ from server.marketplace.search.paging import Pager
 from server.marketplace.search.query import FacetName, Facets, Found, Hit, Point, ProductQuery, Window
 from server.marketplace.search.search import Reranker
 from server.marketplace.search.text_index import TextIndex
-from server.marketplace.search.vocabulary import category_keys, rare_cities
+from server.marketplace.search.vocabulary import rare_cities
 
 # Exact up to here; beyond, nobody needs to know and counting takes longer than finding.
 MOST_COUNTED = 1000

@@ -63,6 +63,14 @@ def test_a_category_goes_by_any_of_its_names(catalogue: Catalogue, text: str | N
 
 
 @BOTH
+def test_a_seller_may_name_a_category_as_people_do(catalogue: Catalogue, text: str | None) -> None:
+    catalogue.put("Teko A", category="laptop")
+    catalogue.put("Teko B", category="Notebook")
+    for name in ("laptop", "notebook", "Komputer Jinjing"):
+        assert sorted(catalogue.names(text, category=name)) == ["Teko A", "Teko B"], name
+
+
+@BOTH
 def test_sold_out_and_withdrawn_goods_are_shown_only_when_asked_for(catalogue: Catalogue, text: str | None) -> None:
     catalogue.put("Teko A")
     catalogue.put("Teko B", on_hand=0)

@@ -212,7 +212,9 @@ def test_a_cursor_made_by_hand_brings_nothing_impossible(payload: bytes) -> None
         read(base64.urlsafe_b64encode(digest_of(QUERY, payload) + payload).decode().rstrip("="), QUERY)
 
 
-odd: st.SearchStrategy[object] = st.sampled_from([None, 0, 7, -1, 1.5, 2**63, 1e300, "", "teko", "§teko", "x*", '"', [], {}, True])
+odd: st.SearchStrategy[object] = st.sampled_from(
+    [None, 0, 7, -1, 1.5, 2**63, 1e300, "", "teko", "§teko", "x*", '"', [], {}, True]
+)
 
 
 def few(of: st.SearchStrategy[object]) -> st.SearchStrategy[list[object]]:
