@@ -168,8 +168,10 @@ def test_nonsense_is_refused_by_name(client: httpx2.Client, query: str) -> None:
         assert answer.status_code == 422 and answer.json()["detail"], path
 
 
-@pytest.mark.parametrize("query", ["", "q=", "q=%20%20", f"q={'x' * 501}", "q=a&facets=colour"])
-def test_a_search_needs_words(client: httpx2.Client, query: str) -> None:
+@pytest.mark.parametrize(
+    "query", ["", "q=", "q=%20%20", f"q={'x' * 501}", "q=a&facets=colour&envelope=1", "q=a&facets=city"]
+)
+def test_a_search_needs_words_and_facets_an_envelope(client: httpx2.Client, query: str) -> None:
     assert client.get(f"{SEARCH}?{query}").status_code == 422
 
 
