@@ -92,7 +92,10 @@ def facets_of_products(
     facets: FacetList = "category,brand,city,price",
     q: Annotated[str | None, Query(min_length=1, max_length=500)] = None,
 ) -> JSONResponse:
-    """How many products each category, brand, city and price range would leave; each ignores the choice of its own."""
+    """How many products each category, brand, city and price range would leave; each ignores the choice of its own.
+
+    A city is counted by its own name: asked for, `jakarta` finds what is in Jakarta Selatan, too.
+    """
     query, names = filters if q is None else replace(filters, text=checked_text(q)), facet_names(facets)
     with visit.reading() as (session, _):
         counted = visit.market.search.facets(session, query, names)

@@ -110,7 +110,21 @@ def test_facets_count_what_each_choice_would_leave(catalogue: Catalogue, text: s
     brands = [(one.value, one.count) for one in found["brand"] if isinstance(one, Value)]
     assert brands == [("maspion", 2), ("philips", 1)]
     assert found["city"] == [Value("jakarta", "Jakarta", 3), Value("bandung", "Bandung", 1)]
-    assert found["price"] == [Bucket(0, 50_000, 1), Bucket(50_000, 100_000, 2), Bucket(20_000_000, None, 1)]
+    assert found["price"] == [Bucket(0, 49_999, 1), Bucket(50_000, 99_999, 2), Bucket(20_000_000, None, 1)]
+
+
+@BOTH
+def test_choosing_a_category_or_a_price_leaves_as_many_as_were_counted(catalogue: Catalogue, text: str | None) -> None:
+    for category, price in (("fan", 49_999), ("Kipas angin", 50_000), ("hobi", 99_999), ("hobi", 100_000)):
+        catalogue.put("Teko", category=category, price=price)
+    found = facets_of(catalogue, "category", "price", text=text)
+    values = {one.value: one.count for one in found["category"] if isinstance(one, Value)}
+    assert values == {"fan": 2, "hobi": 2}
+    for value, count in values.items():
+        assert catalogue.found(text, category=value).total == count
+    for one in found["price"]:
+        assert isinstance(one, Bucket)
+        assert catalogue.found(text, min_price=one.least, max_price=one.most).total == one.count
 
 
 @BOTH
@@ -121,9 +135,9 @@ def test_a_facet_ignores_the_choice_of_its_own_and_no_other(catalogue: Catalogue
     found = facets_of(catalogue, "category", "brand", "price", text=text, category="dapur", brand="maspion")
     assert found["category"] == [Value("dapur", "dapur", 1)]
     assert found["brand"] == [Value("maspion", "maspion", 1), Value("philips", "philips", 1)]
-    assert found["price"] == [Bucket(0, 50_000, 1)]
+    assert found["price"] == [Bucket(0, 49_999, 1)]
     cheap = facets_of(catalogue, "price", "category", text=text, max_price=50_000)
-    assert cheap["price"] == [Bucket(0, 50_000, 1), Bucket(50_000, 100_000, 2)]
+    assert cheap["price"] == [Bucket(0, 49_999, 1), Bucket(50_000, 99_999, 2)]
     assert cheap["category"] == [Value("dapur", "dapur", 1)]
 
 

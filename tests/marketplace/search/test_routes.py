@@ -134,7 +134,7 @@ def test_an_envelope_holds_what_headers_say(client: httpx2.Client) -> None:
         {"value": "furniture", "label": "furniture", "count": 1},
         {"value": "laptop", "label": "laptop", "count": 1},
     ]
-    assert page["facets"]["price"][0] == {"least": 500000, "most": 1000000, "count": 1}
+    assert page["facets"]["price"][0] == {"least": 500000, "most": 999999, "count": 1}
     rest = client.get(SEARCH, params={"q": "gamming", "envelope": 1, "cursor": page["next_cursor"]}).json()
     assert len(rest["items"]) == 1 and rest["next_cursor"] is None and rest["facets"] is None
 
