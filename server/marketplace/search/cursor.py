@@ -17,16 +17,17 @@ from server.marketplace.search.words import words_of
 _LONGEST = 8000
 _DIGEST_BYTES = 8
 Number = Annotated[int, Field(ge=-MOST_ID, le=MOST_ID)] | Annotated[float, Field(allow_inf_nan=False)]
-Keys = Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]
+Keys = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """What words of a question stand for. The next page means the same, whatever has been added meanwhile."""
+    """What a question stands for. The words of the next page mean the same, whatever has been added meanwhile."""
 
     wording: Wording | None = None
     corrected: str | None = None
     relaxed: bool = False
+    # Keys of the filters; no cursor holds them, for there may be any number.
     categories: Keys | None = None
     cities: Keys | None = None  # where they have so few goods that one should begin with them
 
@@ -43,10 +44,11 @@ class Place:
 
 
 _PLACE = TypeAdapter(Place)
+_FILTERS = {"categories", "cities"}
 
 
 def written(place: Place, query: ProductQuery) -> str:
-    payload = _PLACE.dump_json(place, exclude_defaults=True)
+    payload = _PLACE.dump_json(place, exclude_defaults=True, exclude={"resolved": _FILTERS})
     return base64.urlsafe_b64encode(digest_of(query, payload) + payload).rstrip(b"=").decode()
 
 
@@ -60,14 +62,14 @@ def read(cursor: str, query: ProductQuery) -> Place:
         if digest != digest_of(query, payload):
             raise ValueError
         place = _PLACE.validate_json(payload)
-        _check_words(place.resolved)
+        _check(place.resolved)
     except (ValueError, binascii.Error, ValidationError):
         raise BadRequest("This cursor is not of this list: filters and sort must stay as they were.") from None
     return place
 
 
-def _check_words(resolved: Resolved) -> None:
-    """Words reach the full-text index as they stand, so they must be words; PostgreSQL takes no NUL."""
+def _check(resolved: Resolved) -> None:
+    """Words reach the full-text index as they stand, so they must be words."""
     for group in resolved.wording.groups if resolved.wording else ():
         for word in (word for term in group.terms for word in term.words):
             if words_of(word) != [word]:
@@ -75,7 +77,7 @@ def _check_words(resolved: Resolved) -> None:
         for token in group.tokens:
             if not token.startswith("§") or words_of(token) != token[1:].split("·"):
                 raise ValueError
-    if any("\0" in key for key in (*(resolved.categories or ()), *(resolved.cities or ()))):
+    if resolved.categories is not None or resolved.cities is not None:
         raise ValueError
 
 

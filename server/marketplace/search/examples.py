@@ -37,7 +37,7 @@ FACETS = answering(
         "category": [{"value": "laptop", "label": "Laptop", "count": 12}],
         "brand": [{"value": "asus", "label": "ASUS", "count": 7}],
         "city": [{"value": "jakarta selatan", "label": "Jakarta Selatan", "count": 5}],
-        "price": [{"least": 10000000, "most": 20000000, "count": 9}],
+        "price": [{"least": 10000000, "most": 19999999, "count": 9}],
     },
     (422, "min_price is more than max_price."),
 )

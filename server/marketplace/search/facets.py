@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from server.marketplace.search.categories import Categories, read_categories
 from server.marketplace.search.cursor import Resolved
 from server.marketplace.search.query import Bucket, FacetName, Facets, ProductQuery, Value
 from server.marketplace.search.relation import Relation, relation_of
@@ -82,9 +83,24 @@ def _grouped(session: Session, relation: Relation, name: FacetName) -> list[Coun
 def _told(session: Session, name: FacetName, counted: Iterable[Counted]) -> list[Value] | list[Bucket]:
     if name == "price":
         return _buckets([(int(price), count) for price, count, _ in counted])
+    if name == "category":
+        counted = _folded(read_categories(session), counted)
     most = sorted(counted, key=lambda one: (-one[1], one[0]))[:_MOST_VALUES]
     labels = _labels(session, name, [example for _, _, example in most])
     return [Value(value, labels.get(example, value), count) for value, count, example in most]
+
+
+def _folded(categories: Categories, counted: Iterable[Counted]) -> list[Counted]:
+    """By category, whatever its sellers call it, with those below: what choosing it finds."""
+    of_key = {key: (count, example) for key, count, example in counted}
+    values = {}
+    for key, (_, example) in of_key.items():
+        for slug in categories.named(key) or {key}:
+            values.setdefault(slug, example)
+    return [
+        (value, sum(of_key[key][0] for key in categories.keys(value) if key in of_key), example)
+        for value, example in values.items()
+    ]
 
 
 def _labels(session: Session, name: FacetName, product_ids: Sequence[int]) -> dict[int, str]:
@@ -99,5 +115,5 @@ def _buckets(prices: Iterable[tuple[int, int]]) -> list[Bucket]:
     counts: Counter[int] = Counter()
     for price, count in prices:
         counts[bisect_right(_EDGES, price) - 1] += count
-    ends = (*_EDGES[1:], None)
+    ends = (*(edge - 1 for edge in _EDGES[1:]), None)
     return [Bucket(_EDGES[number], ends[number], counts[number]) for number in sorted(counts)]

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from server.marketplace.distance import kilometres_between
 from server.marketplace.search import indexing
+from server.marketplace.search.categories import category_keys
 from server.marketplace.search.cursor import Resolved, read, written
 from server.marketplace.search.facets import count_facets
 from server.marketplace.search.interpreting import interpret, relaxations
@@ -15,7 +16,7 @@ from server.marketplace.search.paging import Pager
 from server.marketplace.search.query import FacetName, Facets, Found, Hit, Point, ProductQuery, Window
 from server.marketplace.search.search import Reranker
 from server.marketplace.search.text_index import TextIndex
-from server.marketplace.search.vocabulary import category_keys, rare_cities
+from server.marketplace.search.vocabulary import rare_cities
 
 # Exact up to here; beyond, nobody needs to know and counting takes longer than finding.
 MOST_COUNTED = 1000
@@ -28,7 +29,7 @@ class CatalogueSearch:
     def find(self, session: Session, query: ProductQuery, window: Window, reranker: Reranker | None = None) -> Found:
         query = _with_sort(query)
         after = read(window.cursor, query) if window.cursor else None
-        resolved = after.resolved if after else self._understood(session, query)
+        resolved = _filtered(session, query, after.resolved if after else _understood(session, query))
         if resolved.wording is not None and not resolved.wording.groups:
             return Found([], total=0 if window.counts else None)
         pager = Pager(session, self._index, query, resolved, window.limit + 1, 0 if after else window.skip, after)
@@ -50,11 +51,8 @@ class CatalogueSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
         query = _with_sort(query)
-        resolved = self._understood(session, query)
-        counted = count_facets(session, self._index, query, resolved, names)
-        if any(counted.values()) or (fewer := self._relaxed(session, query, resolved)) is resolved:
-            return counted
-        return count_facets(session, self._index, query, fewer, names)
+        resolved = _filtered(session, query, _understood(session, query))
+        return count_facets(session, self._index, query, self._relaxed(session, query, resolved), names)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         indexing.index_products(session, self._index, product_ids)
@@ -64,14 +62,6 @@ class CatalogueSearch:
 
     def rebuild(self, session: Session) -> None:
         indexing.index_everything(session, self._index)
-
-    def _understood(self, session: Session, query: ProductQuery) -> Resolved:
-        categories = tuple(category_keys(session, query.category)) if query.category is not None else None
-        cities = rare_cities(session, query.city) if query.city is not None else None
-        if query.text is None:
-            return Resolved(categories=categories, cities=cities)
-        meant = interpret(session, query.text)
-        return Resolved(meant.wording, meant.corrected, categories=categories, cities=cities)
 
     def _relaxed(self, session: Session, query: ProductQuery, resolved: Resolved) -> Resolved:
         """Fewer words, only if nothing at all has them all and something has some."""
@@ -85,6 +75,19 @@ class CatalogueSearch:
 
     def _finds(self, session: Session, query: ProductQuery, resolved: Resolved) -> bool:
         return Pager(session, self._index, query, resolved, 1).total(1) > 0
+
+
+def _understood(session: Session, query: ProductQuery) -> Resolved:
+    if query.text is None:
+        return Resolved()
+    meant = interpret(session, query.text)
+    return Resolved(meant.wording, meant.corrected)
+
+
+def _filtered(session: Session, query: ProductQuery, resolved: Resolved) -> Resolved:
+    categories = tuple(category_keys(session, query.category)) if query.category is not None else None
+    cities = rare_cities(session, query.city) if query.city is not None else None
+    return replace(resolved, categories=categories, cities=cities)
 
 
 def _with_sort(query: ProductQuery) -> ProductQuery:

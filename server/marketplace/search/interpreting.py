@@ -7,10 +7,9 @@ from sqlalchemy.orm import Session
 
 from server.marketplace.search.spelling import corrected
 from server.marketplace.search.vocabulary import LONGEST_PHRASE, Meanings, begins_something, counts_of, meanings_of
-from server.marketplace.search.wording import Group, Term, Wording
+from server.marketplace.search.wording import MOST_WORDS, Group, Term, Wording
 from server.marketplace.search.words import words_of
 
-MOST_WORDS = 24
 # What so many products say is hardly the beginning of another word; looking up common beginnings is slow.
 _COMMON = 1000
 

@@ -71,7 +71,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Prices from `least` up to, but not, `most`."""
+    """Prices from `least` to `most`, both included: as `min_price` and `max_price` they leave these."""
 
     least: int
     most: int | None

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
+from server.errors import Unprocessable
 from server.marketplace.answers import JSONText
 from server.marketplace.goods.product_detail import LanguageDep
 from server.marketplace.search import examples
@@ -76,9 +77,11 @@ def search_products(
     nearest_first = sort or ("distance" if filters.origin else None)
     query = replace(filters, text=checked_text(q), sort=checked_sort(nearest_first, filters))
     window, names = checked_window(limit, skip, cursor), facet_names(facets)
+    if names and not envelope:
+        raise Unprocessable("facets need envelope=1.")
     with visit.reading() as (session, _):
         found = visit.market.search.find(session, query, window)
-        counted = visit.market.search.facets(session, query, names) if envelope and names else None
+        counted = visit.market.search.facets(session, query, names) if names else None
     return answer_of(request, found, language, in_envelope=envelope, facets=counted)
 
 
@@ -89,7 +92,10 @@ def facets_of_products(
     facets: FacetList = "category,brand,city,price",
     q: Annotated[str | None, Query(min_length=1, max_length=500)] = None,
 ) -> JSONResponse:
-    """How many products each category, brand, city and price range would leave; each ignores the choice of its own."""
+    """How many products each category, brand, city and price range would leave; each ignores the choice of its own.
+
+    A city is counted by its own name: asked for, `jakarta` finds what is in Jakarta Selatan, too.
+    """
     query, names = filters if q is None else replace(filters, text=checked_text(q)), facet_names(facets)
     with visit.reading() as (session, _):
         counted = visit.market.search.facets(session, query, names)

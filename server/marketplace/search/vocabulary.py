@@ -80,26 +80,6 @@ def behind(beginning: str) -> str:
     return beginning + "\U0010ffff"
 
 
-def category_keys(session: Session, category: str) -> list[str]:
-    """How products may have written it: as it stands, or any name of the category that it names, and those below."""
-    key = key_of(category)
-    rows = run(session, "SELECT slug, parent, name_id, name_en FROM categories")
-    forms = {slug: _forms(slug, name_id, name_en) for slug, _, name_id, name_en in rows}
-    named = {slug for slug, names in forms.items() if key in names}
-    sql = "SELECT category FROM synonyms WHERE term = :key AND category IS NOT NULL"
-    named |= {slug for [slug] in run(session, sql, {"key": key})}
-    while below := {slug for slug, parent, *_ in rows if parent in named} - named:
-        named |= below
-    keys = sorted({key}.union(*(forms[slug] for slug in named if slug in forms)))
-    names, values = listed("key", keys)
-    # One key can be walked in the order of a price; of several, it is worth knowing which there are.
-    sql = " UNION ALL ".join(
-        f"SELECT category_key FROM (SELECT category_key FROM product_search WHERE category_key = :{name} LIMIT 1) k"
-        for name in values
-    )
-    return [found for [found] in run(session, sql, values)] or [key]
-
-
 def rare_cities(session: Session, city: str) -> tuple[str, ...] | None:
     """The cities that are meant, if they have so little that reading all of it beats looking for it in an order."""
     keys = [key for key in _cities(session) if key_of(city) in key]
@@ -119,8 +99,3 @@ def _cities(session: Session) -> list[str]:
         " WHERE cities.city IS NOT NULL) SELECT city FROM cities WHERE city IS NOT NULL"
     )
     return [city for [city] in run(session, sql)]
-
-
-def _forms(*names: str) -> set[str]:
-    keys = {key_of(name) for name in names}
-    return keys | {key.replace("-", " ") for key in keys}

@@ -1,17 +1,20 @@
 """What a search text means: groups of words of which one each must be there."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field  # a cursor may be written by hand: no index can make a question of nothing
 
 # A text is looked for in ever wider parts of a product.
 Part = Literal["name", "labels", "text"]
+MOST_WORDS = 24
 
 
 @dataclass(frozen=True)
 class Term:
     """Words that must all be there; of the last one perhaps only the beginning."""
 
-    words: tuple[str, ...]
+    words: Annotated[tuple[str, ...], Field(min_length=1)]
     is_prefix: bool = False
 
 
@@ -19,13 +22,13 @@ class Term:
 class Group:
     """Ways of saying one thing. `tokens` are the categories it names, whose goods need not say it."""
 
-    terms: tuple[Term, ...]
+    terms: Annotated[tuple[Term, ...], Field(min_length=1)]
     tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Wording:
-    groups: tuple[Group, ...]
+    groups: Annotated[tuple[Group, ...], Field(max_length=MOST_WORDS)]
     any_will_do: bool = False  # one of the groups instead of all
 
     @property

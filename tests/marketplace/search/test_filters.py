@@ -63,6 +63,14 @@ def test_a_category_goes_by_any_of_its_names(catalogue: Catalogue, text: str | N
 
 
 @BOTH
+def test_a_seller_may_name_a_category_as_people_do(catalogue: Catalogue, text: str | None) -> None:
+    catalogue.put("Teko A", category="laptop")
+    catalogue.put("Teko B", category="Notebook")
+    for name in ("laptop", "notebook", "Komputer Jinjing"):
+        assert sorted(catalogue.names(text, category=name)) == ["Teko A", "Teko B"], name
+
+
+@BOTH
 def test_sold_out_and_withdrawn_goods_are_shown_only_when_asked_for(catalogue: Catalogue, text: str | None) -> None:
     catalogue.put("Teko A")
     catalogue.put("Teko B", on_hand=0)
@@ -102,7 +110,21 @@ def test_facets_count_what_each_choice_would_leave(catalogue: Catalogue, text: s
     brands = [(one.value, one.count) for one in found["brand"] if isinstance(one, Value)]
     assert brands == [("maspion", 2), ("philips", 1)]
     assert found["city"] == [Value("jakarta", "Jakarta", 3), Value("bandung", "Bandung", 1)]
-    assert found["price"] == [Bucket(0, 50_000, 1), Bucket(50_000, 100_000, 2), Bucket(20_000_000, None, 1)]
+    assert found["price"] == [Bucket(0, 49_999, 1), Bucket(50_000, 99_999, 2), Bucket(20_000_000, None, 1)]
+
+
+@BOTH
+def test_choosing_a_category_or_a_price_leaves_as_many_as_were_counted(catalogue: Catalogue, text: str | None) -> None:
+    for category, price in (("fan", 49_999), ("Kipas angin", 50_000), ("hobi", 99_999), ("hobi", 100_000)):
+        catalogue.put("Teko", category=category, price=price)
+    found = facets_of(catalogue, "category", "price", text=text)
+    values = {one.value: one.count for one in found["category"] if isinstance(one, Value)}
+    assert values == {"fan": 2, "hobi": 2}
+    for value, count in values.items():
+        assert catalogue.found(text, category=value).total == count
+    for one in found["price"]:
+        assert isinstance(one, Bucket)
+        assert catalogue.found(text, min_price=one.least, max_price=one.most).total == one.count
 
 
 @BOTH
@@ -113,9 +135,9 @@ def test_a_facet_ignores_the_choice_of_its_own_and_no_other(catalogue: Catalogue
     found = facets_of(catalogue, "category", "brand", "price", text=text, category="dapur", brand="maspion")
     assert found["category"] == [Value("dapur", "dapur", 1)]
     assert found["brand"] == [Value("maspion", "maspion", 1), Value("philips", "philips", 1)]
-    assert found["price"] == [Bucket(0, 50_000, 1)]
+    assert found["price"] == [Bucket(0, 49_999, 1)]
     cheap = facets_of(catalogue, "price", "category", text=text, max_price=50_000)
-    assert cheap["price"] == [Bucket(0, 50_000, 1), Bucket(50_000, 100_000, 2)]
+    assert cheap["price"] == [Bucket(0, 49_999, 1), Bucket(50_000, 99_999, 2)]
     assert cheap["category"] == [Value("dapur", "dapur", 1)]
 
 
@@ -129,6 +151,16 @@ def test_facets_count_what_a_search_would_show_where_some_words_must_do(catalogu
     catalogue.put("Teko", category="dapur")
     assert catalogue.names("teko zzyzx") == ["Teko"]
     assert facets_of(catalogue, "category", text="teko zzyzx") == {"category": [Value("dapur", "dapur", 1)]}
+
+
+def test_facets_are_of_the_words_that_the_list_is_of(catalogue: Catalogue) -> None:
+    """Not of all the words, where the category chosen has nothing with all of them and another one has."""
+    catalogue.put("Teko merah", category="hobi")
+    catalogue.put("Teko biru", category="dapur")
+    assert catalogue.names("teko merah", category="dapur") == ["Teko biru"]
+    found = facets_of(catalogue, "category", "city", text="teko merah", category="dapur")
+    assert found["city"] == [Value("jakarta", "Jakarta", 1)]
+    assert found["category"] == [Value("dapur", "dapur", 1), Value("hobi", "hobi", 1)]
 
 
 class Backwards:

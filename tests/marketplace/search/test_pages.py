@@ -1,16 +1,24 @@
 """Lists page by page, by counting and by cursor, in every order."""
 
 import base64
+import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
 from typing import get_args
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete
 
 from server.errors import BadRequest
 from server.marketplace.search.cursor import Place, Resolved, digest_of, read, written
 from server.marketplace.search.query import Point, ProductQuery, Sort, Window
 from server.marketplace.search.wording import Group, Term, Wording
+from server.marketplace.tables import Category
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 
 SORTS: list[Sort | None] = [None, *get_args(Sort)]
@@ -136,6 +144,24 @@ def test_a_cursor_says_what_it_was_made_of() -> None:
     assert read(written(PLACE, QUERY), QUERY) == PLACE
 
 
+def test_a_cursor_does_not_grow_with_the_names_of_a_category(catalogue: Catalogue) -> None:
+    with catalogue.market.writing() as session:
+        session.add(Category(slug="trunk", name_id="Batang", name_en="Trunk"))
+        session.flush()
+        session.add_all(Category(slug=f"{n}x", name_id=f"{n} y", name_en=f"{n} z", parent="trunk") for n in range(101))
+    try:
+        for number in range(101):
+            catalogue.put("Teko", category=f"{number} y")
+            catalogue.put("Teko", category=f"{number} z")
+        for sort in (None, "price_asc"):
+            query = ProductQuery(category="trunk", sort=sort)
+            assert len(list(islice(pages(catalogue, query), 13))) == 13
+    finally:
+        with catalogue.market.writing() as session:
+            session.execute(delete(Category).where(Category.parent == "trunk"))
+            session.execute(delete(Category).where(Category.slug == "trunk"))
+
+
 @pytest.mark.parametrize("cursor", ["", "x", "💻", "\0", "a" * 9000, "AAAAAAAAAAAAAAAA", "=", "e30", "%00"])
 def test_garbage_is_no_cursor(cursor: str) -> None:
     with pytest.raises(BadRequest):
@@ -174,10 +200,50 @@ def test_a_cursor_made_by_hand_smuggles_no_syntax(word: str) -> None:
         b'{"resolved":{},"product_id":7,"newest":9223372036854775808}',
         b'{"resolved":{},"product_id":7,"tier":-1}',
         b'{"resolved":{"categories":[]},"product_id":7}',
-        b'{"resolved":{"cities":["a\\u0000"]},"product_id":7}',
+        b'{"resolved":{"cities":["jakarta"]},"product_id":7}',
+        b'{"resolved":{"wording":{"groups":[{"terms":[]}]}},"product_id":7}',
+        b'{"resolved":{"wording":{"groups":[{"terms":[{"words":[]}]}]}},"product_id":7}',
+        b'{"resolved":{"wording":{"groups":[{"terms":[],"tokens":["\xc2\xa7laptop"]}]}},"product_id":7}',
         b"\xff",
     ],
 )
 def test_a_cursor_made_by_hand_brings_nothing_impossible(payload: bytes) -> None:
     with pytest.raises(BadRequest):
         read(base64.urlsafe_b64encode(digest_of(QUERY, payload) + payload).decode().rstrip("="), QUERY)
+
+
+odd: st.SearchStrategy[object] = st.sampled_from(
+    [None, 0, 7, -1, 1.5, 2**63, 1e300, "", "teko", "§teko", "x*", '"', [], {}, True]
+)
+
+
+def few(of: st.SearchStrategy[object]) -> st.SearchStrategy[list[object]]:
+    return st.lists(of, max_size=2)
+
+
+terms = st.fixed_dictionaries({"words": few(st.sampled_from(["teko", "besar", "x*", ""]))}, optional={"is_prefix": odd})
+groups = st.fixed_dictionaries(
+    {"terms": few(terms)}, optional={"tokens": few(st.sampled_from(["§teko", "§rice·cooker", "teko"]))}
+)
+wordings = st.fixed_dictionaries({"groups": few(groups)}, optional={"any_will_do": odd})
+understood = st.fixed_dictionaries(
+    {}, optional={"wording": wordings | odd, "corrected": odd, "categories": few(odd) | odd, "cities": few(odd) | odd}
+)
+payloads = st.fixed_dictionaries(
+    {"resolved": understood, "product_id": st.sampled_from([0, 7]) | odd},
+    optional={"value": odd, "tier": odd, "newest": odd},
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(payload=payloads, sort=st.sampled_from(SORTS), text=st.sampled_from(["teko", None]))
+def test_whatever_a_cursor_made_by_hand_says_is_answered_or_refused(
+    catalogue: Catalogue, payload: object, sort: Sort | None, text: str | None
+) -> None:
+    query = ProductQuery(text=text, category="dapur", city="Jakarta", origin=Point(*JAKARTA), sort=sort)
+    asked = replace(query, sort="relevance") if text and sort is None else query
+    asked = replace(asked, sort=None) if text is None and sort == "relevance" else asked
+    raw = json.dumps(payload, ensure_ascii=False).encode()
+    cursor = base64.urlsafe_b64encode(digest_of(asked, raw) + raw).decode().rstrip("=")
+    with catalogue.market.reading() as session, suppress(BadRequest):
+        catalogue.market.search.find(session, query, Window(5, cursor=cursor))
