@@ -19,7 +19,7 @@ from server.marketplace.preconditions import Precondition
 from server.marketplace.search.search import Search
 from server.marketplace.tables import Supplier
 
-_SEARCHED = {"city", "latitude", "longitude"}  # all of its goods are written down again
+_SEARCHED = {"city", "latitude", "longitude", "shows_place"}  # all of its goods are written down again
 _PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
 
 
