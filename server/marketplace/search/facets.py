@@ -93,7 +93,7 @@ def _told(session: Session, name: FacetName, counted: Iterable[Counted]) -> list
 def _folded(categories: Categories, counted: Iterable[Counted]) -> list[Counted]:
     """By category, whatever its sellers call it, with those below: what choosing it finds."""
     of_key = {key: (count, example) for key, count, example in counted}
-    values = {}
+    values: dict[str, int] = {}
     for key, (_, example) in of_key.items():
         for slug in categories.named(key) or {key}:
             values.setdefault(slug, example)
