@@ -29,7 +29,7 @@ class CatalogueSearch:
     def find(self, session: Session, query: ProductQuery, window: Window, reranker: Reranker | None = None) -> Found:
         query = _with_sort(query)
         after = read(window.cursor, query) if window.cursor else None
-        resolved = _filtered(session, query, after.resolved if after else _understood(session, query))
+        resolved = _filtered(session, query, after.resolved if after else _understood(session, self._index, query))
         if resolved.wording is not None and not resolved.wording.groups:
             return Found([], total=0 if window.counts else None)
         pager = Pager(session, self._index, query, resolved, window.limit + 1, 0 if after else window.skip, after)
@@ -51,7 +51,7 @@ class CatalogueSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
         query = _with_sort(query)
-        resolved = _filtered(session, query, _understood(session, query))
+        resolved = _filtered(session, query, _understood(session, self._index, query))
         return count_facets(session, self._index, query, self._relaxed(session, query, resolved), names)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
@@ -77,10 +77,10 @@ class CatalogueSearch:
         return Pager(session, self._index, query, resolved, 1).total(1) > 0
 
 
-def _understood(session: Session, query: ProductQuery) -> Resolved:
+def _understood(session: Session, index: TextIndex, query: ProductQuery) -> Resolved:
     if query.text is None:
         return Resolved()
-    meant = interpret(session, query.text)
+    meant = interpret(session, index, query.text)
     return Resolved(meant.wording, meant.corrected)
 
 

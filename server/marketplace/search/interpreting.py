@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from server.marketplace.search.spelling import corrected
+from server.marketplace.search.statements import run
+from server.marketplace.search.text_index import TextIndex
 from server.marketplace.search.vocabulary import LONGEST_PHRASE, Meanings, begins_something, counts_of, meanings_of
-from server.marketplace.search.wording import MOST_WORDS, Group, Term, Wording
+from server.marketplace.search.wording import MOST_WORDS, Group, Match, Term, Wording
 from server.marketplace.search.words import words_of
 
 # What so many products say is hardly the beginning of another word; looking up common beginnings is slow.
 _COMMON = 1000
+_CLEARLY_COMMONER = 5
 
 
 @dataclass(frozen=True)
@@ -20,12 +23,12 @@ class Interpretation:
     corrected: str | None = None
 
 
-def interpret(session: Session, text: str) -> Interpretation:
+def interpret(session: Session, index: TextIndex, text: str) -> Interpretation:
     words = list(dict.fromkeys(words_of(text)))[:MOST_WORDS]
     if not words:
         return Interpretation(Wording(()))
     meanings, counts = meanings_of(session, words), counts_of(session, words)
-    spelt = [_spelt(session, word, counts, meanings, is_last=word == words[-1]) for word in words]
+    spelt = [_spelt(session, index, word, counts, meanings, is_last=word == words[-1]) for word in words]
     if spelt == words:
         return Interpretation(_worded(words, meanings, counts))
     words = list(dict.fromkeys(spelt))
@@ -49,11 +52,26 @@ def _commonness(group: Group, counts: dict[str, int]) -> int:
     return max(min(counts.get(word, 0) for word in term.words) for term in group.terms)
 
 
-def _spelt(session: Session, word: str, counts: dict[str, int], meanings: Meanings, *, is_last: bool) -> str:
-    is_known = word in counts or any(word in phrase for phrase in (*meanings.phrases, *meanings.tokens))
-    if is_known or (is_last and begins_something(session, word)):
+def _spelt(
+    session: Session, index: TextIndex, word: str, counts: dict[str, int], meanings: Meanings, *, is_last: bool
+) -> str:
+    if any(word in phrase for phrase in (*meanings.phrases, *meanings.tokens)):
+        return word
+    if counts.get(word) == 1:
+        return _slip_of_a_seller(session, index, word) or word
+    if word in counts or (is_last and begins_something(session, word)):
         return word
     return corrected(session, word) or word
+
+
+def _slip_of_a_seller(session: Session, index: TextIndex, word: str) -> str | None:
+    """What one description alone says is hardly a word, if a close one is common; a name or a brand is one."""
+    other = corrected(session, word)
+    if other is None or counts_of(session, [other]).get(other, 0) < _CLEARLY_COMMONER:
+        return None
+    source = index.matching(Match(Wording((Group((Term((word,)),)),)), "labels"))
+    sql = f"{source.before}SELECT 1 FROM {source.tables} WHERE {' AND '.join(source.conditions) or '1 = 1'} LIMIT 1"
+    return None if run(session, sql, source.values) else other
 
 
 def _worded(words: list[str], meanings: Meanings, counts: dict[str, int]) -> Wording:

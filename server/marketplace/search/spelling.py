@@ -14,7 +14,7 @@ _LONG = 8
 
 
 def corrected(session: Session, word: str) -> str | None:
-    """The closest word of the catalogue; of equally close ones the most common. Numbers are meant as they stand."""
+    """The closest other word there is; of equally close ones the most common. Numbers are meant as they stand."""
     if len(word) < _SHORTEST or any(letter.isdigit() for letter in word):
         return None
     most = 1 if len(word) < _LONG else 2
@@ -29,7 +29,7 @@ def _closest(word: str, most: int, known: Iterable[tuple[str, int]]) -> str | No
     found = [
         (distance, -count, term)
         for term, count in known
-        if (distance := DamerauLevenshtein.distance(word, term, score_cutoff=most)) <= most
+        if term != word and (distance := DamerauLevenshtein.distance(word, term, score_cutoff=most)) <= most
     ]
     return min(found)[2] if found else None
 

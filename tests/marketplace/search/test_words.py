@@ -106,6 +106,16 @@ def test_known_words_beginnings_numbers_and_short_words_are_left_alone(catalogue
     assert catalogue.found(text).corrected is None
 
 
+def test_the_slip_of_one_seller_is_no_word_but_a_name_is(catalogue: Catalogue) -> None:
+    for number in range(5):
+        catalogue.put(f"Kulkas besar {number}")
+    catalogue.put("Spon", description="cocok untuk kullkas")
+    found = catalogue.found("kullkas")
+    assert (found.corrected, len(found.hits)) == ("kulkas", 5)
+    catalogue.put("Bosar")
+    assert (catalogue.found("bosar").corrected, catalogue.names("bosar")) == (None, ["Bosar"])
+
+
 def test_only_if_nothing_has_all_words_some_will_do(catalogue: Catalogue) -> None:
     catalogue.put("Laptop gaming")
     catalogue.put("Laptop kantor")
