@@ -21,9 +21,9 @@ LAYERS = [
     {"app"},
     {"lazy_marketplace", "settings"},
     {"openai_api", "ktp", "marketplace", "status", "pages"},
-    {"http"},
+    {"chat", "http"},
     {"engine", "upstream", "streaming", "media", "mcp_client", "database"},
-    {"sandbox"},
+    {"sandbox", "cancellation"},
     {"setting_types", "errors", "bounds", "observability", "shutdown", "network"},
 ]
 # Libraries that only these packages import.
@@ -38,6 +38,8 @@ HOMES = {
     "httpx2": {"mcp_client"},
     "httpcore2": {"mcp_client"},
 }
+# Folders of a package, from the top: each imports those below it only.
+FOLDERS = {"openai_api": ["routes", "wire", "store"]}
 START_PROGRAMS = ["main.py", "seed_data.py"]
 
 
@@ -118,6 +120,17 @@ def imports_of_higher_layers(modules: Iterable[Module]) -> list[str]:
     ]
 
 
+def imports_of_higher_folders(modules: Iterable[Module]) -> list[str]:
+    found = []
+    for module in modules:
+        order = FOLDERS.get(module.package, [])
+        folder = Path(module.path).parts[1] if len(Path(module.path).parts) > 2 else ""
+        for higher in order[: order.index(folder)] if folder in order else []:
+            prefix = f"tis.{module.package}.{higher}"
+            found += [f"{module.path} imports {name}" for name in sorted(module.imports) if name.startswith(prefix)]
+    return found
+
+
 def libraries_imported_elsewhere(modules: Iterable[Module]) -> list[str]:
     return [
         f"{module.path} imports {name}"
@@ -174,6 +187,7 @@ def circles(modules: Iterable[Module]) -> list[str]:
 Rule = Callable[[Iterable[Module]], list[str]]
 RULES: list[Rule] = [
     imports_of_higher_layers,
+    imports_of_higher_folders,
     libraries_imported_elsewhere,
     imports_of_start_programs,
     machines_that_read_settings_or_environment,
@@ -215,10 +229,13 @@ def test_start_programs_are_thin() -> None:
 @pytest.mark.parametrize(
     ("rule", "path", "line"),
     [
-        (imports_of_higher_layers, "engine/worker.py", "from tis.openai_api.chat import routes"),
+        (imports_of_higher_layers, "engine/worker.py", "from tis.openai_api.routes.chat import routes"),
         (imports_of_higher_layers, "engine/worker.py", "from tis import status"),
         (imports_of_higher_layers, "engine/worker.py", "def late():\n    import tis.streaming.session"),
         (imports_of_higher_layers, "setting_types.py", "import tis.errors"),
+        (imports_of_higher_layers, "chat/run.py", "from tis.http.error_handlers import error_body"),
+        (imports_of_higher_folders, "openai_api/store/items.py", "from tis.openai_api.wire import fields"),
+        (imports_of_higher_folders, "openai_api/wire/sse.py", "from tis.openai_api.routes.chat import router"),
         (libraries_imported_elsewhere, "marketplace/search/sql.py", "import torch.nn.functional as F"),
         (libraries_imported_elsewhere, "engine/worker.py", "from fastapi import FastAPI"),
         (imports_of_start_programs, "app.py", "from main import app"),

@@ -14,8 +14,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from tests.serving import settings_with
 from tis.app import create_app
 from tis.bounds import MaxItems
-from tis.openai_api.chat_request import ChatRequest
-from tis.openai_api.responses.response_request import ResponseRequest
+from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.response_request import ResponseRequest
 
 FREE_FORMS = ("any", "json", "is-instance")
 MESSAGES = [{"role": "user", "content": "Halo"}]

@@ -12,6 +12,8 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
 from tis import __version__, pages, status
+from tis.chat.resume import resume_with
+from tis.chat.run_spec import Services
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry, bundled_catalogue, read_catalogue, select_served
@@ -33,9 +35,9 @@ from tis.mcp_client.limits import McpLimits
 from tis.media.loader import MediaLimits, MediaLoader
 from tis.observability.logs import configure_logs
 from tis.observability.request_log import RequestLogMiddleware
-from tis.openai_api.options import ApiOptions
-from tis.openai_api.resume_sources import Services, resume_with
-from tis.openai_api.router import router as openai_router
+from tis.openai_api.routes import DIALECTS
+from tis.openai_api.routes import router as openai_router
+from tis.openai_api.routes.models import ApiOptions
 from tis.settings import Settings
 from tis.shutdown import graceful_shutdown
 from tis.streaming.retention import SessionLimits
@@ -79,11 +81,11 @@ def create_app(
     media = MediaLoader(_media_limits(settings))
     mcp = McpClient(_mcp_limits(settings))
     _require_usable_url(settings.database_url.get_secret_value())
-    means = Services(engine, media, mcp, lambda: sessions.commit())
+    services = Services(engine, media, mcp, lambda: sessions.commit())
     sessions = Sessions(
         session_limits or session_limits_of(settings),
         session_store or _store(settings),
-        resume_with(means, resume=settings.resume_generation),
+        resume_with(services, DIALECTS, resume=settings.resume_generation),
     )
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)

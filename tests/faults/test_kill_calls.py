@@ -11,7 +11,7 @@ from tests.faults.history import DONE, Client, Seen
 from tests.faults.mortal_server import MortalServer, SharedServer
 from tests.openai_api.test_chat import said
 from tests.openai_api.test_tools import BOOK
-from tis.openai_api.chat_message import GrowingMessage
+from tis.openai_api.wire.chat_writer import GrowingMessage
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 

@@ -6,8 +6,8 @@ import httpx2
 import pytest
 from openai.types.shared import ReasoningEffort
 
-from tis.openai_api.chat_prompt import sampling_asked
-from tis.openai_api.chat_request import ChatRequest
+from tis.openai_api.wire.chat_prompt import sampling_asked
+from tis.openai_api.wire.chat_request import ChatRequest
 
 EFFORTS = get_args(get_args(ReasoningEffort)[0])  # none, minimal, ...
 CHAT = "/v1/chat/completions"

@@ -13,9 +13,9 @@ from tests.openai_api.responses.mcp.mcp_requests import a_call, an_array_of, ser
 from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import SseBlock, stream
 from tests.serving import Served, free_port, served, settings_with
-from tis.openai_api.chat_message import GrowingMessage
-from tis.openai_api.chat_prompt import chat_prompt
-from tis.openai_api.chat_request import ChatRequest
+from tis.openai_api.wire.chat_prompt import chat_prompt
+from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.chat_writer import GrowingMessage
 
 PAY = {"type": "function", "function": {"name": "pay", "parameters": {"type": "object", "properties": {}}}}
 CERAH = '{"city": "Solo", "temperature": 29, "condition": "cerah"}'

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.openai_api.responses.mcp.mcp_requests import a_call
-from tests.openai_api.responses.mcp.test_resume import Says, a_desk, blocks_of, kept, nothing_attached
+from tests.openai_api.responses.mcp.test_resume import Says, a_desk, blocks_of, nothing_attached, services_of
 from tests.openai_api.test_chat_mcp_resume import source_of
 from tests.streaming.scripted_source import REQUEST, data_of, start_turn
+from tis.chat.resume import resume_with
 from tis.engine.answer import Answer
 from tis.engine.errors import WorkerDied
 from tis.engine.local_engine import EngineLimits, LocalEngine
@@ -21,9 +22,9 @@ from tis.engine.prompt import ChatPrompt
 from tis.errors import QueueFull, ServiceError
 from tis.mcp_client.tool_types import McpServer, McpToolResult
 from tis.media.loader import MediaLimits, MediaLoader
-from tis.openai_api.chat_chunks import fold
-from tis.openai_api.event_stream import failing_once
-from tis.openai_api.resume_sources import Services, resume_with
+from tis.openai_api.routes import DIALECTS
+from tis.openai_api.wire.chat_writer import fold
+from tis.openai_api.wire.sse import failing_once
 from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import Sessions
 from tis.streaming.stores.sqlite import SqliteStore
@@ -71,7 +72,7 @@ async def mortal_desk(**rules: Any) -> AsyncIterator[MortalEngine]:
 @asynccontextmanager
 async def kept_sessions(path: Path, desk: LocalEngine, mcp_client: Says) -> AsyncIterator[Sessions]:
     media = MediaLoader(MediaLimits())
-    resume_source = resume_with(Services(desk, media, mcp_client, kept), resume=True)
+    resume_source = resume_with(services_of(desk, mcp_client, media), DIALECTS, resume=True)
     sessions = Sessions(SessionLimits(), SqliteStore(path), resume_source)
     await sessions.open()
     try:
@@ -141,7 +142,7 @@ async def test_its_later_rounds_find_no_queue_full() -> None:
         source = await source_of(first, ONE_CALL, mcp_client)
         whole = await blocks_of(source)
         [called] = [at for at, block in enumerate(whole) if b'"status"' in block.data]
-        resume_source = resume_with(Services(full, media, mcp_client, kept), resume=True)
+        resume_source = resume_with(services_of(full, mcp_client, media), DIALECTS, resume=True)
         continued = resume_source(
             source.request, [block.resume_state for block in whole[: called + 1]], nothing_attached
         )

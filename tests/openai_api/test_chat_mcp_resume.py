@@ -14,34 +14,34 @@ from tests.openai_api.responses.mcp.test_resume import (
     Says,
     a_desk,
     blocks_of,
-    kept,
     nothing_attached,
+    services_of,
 )
+from tis.chat.resume import resume_with
+from tis.chat.run import Run
+from tis.chat.run_spec import RunSpec
 from tis.engine.local_engine import LocalEngine
 from tis.mcp_client.client import McpClient
 from tis.media.loader import MediaLimits, MediaLoader
-from tis.openai_api.chat_chunks import DONE, ChunkWriter, fold
-from tis.openai_api.chat_mcp import chat_mcp
-from tis.openai_api.chat_mcp_writer import ChatMcpWriter
-from tis.openai_api.chat_prompt import chat_prompt
-from tis.openai_api.chat_request import ChatRequest
-from tis.openai_api.mcp.beginning import McpServices, mcp_begun
-from tis.openai_api.mcp.source import McpSource
-from tis.openai_api.resume_sources import Services, resume_with
+from tis.openai_api.routes import DIALECTS
+from tis.openai_api.wire.begin import chat_mcp_spec, mcp_servers_of
+from tis.openai_api.wire.chat_prompt import chat_prompt
+from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.chat_writer import DIALECT, DONE, ChatWriter, chat_writer_state, fold
 from tis.streaming.source import Block
-from tis.streaming.stores.store import Event
 
 pytestmark = pytest.mark.anyio
 
 
-async def source_of(desk: LocalEngine, text: str, mcp_client: McpClient, **more: Any) -> McpSource:
+async def source_of(desk: LocalEngine, text: str, mcp_client: McpClient, **more: Any) -> Run:
     tool = {"type": "mcp", "server_label": "s", "server_url": URL, "require_approval": "never", **more}
     body = ChatRequest.model_validate({"messages": [{"role": "user", "content": text}], "tools": [tool]})
-    asked, prompt = chat_mcp(body, mcp_client), chat_prompt(body)
-    assert asked
+    servers, prompt = mcp_servers_of(body, mcp_client), chat_prompt(body)
     prepared = await desk.prepare("m", prompt, {})
-    plan = asked.plan(body, ChunkWriter("m", with_usage=True, may_call=True), prepared.resumable, prompt)
-    return mcp_begun(plan, McpServices(desk, mcp_client, kept), ChatMcpWriter, {})
+    state = chat_writer_state("m", with_usage=True, may_call=True)
+    mcp = chat_mcp_spec(body, servers, prompt, None)
+    spec = RunSpec(DIALECT, state["id"], state, prepared.resumable, mcp=mcp)
+    return Run(spec, services_of(desk, mcp_client), ChatWriter(state))
 
 
 def told_calls(blocks: Sequence[Block]) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ async def test_from_every_block_it_ends_as_it_would_have() -> None:
         assert before.said == [ORDERS, "one", "two"] and whole[-1].data == DONE
         for at in [at for at, block in enumerate(whole) if block.resume_state] + [len(whole)]:
             mcp_client = Says()
-            resume_source = resume_with(Services(second, media, mcp_client, kept), resume=True)
+            resume_source = resume_with(services_of(second, mcp_client, media), DIALECTS, resume=True)
             shown = whole[:at]
             continued = resume_source(source.request, [block.resume_state for block in shown], nothing_attached)
             rest = await blocks_of(continued)
@@ -77,21 +77,6 @@ async def test_from_every_block_it_ends_as_it_would_have() -> None:
             answer = fold([block.data for block in (*shown, *rest)][:-2], continued.summary)
             assert json.loads(rest[-2].data if rest else whole[-2].data)["usage"] == answer["usage"]
     await media.close()
-
-
-async def test_who_missed_the_calls_is_told_of_them_at_once() -> None:
-    async with a_desk() as desk:
-        source = await source_of(desk, NESTED, Says())
-        blocks = await blocks_of(source)
-    assert source.digest
-    source.digest.forgotten([Event(number, block.data) for number, block in enumerate(blocks)])
-    [choice] = json.loads(source.digest.snapshot())["choices"]
-    assert [(call["index"], call["output"]) for call in choice["delta"]["mcp_calls"]] == [
-        (0, ORDERS),
-        (1, "one"),
-        (2, "two"),
-    ]
-    assert choice["delta"]["content"] == "two"
 
 
 async def test_stored_requests_contain_no_headers() -> None:

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from tis.cancellation import race_draining
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import load_echo
 from tis.errors import BadRequest, Draining
-from tis.openai_api.race_cancel import race_draining
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ async def test_a_waiting_request_gets_a_503_and_its_work_is_cancelled() -> None:
         finally:
             cancelled.set()
 
-    waiting = asyncio.create_task(race_draining(desk, fetch_for_ever()))
+    waiting = asyncio.create_task(race_draining(desk.until_draining(), fetch_for_ever()))
     await began.wait()
     desk.drain()
     async with asyncio.timeout(20):
@@ -44,6 +44,6 @@ async def test_work_that_is_done_is_not_cancelled() -> None:
         return "an answer"
 
     desk = a_desk()
-    assert await race_draining(desk, answer()) == "an answer"
+    assert await race_draining(desk.until_draining(), answer()) == "an answer"
     with pytest.raises(BadRequest):
-        await race_draining(desk, refuse())
+        await race_draining(desk.until_draining(), refuse())

@@ -10,7 +10,7 @@ import pytest
 
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import REPOSITORY, Served, served, settings_with
-from tis.openai_api.template_options import BLOCKED_OPTIONS, MAX_CHARS, MAX_DEPTH
+from tis.openai_api.wire.chat_prompt import BLOCKED_OPTIONS, MAX_CHARS, MAX_DEPTH
 
 pytestmark = pytest.mark.model
 

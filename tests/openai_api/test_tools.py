@@ -13,9 +13,9 @@ from scripts.demo_model.checks import GET_WEATHER, SEARCH_PRODUCTS
 from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import SseBlock, stream
 from tests.serving import Served, served, settings_with
-from tis.openai_api.chat_message import GrowingMessage
-from tis.openai_api.chat_prompt import chat_prompt
-from tis.openai_api.chat_request import ChatRequest
+from tis.openai_api.wire.chat_prompt import chat_prompt
+from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.chat_writer import GrowingMessage
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung"}}\n</tool_call>'
 
@@ -211,25 +211,6 @@ def test_tools_reach_templates_as_they_were_sent_and_calls_with_their_arguments_
     assert prompt.messages[0]["content"] == "" and prompt.messages[1]["tool_call_id"] == "0"
     arguments = [call["function"]["arguments"] for call in prompt.messages[0]["tool_calls"]]
     assert arguments == [{"a": 1}, {}, "{broken", "[1]", {"a": 2}]
-
-
-def test_a_gap_is_filled_with_thoughts_and_calls_too(http: httpx2.Client) -> None:
-    body = {"max_tokens": 3000, "session_id": "gap-with-calls"}
-    text = f"<think>Hm.</think>So.\n{CALL}\n" + "x" * 2500
-    first = stream(http, asking(text, **body))
-    http.post(CHAT, json=asking("y" * 2500, **body))
-    snapshot = stream_after(http, first[1].id)
-    delta = snapshot["choices"][0]["delta"]
-    assert (delta["reasoning_content"], delta["reasoning"]) == ("Hm.", "Hm.")
-    assert delta["content"].startswith("So.") and json.loads(delta["tool_calls"][0]["function"]["arguments"])
-
-
-def stream_after(http: httpx2.Client, event_id: str) -> dict[str, Any]:
-    session_id = event_id.partition(":")[0]
-    text = http.get(f"/v1/stream/{session_id}?last_event_id={event_id}&on_gap=snapshot").text
-    snapshot: dict[str, Any] = json.loads(text.partition("data: ")[2].partition("\n")[0])
-    assert snapshot["snapshot"] is True
-    return snapshot
 
 
 def without_ids(message: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import SseBlock, blocks_of, stream, text_of
 from tests.openai_api.test_resume import LONG, read_blocks
 from tests.serving import Served, served, settings_with
-from tis.openai_api.chat_request import ChatRequest
+from tis.openai_api.wire.chat_request import ChatRequest
 
 SHOWN = {"stream_options": {"include_usage": True}}
 HIDDEN = {"stream_options": {"include_usage": False}}

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
-from tis.streaming.source import Block, Digest
+from tis.streaming.source import Block
 from tis.streaming.stores.store import Status
 from tis.streaming.turn import Turn
 
@@ -18,7 +18,6 @@ class ScriptedSource:
     summary = b"{}"
     request = b"what was asked"
     attachments: Mapping[str, bytes] = {}
-    digest: Digest | None = None
     is_waiting_to_resume = False
     may_be_repeated = True
 

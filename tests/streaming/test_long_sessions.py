@@ -1,6 +1,5 @@
 """A session in constant use does not grow forever."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,33 +10,13 @@ from tis.streaming.errors import ReplayGap
 from tis.streaming.retention import SessionLimits
 from tis.streaming.session import Session
 from tis.streaming.sessions import Sessions
-from tis.streaming.stores.store import Event
 
 pytestmark = pytest.mark.anyio
 
 
-class JoiningDigest:
-    """A digest whose content the test reads."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def forgotten(self, events: Sequence[Event]) -> None:
-        self.data += b"".join(event.data for event in events)
-
-    def snapshot(self) -> bytes:
-        return self.data
-
-
-class DigestedSource(ScriptedSource):
-    def __init__(self, *lines: bytes) -> None:
-        super().__init__(*lines)
-        self.digest = JoiningDigest()
-
-
 async def spoken(sessions: Sessions, store: ManualStore, *lines: bytes) -> Session:
     """A turn from its first event to its last."""
-    script = DigestedSource(*lines)
+    script = ScriptedSource(*lines)
     session, turn = sessions.start(replace(REQUEST, fingerprint=repr(lines)), lambda: script)
     script.go.set()
     await settle()
@@ -78,16 +57,3 @@ async def test_turns_within_the_ttl_stay_however_many_they_are() -> None:
     store.skew = 601
     session = await spoken(sessions, store, b"after a while")
     assert len(session.turns) == 3
-
-
-async def test_a_digest_gets_only_its_own_turn_and_is_dropped_before_it_misses_events() -> None:
-    store = ManualStore()
-    sessions = Sessions(SessionLimits(), store)
-    for line in (b"a", b"b", b"c"):
-        session = await spoken(sessions, store, line)
-        session.recording.limits.max_bytes = len(b"end")
-    await spoken(sessions, store, b"d")
-    digests = [turn.digest for turn in session.turns]
-    assert [digest and digest.snapshot() for digest in digests] == [b"aend", b"bend", b"cend", b"d"]
-    session.drop_window()
-    assert [turn.digest for turn in session.turns] == [*digests[:3], None]

@@ -28,6 +28,8 @@ class Piece:
     token_ids: tuple[int, ...]
     logprobs: tuple[TokenLogprob, ...] = ()
     finish: FinishReason | None = None
+    # Markers that the model wrote as single tokens, each with its place in the text. The text itself has none of them.
+    markers: tuple[tuple[int, str], ...] = ()
 
 
 class Answer:
@@ -38,7 +40,6 @@ class Answer:
 
     def __init__(self, num_choices: int, cancel: Callable[[], None]) -> None:
         self.cached_tokens = 0  # prompt tokens found in the KV cache; set before the first piece
-        self.replayed_texts: Sequence[str] = ()  # of a resumed answer: the text that clients already have, per choice
         self._num_unfinished = num_choices
         self._cancel = cancel
         self._queue: list[Piece] = []

@@ -8,6 +8,7 @@ from tis.engine.errors import GenerationInterrupted
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.resumable_request import EmittedTokens
 from tis.engine.sampling.random_stream import noise_key
+from tis.engine.text.markers import split_markers
 from tis.engine.text.stop_strings import StopStrings
 from tis.errors import GenerationFailed
 
@@ -21,7 +22,6 @@ class Completion:
         self.params = prepared.params
         self.token_ids: list[int] = []
         self.finish: FinishReason | None = None
-        self.replayed_text = ""  # of a resumed answer: the text that clients already have
         eos_ids = () if self.params.ignore_eos else prepared.tokenizer.eos_ids
         self.ending_ids = frozenset(eos_ids).union(self.params.stop_token_ids)
         self.constraint = prepared.new_constraint()
@@ -29,6 +29,7 @@ class Completion:
         self._decode = prepared.decode_with_markers
         self._seed = prepared.seed
         self._detokenizer = prepared.new_detokenizer()
+        self._has_markers = bool(prepared.visible_markers)
         self._stops = StopStrings(prepared.stops)
         # Accepted, but in no piece yet.
         self._pending_ids: list[int] = []
@@ -121,25 +122,21 @@ class Completion:
             return
         if not emitted.token_ids:
             return
-        text = self._replay(emitted.token_ids)
+        self._replay(emitted.token_ids)
         if self._pending_ids or len(self.token_ids) > len(emitted.token_ids):
             raise GenerationInterrupted("The answer cannot be resumed: its recorded tokens end inside a piece.")
-        self.replayed_text = text
 
-    def _replay(self, token_ids: Sequence[int]) -> str:
+    def _replay(self, token_ids: Sequence[int]) -> None:
         """`accept` adds the tokens that a grammar forces by itself."""
-        texts = []
         while (at := len(self.token_ids)) < len(token_ids):
             try:
-                if piece := self.accept(token_ids[at]):
-                    texts.append(piece.text)
+                self.accept(token_ids[at])
             except GenerationFailed as error:
                 raise GenerationInterrupted(_AGAINST_GRAMMAR) from error
             if self.is_finished:
                 raise GenerationInterrupted("The answer cannot be resumed: its record continues behind its end.")
         if self.token_ids[: len(token_ids)] != token_ids:
             raise GenerationInterrupted(_AGAINST_GRAMMAR)
-        return "".join(texts)
 
     def end(self) -> Piece:
         return self._end(self._validated("stop"))
@@ -164,7 +161,8 @@ class Completion:
         return text + self._stops.flush(), reason
 
     def _piece(self, text: str, finish: FinishReason | None = None) -> Piece:
-        piece = Piece(self.index, text, tuple(self._pending_ids), tuple(self._pending_logprobs), finish)
+        text, markers = split_markers(text) if self._has_markers else (text, ())
+        piece = Piece(self.index, text, tuple(self._pending_ids), tuple(self._pending_logprobs), finish, markers)
         self._pending_ids, self._pending_logprobs = [], []
         self.finish = finish
         return piece

@@ -154,7 +154,6 @@ class LocalEngine:
         prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
         completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
         request = Request(prepared, on_cancel=slot.drop_if_queued, completions=completions)
-        request.answer.replayed_texts = [completion.replayed_text for completion in completions]
         if request.unfinished:
             slot.submit(request)
         return request.answer

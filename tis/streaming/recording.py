@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from tis.errors import ServiceError
@@ -41,7 +41,6 @@ class Recording:
         self.last_visible = self.last_durable = next_index - 1
         self.readers: set[Reader] = set()
         self.is_closed = False
-        self.on_trim: Callable[[Sequence[Event]], None] = lambda events: None
 
     @property
     def window(self) -> Sequence[Event]:
@@ -147,7 +146,6 @@ class Recording:
             size -= len(self._window[surplus].data)
             surplus += 1
         if surplus:
-            self.on_trim(self._window[:surplus])
             self._drop(surplus)
 
     def _drop(self, surplus: int) -> None:

@@ -1,6 +1,6 @@
 """A session: one or more turns under one id, recorded one after the other."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
 
@@ -8,7 +8,7 @@ from tis.streaming.errors import ReplayGap
 from tis.streaming.recording import Reader, Recording
 from tis.streaming.retention import Retention, SessionLimits
 from tis.streaming.source import Source
-from tis.streaming.stores.store import Event, SessionRecord, Store, TurnRecord
+from tis.streaming.stores.store import SessionRecord, Store, TurnRecord
 from tis.streaming.turn import Turn
 
 # A turn begins before its first reader connects; without this margin it would be cancelled for want of a reader.
@@ -33,7 +33,6 @@ class Session:
         self._document_saved_at = 0.0
         self.document_version = 0  # in this process
         self.on_use: Callable[[], None] = lambda: None
-        recording.on_trim = self._digest
 
     @property
     def id(self) -> str:
@@ -203,14 +202,6 @@ class Session:
                 self._save_no_reader_since(no_reader_since=self._store.now())
             self.cancel_without_reader()
 
-    def drop_window(self) -> None:
-        """Frees memory. Drops the digests too: updating them would block the event loop."""
-        start = self.recording.window_start
-        self.recording.drop_window()
-        for turn in self.turns:
-            if turn.own_indexes(start, self.recording.window_start):
-                turn.digest = None  # with events missing it would return part of the text as all of it
-
     def count_grace_after_restart(self) -> None:
         """The readers of the process before are gone. Time without readers before the restart still counts."""
         if self._record.no_reader_since is None:
@@ -243,10 +234,3 @@ class Session:
             first = self.turns[0].record
             self.recording.forget_before(first.first_index)
             self._store.forget_before(self._record.key, first)
-
-    def _digest(self, events: Sequence[Event]) -> None:
-        """Passes each turn's events, which are contiguous, to its digest."""
-        first, end = events[0].index, events[-1].index + 1
-        for turn in self.turns:
-            if turn.digest and (own := turn.own_indexes(first, end)):
-                turn.digest.forgotten(events[own.start - first : own.stop - first])

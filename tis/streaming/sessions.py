@@ -257,7 +257,7 @@ class Sessions:
                 continue  # the file may be lost: memory may have the only copy
             surplus -= session.num_bytes
             if session.is_resumable and self._store.durability != "memory":
-                session.drop_window()
+                session.recording.drop_window()
                 surplus += session.num_bytes
             else:
                 self._forget(session)

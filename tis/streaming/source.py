@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from dataclasses import dataclass
 from typing import Protocol
 
-from tis.streaming.stores.store import Event, Status
+from tis.streaming.stores.store import Status
 
 
 @dataclass(slots=True)  # not frozen: there is one per token, and a frozen one takes three times as long to make
@@ -14,16 +14,6 @@ class Block:
     data: bytes
     # What a source in another process needs in order to resume behind this block. Readers never see it.
     resume_state: bytes = b""
-
-
-class Digest(Protocol):
-    """Summarises the events that a recording has dropped."""
-
-    def forgotten(self, events: Sequence[Event]) -> None: ...
-
-    def snapshot(self) -> bytes:
-        """Returns the data of one block that replaces all of them."""
-        ...
 
 
 class Source(Protocol):
@@ -66,9 +56,6 @@ class Source(Protocol):
     def attachments(self) -> Mapping[str, bytes]:
         """Media of the request, by content hash. The store keeps them with the turn."""
         ...
-
-    @property
-    def digest(self) -> Digest | None: ...
 
 
 # Reads attachments by name; names that are not stored are absent. Raises `StoreUnavailable` if the store cannot tell.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from tis.errors import Draining, GenerationFailed, ServiceError, Unavailable
 from tis.observability.logs import log_exception
 from tis.streaming.recording import Recording
-from tis.streaming.source import Digest, Source
+from tis.streaming.source import Source
 from tis.streaming.stores.store import Status, Store, TurnRecord
 
 
@@ -17,7 +17,6 @@ class Turn:
         self._store = store
         self.record = record
         self._source = source
-        self.digest: Digest | None = source.digest if source else None
         self.unrecorded_error: ServiceError | None = None  # why it failed, if no event says so
         self._is_suspended = False
         self._cancel_requested = asyncio.Event()
@@ -73,8 +72,6 @@ class Turn:
     def resume_with(self, source: Source) -> None:
         """Sets the source that resumes the turn after a restart."""
         self._source = source
-        if self._recording.next_index == self.first_index:
-            self.digest = source.digest  # with the beginning missing it would return half the text as all of it
 
     def move_to(self, store: Store) -> None:
         self._store = store

@@ -5,30 +5,35 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.openai_api.parse.parsing import as_tokens, parser_config
+from tests.chat.parse.parsing import as_tokens, parser_config
 from tests.openai_api.responses.response_requests import create, stream
+from tis.chat.run_log import RunLog
 from tis.engine.answer import Piece, TokenLogprob
 from tis.engine.resumable_request import ResumableRequest
 from tis.engine.sampling.params import SamplingParams
-from tis.openai_api.responses.writer import ResponseWriter
+from tis.engine.text.markers import split_markers
+from tis.openai_api.wire.response_writer import ResponseWriter
 
 LOGPROBS = {"include": ["message.output_text.logprobs"]}
 
 
 def message_after(*pieces: list[str]) -> dict[str, Any]:
     """Of an answer that came in pieces of several tokens."""
-    how = parser_config(None, marked=True)
+    config = parser_config(None, marked=True)
     numbers: dict[str, int] = {}
     for piece in pieces:
         for token in piece:
             numbers.setdefault(token, len(numbers))
-    marks = {marker: numbers[marker] for marker in how.marked if marker in numbers}
-    writer = ResponseWriter({"id": "resp_0", "status": "in_progress"})
-    writer.read_answer_to(ResumableRequest("m", "1", [], SamplingParams(), 0, visible_markers=marks), how)
+    marker_ids = {marker: numbers[marker] for marker in config.marked if marker in numbers}
+    request = ResumableRequest("m", "1", [], SamplingParams(), 0, visible_markers=marker_ids)
+    writer = ResponseWriter({"id": f"resp_{'0' * 32}", "status": "in_progress"})
+    log = RunLog(writer, None)
+    log.begin_round(request, config)
     for piece in pieces:
         ids = tuple(numbers[token] for token in piece)
-        told = tuple(TokenLogprob(id_, token, token.encode(), 0.0) for id_, token in zip(ids, piece, strict=True))
-        writer.of_piece(Piece(0, as_tokens("".join(piece)), ids, told))
+        logprobs = tuple(TokenLogprob(id_, token, token.encode(), 0.0) for id_, token in zip(ids, piece, strict=True))
+        text, markers = split_markers(as_tokens("".join(piece)))
+        log.add_piece(Piece(0, text, ids, logprobs, markers=markers), 0)
     [message] = [item for item in writer.snapshot()["output"] if item["type"] == "message"]
     return dict(message["content"][0])
 

@@ -1,9 +1,11 @@
 """The markers that a model writes around its reasoning and its tool calls.
 
-A marker that is a single token can be emitted as one character of its own, half of a surrogate pair. No text contains
-such a character, so a marker that the model spells out letter by letter is never taken for a real one.
+A `Piece` lists the markers that are single tokens beside its text, so a marker that the model spells out letter by
+letter is never taken for a real one. Where text is searched (stop strings, parsers), each of them is one character,
+half of a surrogate pair: no text contains such a character.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -98,3 +100,29 @@ def detect_markers(template: str, added_tokens: Mapping[str, int]) -> ModelMarke
 
 def marker_char(marker: str) -> str:
     return chr(_FIRST_MARKER_CHAR + MARKERS.index(marker))
+
+
+_MARKER_CHAR = re.compile(f"[{marker_char(MARKERS[0])}-{marker_char(MARKERS[-1])}]")
+PlacedMarkers = tuple[tuple[int, str], ...]  # each marker with its place in a text that has none of them
+
+
+def split_markers(text: str) -> tuple[str, PlacedMarkers]:
+    """Takes the marker characters out of a text."""
+    if text.isascii():
+        return text, ()
+    found = list(_MARKER_CHAR.finditer(text))
+    if not found:
+        return text, ()
+    placed = tuple(
+        (one.start() - number, MARKERS[ord(one[0]) - _FIRST_MARKER_CHAR]) for number, one in enumerate(found)
+    )
+    return _MARKER_CHAR.sub("", text), placed
+
+
+def join_markers(text: str, markers: PlacedMarkers) -> str:
+    """Puts a marker character at the place of each marker."""
+    parts, begin = [], 0
+    for at, marker in markers:
+        parts += [text[begin:at], marker_char(marker)]
+        begin = at
+    return "".join([*parts, text[begin:]])

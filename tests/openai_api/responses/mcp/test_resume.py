@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from tests.openai_api.responses.mcp.mcp_requests import a_call, an_array_of
+from tis.chat.resume import resume_with
+from tis.chat.run import Run
+from tis.chat.run_spec import McpSpec, RunSpec, Services
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
@@ -18,14 +21,10 @@ from tis.mcp_client.errors import McpOperationFailed
 from tis.mcp_client.limits import McpLimits
 from tis.mcp_client.tool_types import McpServer, McpTool, McpToolResult
 from tis.media.loader import MediaLimits, MediaLoader
-from tis.openai_api.mcp.asked_server import AskedServer
-from tis.openai_api.mcp.beginning import McpServices, mcp_begun
-from tis.openai_api.mcp.source import McpSource
-from tis.openai_api.responses.mcp.beginning import McpAsked
-from tis.openai_api.responses.mcp.writer import McpWriter
-from tis.openai_api.responses.response_object import new_response
-from tis.openai_api.responses.response_request import ResponseRequest
-from tis.openai_api.resume_sources import Services, resume_with
+from tis.openai_api.routes import DIALECTS
+from tis.openai_api.wire.response_request import ResponseRequest
+from tis.openai_api.wire.response_writer import DIALECT, ResponseWriter, new_response
+from tis.openai_api.wire.tools import asked_servers
 from tis.streaming.source import Block, Source
 
 pytestmark = pytest.mark.anyio
@@ -74,17 +73,20 @@ async def a_desk() -> AsyncIterator[LocalEngine]:
         await desk.close()
 
 
-async def source_of(desk: LocalEngine, text: str, mcp_client: McpClient, **more: Any) -> McpSource:
+async def source_of(desk: LocalEngine, text: str, mcp_client: McpClient, **more: Any) -> Run:
     given = {"type": "mcp", "server_label": "s", "server_url": URL, "require_approval": "never", **more}
-    server = AskedServer.read(given, "tools.0", mcp_client)
+    [asked] = asked_servers([given], mcp_client)
     prompt = ChatPrompt([{"role": "user", "content": text}], emit_markers=True)
     prepared = await desk.prepare("m", prompt, {})
     body = ResponseRequest.model_validate({"input": text, "tools": [given]})
-    response = new_response(f"resp_{'0' * 32}", "m", body, [server.told], prepared.params)
-    asked = McpAsked([server], {}, [], None, offers=True, one_call=False)
-    return mcp_begun(
-        asked.plan(response, prepared.resumable, prompt, None), McpServices(desk, mcp_client, kept), McpWriter, {}
-    )
+    response = new_response(f"resp_{'0' * 32}", "m", body, [asked.shown], prepared.params)
+    mcp = McpSpec(prompt, [asked.server], form=None, forced_call=None)
+    spec = RunSpec(DIALECT, response["id"], response, prepared.resumable, mcp=mcp)
+    return Run(spec, services_of(desk, mcp_client), ResponseWriter(response))
+
+
+def services_of(engine: LocalEngine, mcp_client: McpClient, media: MediaLoader | None = None) -> Services:
+    return Services(engine, media or MediaLoader(MediaLimits()), mcp_client, kept)
 
 
 async def blocks_of(source: Source) -> list[Block]:
@@ -113,7 +115,7 @@ async def test_a_run_resumed_after_any_event_ends_the_same_way() -> None:
         begins = [at for at, block in enumerate(whole) if block.resume_state] + [len(whole)]
         for at in begins:
             mcp_client = Says()
-            resume_source = resume_with(Services(second, media, mcp_client, kept), resume=True)
+            resume_source = resume_with(services_of(second, mcp_client, media), DIALECTS, resume=True)
             continued = resume_source(source.request, [block.resume_state for block in whole[:at]], nothing_attached)
             rest = await blocks_of(continued)
             num_begun = kinds(whole[:at]).count("response.mcp_call_arguments.done")
@@ -136,8 +138,9 @@ async def test_a_run_that_an_older_version_began_is_interrupted() -> None:
     media = MediaLoader(MediaLimits())
     async with a_desk() as desk:
         source, mcp_client = await source_of(desk, ORDERS, Says()), Says()
-        old = json.dumps(json.loads(source.request) | {"kind": "mcp_response"}).encode()
-        continued = resume_with(Services(desk, media, mcp_client, kept), resume=True)(old, [], nothing_attached)
+        old = json.dumps(json.loads(source.request) | {"version": 0}).encode()
+        resume_source = resume_with(services_of(desk, mcp_client, media), DIALECTS, resume=True)
+        continued = resume_source(old, [], nothing_attached)
         with pytest.raises(GenerationInterrupted, match="cannot read the stored part"):
             await blocks_of(continued)
     assert mcp_client.said == []
@@ -149,7 +152,7 @@ async def test_a_call_is_not_made_if_its_start_cannot_be_saved() -> None:
     async with a_desk() as desk:
         source = await source_of(desk, ORDERS, Says())
         mcp_client = Says()
-        resume_source = resume_with(Services(desk, media, mcp_client, not_kept), resume=True)
+        resume_source = resume_with(Services(desk, media, mcp_client, not_kept), DIALECTS, resume=True)
         response = told(await blocks_of(resume_source(source.request, [], nothing_attached)))[-1]["response"]
         calls = [item for item in response["output"] if item["type"] == "mcp_call"]
         assert [call["status"] for call in calls] == ["failed", "failed"] and mcp_client.said == []

@@ -1,0 +1,233 @@
+"""The log of a run: records, which are short JSON lists that say what happened.
+
+The events for clients are made from the records alone, and the records are stored as the resume states of those events;
+so a process that reads the records can resume the run.
+"""
+
+import json
+from collections.abc import Sequence
+from json.encoder import encode_basestring_ascii
+from typing import Any
+
+from tis.chat.parse.config import ParserConfig
+from tis.chat.part_reader import PartReader
+from tis.chat.rounds import Transcript
+from tis.chat.writer import (
+    CallApproved,
+    CallBegun,
+    CallDropped,
+    CallEnded,
+    ChoiceEnd,
+    Events,
+    RoundEnd,
+    RunUsage,
+    ToolsListed,
+    ToolsListing,
+    Writer,
+)
+from tis.engine.answer import FinishReason, Piece, TokenLogprob
+from tis.engine.resumable_request import EmittedTokens, ResumableRequest
+from tis.mcp_client.toolbox import Toolbox, tool_from_json
+from tis.streaming.source import Block
+from tis.streaming.stores.store import Status
+
+
+class ModelRound:
+    """One prompt, and what the model has made of it so far."""
+
+    def __init__(self, request: ResumableRequest, parser: ParserConfig | None) -> None:
+        choices = range(request.params.n)
+        self.request = request
+        self.emitted = [EmittedTokens() for _ in choices]
+        self.readers = [PartReader(parser, choice, request.visible_markers) for choice in choices]
+        self.num_cached = 0
+
+    @property
+    def is_over(self) -> bool:
+        return all(one.finish for one in self.emitted)
+
+    @property
+    def finish(self) -> FinishReason | None:
+        """Of the only choice, or of the first that was cancelled."""
+        finishes = [one.finish for one in self.emitted]
+        return "cancelled" if "cancelled" in finishes else finishes[0]
+
+    @property
+    def num_reasoning(self) -> int:
+        return sum(reader.num_reasoning for reader in self.readers)
+
+
+class RunLog:
+    def __init__(self, writer: Writer, toolbox: Toolbox | None) -> None:
+        self.toolbox = toolbox  # None: the run calls no MCP server
+        self.transcript = Transcript(toolbox) if toolbox else None
+        self.round: ModelRound | None = None  # the current one, or the last
+        self.num_rounds = 0
+        self.num_calls = 0
+        self.has_begun = self.is_over = False
+        self.outcome: Status = "finished"
+        self.listing: str | None = None  # a server whose tools are being listed
+        self._writer = writer
+        self._usage = RunUsage()  # of all rounds; of the current one, without cached tokens and reasoning
+        self._num_events = 0
+        self._unsaved: list[str] = []  # records that have made no event yet
+
+    @property
+    def num_made(self) -> int:
+        return self._usage.num_made
+
+    @property
+    def usage(self) -> RunUsage:
+        usage, current = self._usage, self.round
+        if current is None:
+            return usage
+        return RunUsage(
+            usage.num_prompt,
+            usage.num_cached + current.num_cached,
+            usage.num_made,
+            usage.num_reasoning + current.num_reasoning,
+        )
+
+    @property
+    def summary(self) -> bytes:
+        return self._writer.summary(self.usage)
+
+    def add(self, *record: Any) -> Sequence[Block]:
+        self._unsaved.append(json.dumps(record))
+        return self._saved(self._apply(list(record)))
+
+    def add_piece(self, piece: Piece, num_cached: int) -> Sequence[Block]:
+        self._unsaved.append(encode_piece(piece, num_cached))
+        return self._saved(self._piece(piece, num_cached))
+
+    def begin_round(self, request: ResumableRequest, parser: ParserConfig | None) -> None:
+        """Of a run that has one round only, which its specification describes: no record says so."""
+        if self.round:
+            self._usage.num_cached += self.round.num_cached
+            self._usage.num_reasoning += self.round.num_reasoning
+        self.num_rounds += 1
+        self._usage.num_prompt += len(request.prompt_ids)
+        self.round = ModelRound(request, parser)
+        if self.transcript:
+            self.transcript.begin_round()
+
+    def fail(self, error: Exception) -> Block:
+        self._unsaved.append('["failed"]')
+        [block] = self._saved([self._writer.failed(error)])
+        self._apply(["failed"])
+        return block
+
+    def replay(self, resume_states: Sequence[bytes]) -> None:
+        """Makes the events once more and drops them: parsers, writer and counts are then where they were."""
+        for resume_state in filter(None, resume_states):
+            for record in json.loads(resume_state):
+                if isinstance(record[0], int):
+                    self._num_events += len(self._piece(*decode_piece(record)))
+                else:
+                    self._num_events += len(self._apply(record))
+        if not self.is_over and self._num_events != len(resume_states):
+            raise ValueError(f"{len(resume_states)} events are stored, and {self._num_events} follow from the records")
+
+    def _saved(self, events: Events) -> Sequence[Block]:
+        """All of these events are stored, or none: the first has the records of all of them."""
+        if not events:
+            return []
+        self._num_events += len(events)
+        resume_state, self._unsaved = f"[{','.join(self._unsaved)}]".encode(), []
+        return [Block(event, b"" if number else resume_state) for number, event in enumerate(events)]
+
+    def _apply(self, record: list[Any]) -> Events:
+        match record:
+            case ["begun", num_choices]:
+                self.has_begun = True
+                return self._writer.begun(num_choices)
+            case ["round", request, parser]:
+                self.begin_round(ResumableRequest.from_json(request), parser and ParserConfig.from_json(parser))
+                return []
+            case ["failed"]:
+                self.is_over, self.outcome = True, "failed"
+                return []
+            case ["ended", finish]:
+                return self._end(finish)
+        if not (self.toolbox and self.transcript):
+            raise ValueError(f"the record {record[:1]} in a run without MCP servers")
+        match record:
+            case ["listing", label]:
+                self.listing = label
+                return self._writer.call(ToolsListing(label, self.toolbox.servers[label].server.url))
+            case ["listed", label, tools, error]:
+                self.listing = None
+                if not error:
+                    self.toolbox.put(label, map(tool_from_json, tools))
+                return self._writer.call(ToolsListed(label, tools, error))
+            case ["approved", request]:
+                return self._writer.call(CallApproved(self.transcript.add_approved(request)))
+            case ["calling", number]:
+                self.num_calls += 1
+                return self._writer.call(CallBegun(self.transcript.begin_call(number)))
+            case ["called", number, output, error]:
+                return self._writer.call(CallEnded(self.transcript.end_call(number, output, error)))
+        raise ValueError(f"unknown record {record[:1]}")
+
+    def _piece(self, piece: Piece, num_cached: int) -> Events:
+        current = self.round
+        if current is None:
+            raise ValueError("a piece before the first round")
+        emitted, reader = current.emitted[piece.choice], current.readers[piece.choice]
+        emitted.token_ids += piece.token_ids
+        emitted.finish = piece.finish
+        self._usage.num_made += len(piece.token_ids)
+        current.num_cached = max(current.num_cached, num_cached)
+        parts = reader.read(piece)
+        if len(parts) == 1 and not (piece.finish or self.transcript):
+            return self._writer.part(piece.choice, parts[0])  # the path of nearly every token
+        events: list[bytes] = []
+        for part in parts:
+            shown = self.transcript.add(part) if self.transcript else part
+            events += self._writer.part(piece.choice, shown)
+        if piece.finish:
+            events += self._writer.part(piece.choice, RoundEnd() if self.transcript else self._choice_end(piece.choice))
+        return events
+
+    def _end(self, finish: FinishReason) -> Events:
+        self.is_over = True
+        self.outcome = "cancelled" if finish == "cancelled" else "finished"
+        events: list[bytes] = []
+        if self.transcript:
+            for call in self.transcript.unfinished_calls:
+                events += self._writer.call(CallDropped(call))
+            context = self.round.request.context if self.round else None
+            events += self._writer.part(0, ChoiceEnd(finish, self.transcript.has_whole_functions, context))
+        return [*events, *self._writer.ended(finish, self.usage)]
+
+    def _choice_end(self, choice: int) -> ChoiceEnd:
+        assert self.round
+        finish = self.round.emitted[choice].finish
+        assert finish
+        return ChoiceEnd(finish, self.round.readers[choice].has_whole_calls, self.round.request.context)
+
+
+def encode_piece(piece: Piece, num_cached: int) -> str:
+    """The record of a piece. By hand, as this is the path of every token; a list of numbers prints as JSON."""
+    text, token_ids = encode_basestring_ascii(piece.text), list(piece.token_ids)
+    if not (piece.finish or piece.markers or piece.logprobs):
+        return f"[{piece.choice},{text},{token_ids},{num_cached}]"
+    more = json.dumps([piece.finish, piece.markers, [_logprob_to_json(one) for one in piece.logprobs]])
+    return f"[{piece.choice},{text},{token_ids},{num_cached},{more[1:]}"
+
+
+def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
+    choice, text, token_ids, num_cached, *more = record
+    finish, markers, logprobs = more or (None, (), ())
+    told = tuple(map(_logprob_from_json, logprobs))
+    placed = tuple((at, marker) for at, marker in markers)
+    return Piece(choice, text, tuple(token_ids), told, finish, placed), num_cached
+
+
+def _logprob_to_json(one: TokenLogprob) -> list[object]:
+    return [one.token_id, one.text, one.bytes.hex(), one.logprob, [_logprob_to_json(top) for top in one.top]]
+
+
+def _logprob_from_json(given: Sequence[Any]) -> TokenLogprob:
+    token_id, text, data, logprob, top = given
+    return TokenLogprob(token_id, text, bytes.fromhex(data), logprob, tuple(map(_logprob_from_json, top)))

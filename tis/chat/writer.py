@@ -1,0 +1,140 @@
+"""What a dialect adds to a run: a `Writer`, which turns what happens into the events of its API."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tis.chat.parse.parts import Part
+from tis.engine.answer import FinishReason
+from tis.mcp_client.toolbox import OfferedTool
+
+Events = Sequence[bytes]
+
+
+@dataclass(slots=True)
+class ServerCall:
+    """A call that this server makes for the model."""
+
+    number: int  # among the calls of the run
+    id: str
+    label: str  # of the MCP server
+    name: str  # as the MCP server has it
+    offered_name: str  # as the model has it
+    arguments: str = ""
+    approval_request_id: str | None = None
+    is_whole: bool = False
+    is_begun: bool = False
+    output: str | None = None
+    error: Mapping[str, Any] | None = None
+    has_ended: bool = False
+
+
+# More parts: what `Transcript` makes of the calls of MCP servers, and the ends of what the model writes.
+
+
+@dataclass(slots=True)
+class ServerCallStart:
+    call: ServerCall
+    tool: OfferedTool
+
+
+@dataclass(slots=True)
+class ServerCallDelta:
+    call: ServerCall
+    text: str
+
+
+@dataclass(slots=True)
+class ServerCallEnd:
+    call: ServerCall
+    is_cut: bool
+
+
+@dataclass(slots=True)
+class RoundEnd:
+    """The model goes on after the calls."""
+
+
+@dataclass(slots=True)
+class ChoiceEnd:
+    finish: FinishReason
+    has_calls: bool  # of functions, which the client has to make
+    context: Mapping[str, Any] | None  # what compression did
+
+
+RunPart = Part | ServerCallStart | ServerCallDelta | ServerCallEnd | RoundEnd | ChoiceEnd
+
+
+# What happens between the rounds of the model.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsListing:
+    label: str
+    server_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsListed:
+    label: str
+    tools: Sequence[Mapping[str, Any]]
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallApproved:
+    call: ServerCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallBegun:
+    call: ServerCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    call: ServerCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallDropped:
+    """Nobody will make this call any more."""
+
+    call: ServerCall
+
+
+CallEvent = ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+
+
+@dataclass(slots=True)
+class RunUsage:
+    """In tokens, of all rounds."""
+
+    num_prompt: int = 0
+    num_cached: int = 0
+    num_made: int = 0
+    num_reasoning: int = 0
+
+
+class Writer(Protocol):
+    """Makes events of what it is told and of nothing else: another process makes the same events once more.
+
+    What clients do not see makes no events.
+    """
+
+    def begun(self, num_choices: int) -> Events: ...
+
+    def part(self, choice: int, part: RunPart) -> Events: ...
+
+    def call(self, event: CallEvent) -> Events: ...
+
+    def ended(self, finish: FinishReason, usage: RunUsage) -> Events: ...
+
+    def failed(self, error: Exception) -> bytes: ...
+
+    def summary(self, usage: RunUsage) -> bytes:
+        """Data of the answer that belongs to none of its events."""
+        ...
+
+
+NewWriter = Callable[[dict[str, Any]], Writer]  # of what the writer begins with

@@ -1,1 +1,0 @@
-"""MCP servers among the tools of a response: listed, offered, called, and told of as items."""

@@ -1,0 +1,129 @@
+"""POST /v1/chat/completions: begins an answer, or resumes one, and lets the client follow the recording."""
+
+import asyncio
+from functools import partial
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from tis.cancellation import race_draining
+from tis.chat.run_spec import Services
+from tis.errors import BadRequest
+from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.openai_api.routes.models import OptionsDep, served_model
+from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
+from tis.openai_api.wire.begin import begin_chat
+from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.chat_writer import fold
+from tis.openai_api.wire.examples import CHAT_RESPONSES
+from tis.openai_api.wire.sse import (
+    CLIENT_CLOSED_REQUEST,
+    ClientGone,
+    UsageView,
+    failing_once,
+    follow,
+    parse_cursor,
+    turn_behind,
+    whole_turn,
+)
+from tis.streaming.errors import SessionConflict
+from tis.streaming.session import Session
+from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.turn import Turn
+
+router = APIRouter()
+
+_MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
+
+
+@router.post("/chat/completions", response_model=None, responses=CHAT_RESPONSES)
+async def chat_completions(
+    body: ChatRequest,
+    request: Request,
+    engine: EngineDep,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    options: OptionsDep,
+    media: MediaDep,
+    mcp_client: McpDep,
+    last_event_id: LastEventId = None,
+    last_event_id_query: LastEventIdQuery = None,
+) -> Response:
+    """Answer a conversation, whole or as a stream of chunks that clients can resume after a disconnect."""
+    body.check()
+    cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
+    session_id = cursor[0] if cursor else body.session_id
+    view = UsageView(body.wants_usage if body.stream_options else None)
+    if cursor:
+        session = sessions.find(owner, cursor[0])
+        if body.messages is None:
+            turn = await turn_behind(session, cursor[1], view)
+        else:
+            turn = await _turn_of_messages(session, body, cursor[1], view)
+    elif body.messages is None:
+        session = _named_session(sessions, owner, body)
+        turn = session.latest
+    else:
+        fingerprint = await _fingerprint_in(sessions.peek(owner, session_id or ""), body)
+        wanted = SessionRequest(owner, session_id, fingerprint, resumable=bool(body.stream or session_id))
+        found = sessions.find_turn(wanted)
+        if found is None:
+            model_id = served_model(engine, body.model, options.strict_model)
+            services = Services(engine, media, mcp_client, sessions.commit)
+            beginning = begin_chat(body, services, sessions, wanted, model_id)
+            found = await race_draining(engine.until_draining(), beginning)
+        session, turn = found
+    if body.stream:
+        return await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, view)
+    return await _folded(request, session, turn)
+
+
+async def _fingerprint(body: ChatRequest, *, of_version_0_1: bool = False) -> str:
+    fingerprint = partial(body.fingerprint, of_version_0_1=of_version_0_1)
+    # Megabytes of pictures take a while, and leave the interpreter to others while they are hashed.
+    return await asyncio.to_thread(fingerprint) if body.has_media else fingerprint()
+
+
+async def _fingerprint_in(session: Session | None, body: ChatRequest) -> str:
+    """Finds turns of version 0.1 too: there a request with usage was another one than without."""
+    fingerprint = await _fingerprint(body)
+    if session is None or not (body.stream and body.wants_usage) or session.turn_with(fingerprint):
+        return fingerprint
+    old = await _fingerprint(body, of_version_0_1=True)
+    return old if session.turn_with(old) else fingerprint
+
+
+async def _turn_of_messages(session: Session, body: ChatRequest, index: int, view: UsageView) -> Turn:
+    """The turn that continues after a cursor. Raises if neither it nor a later one answers the request."""
+    turn = session.turn_with(await _fingerprint_in(session, body))
+    last_index = view.last_index(turn) if turn else None
+    if turn and last_index is not None and last_index <= index <= (view.max_index(turn) or 0):
+        return turn  # the client has all of it, and does not want the one that began after it
+    continuing = await turn_behind(session, index, view)
+    if turn is None or turn.record.number < continuing.record.number:
+        raise SessionConflict(
+            f"These messages are answered neither at event {index} of session {session.id!r} nor after it. "
+            "Send the messages of that answer, or none.",
+            param="messages",
+        )
+    return continuing
+
+
+def _named_session(sessions: Sessions, owner: str, body: ChatRequest) -> Session:
+    if body.session_id is None:
+        raise BadRequest("messages: Field required", param="messages", code="missing_required_parameter")
+    return sessions.find(owner, body.session_id)
+
+
+async def _folded(request: Request, session: Session, turn: Turn) -> Response:
+    await session.recording.require(turn.first_index - 1)
+    try:
+        with failing_once(turn):
+            events = await whole_turn(request, session, turn)
+            if len(events) > _MANY_EVENTS:
+                answer = await asyncio.to_thread(fold, events, turn.summary)
+            else:
+                answer = fold(events, turn.summary)
+    except ClientGone:
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
+    return JSONResponse(answer, headers={"X-Session-Id": session.id})

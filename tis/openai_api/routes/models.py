@@ -1,0 +1,80 @@
+"""GET /v1/models, the model that the name in a request selects, and what the operator chose for the routes of `/v1`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast
+
+from fastapi import APIRouter, Depends, Path, Request
+
+from tis.engine.engine import Engine
+from tis.engine.errors import ModelNotFound
+from tis.engine.models.catalogue import CatalogueEntry
+from tis.engine.models.description import ModelDescription
+from tis.http.dependencies import EngineDep
+from tis.openai_api.wire.examples import MODEL_RESPONSES, MODELS_RESPONSES
+
+router = APIRouter()
+
+
+@dataclass(frozen=True)
+class ApiOptions:
+    strict_model: Literal["auto", "0", "1"] = "auto"
+    responses_ttl_seconds: int = 2_592_000
+
+
+async def _options(request: Request) -> ApiOptions:
+    return cast(ApiOptions, request.app.state.api_options)
+
+
+OptionsDep = Annotated[ApiOptions, Depends(_options)]
+
+
+@router.get("/models", responses=MODELS_RESPONSES)
+async def list_models(engine: EngineDep) -> dict[str, Any]:
+    """List the models of this server."""
+    return {"object": "list", "data": [await _described(engine, entry) for entry in engine.models]}
+
+
+@router.get("/models/{model_id:path}", responses=MODEL_RESPONSES)
+async def get_model(
+    engine: EngineDep, model_id: Annotated[str, Path(max_length=512, examples=["demo"])]
+) -> dict[str, Any]:
+    """Retrieve a model by its id."""
+    for entry in engine.models:
+        if model_id in (entry.id, entry.repo):
+            return await _described(engine, entry)
+    raise ModelNotFound(model_id[:200])
+
+
+def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", "1"]) -> str:
+    """The id of the chat model that the name selects."""
+    chat_models: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == "chat"]
+    for entry in chat_models:
+        if name in (entry.id, entry.repo):
+            return entry.id
+    if chat_models and (not name or strict == "0" or (strict == "auto" and len(chat_models) == 1)):
+        return chat_models[0].id
+    raise ModelNotFound((name or "")[:200])
+
+
+async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
+    known = await engine.describe(entry.id)
+    return {
+        "id": entry.id,
+        "object": "model",
+        "created": int(known.weights_time or engine.opened_at),
+        "owned_by": "local",
+        "max_model_len": known.context_length,
+        "modalities": {"input": ["text", *sorted(known.media)], "output": ["text"]},
+        "capabilities": [entry.task, *_capabilities(known)],
+    }
+
+
+def _capabilities(known: ModelDescription) -> list[str]:
+    given = {
+        "vision": bool(known.media),
+        "tools": known.calls_tools,
+        "reasoning": known.reasons,
+        "structured_outputs": known.has_grammars,
+    }
+    return [name for name, is_there in given.items() if is_there]

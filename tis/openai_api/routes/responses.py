@@ -1,0 +1,196 @@
+"""/v1/responses: creates, retrieves, streams, cancels and deletes responses, and lists their input."""
+
+import json
+import re
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from tis.cancellation import race_draining
+from tis.chat.run import Run
+from tis.chat.run_spec import Services
+from tis.errors import NotFound, error_with_code
+from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.openai_api.routes.conversations import ItemPageDep
+from tis.openai_api.routes.models import OptionsDep, served_model
+from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
+from tis.openai_api.store.conversations import join_conversation, move_items_to_conversation
+from tis.openai_api.store.responses import RESPONSE, ResponseStore
+from tis.openai_api.wire.begin import ResponseBeginning, read_history
+from tis.openai_api.wire.examples import (
+    CANCEL_RESPONSE_RESPONSES,
+    CREATE_RESPONSES,
+    DELETE_RESPONSES,
+    INPUT_ITEMS_RESPONSES,
+    INPUT_TOKENS_RESPONSES,
+    RETRIEVE_RESPONSES,
+)
+from tis.openai_api.wire.response_request import ResponseRequest, require_encodable
+from tis.openai_api.wire.sse import (
+    CLIENT_CLOSED_REQUEST,
+    ClientGone,
+    ResponseFraming,
+    event_stream,
+    failing_once,
+    parse_cursor,
+    turn_behind,
+    whole_turn,
+)
+from tis.streaming.session import Session
+from tis.streaming.turn import Turn
+
+router = APIRouter()
+
+ResponseId = Annotated[str, Path(max_length=512, examples=["resp_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e"])]
+_HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+@router.post("/responses", response_model=None, responses=CREATE_RESPONSES)
+async def create_response(
+    body: ResponseRequest,
+    request: Request,
+    engine: EngineDep,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    options: OptionsDep,
+    media: MediaDep,
+    mcp_client: McpDep,
+    last_event_id: LastEventId = None,
+    last_event_id_query: LastEventIdQuery = None,
+) -> Response:
+    """Create a response: whole, as a resumable stream of events, or in the background."""
+    store = ResponseStore(sessions, owner)
+    if cursor := parse_cursor(last_event_id, last_event_id_query, None):
+        return await _followed(store.response(cursor[0]), cursor[1])
+    body.check()
+    await _require_text(request, body)
+    services = Services(engine, media, mcp_client, sessions.commit)
+    beginning = ResponseBeginning(body, served_model(engine, body.model, options.strict_model), services)
+    conversation, earlier = await read_history(store, body)
+    if conversation:
+        conversation.require_no_running_response()
+    prepared = await race_draining(engine.until_draining(), beginning.prepare(store, earlier))
+    if conversation:
+        beginning.require_room_in(conversation)
+    response = beginning.response(prepared)
+
+    def begin() -> Run:
+        run = beginning.run(prepared, response)
+        if conversation and not body.is_stored:
+            run.before_end = partial(join_conversation, store, beginning.response_id)
+        return run
+
+    session, turn = sessions.start(beginning.session(owner, prepared, options.responses_ttl_seconds), begin)
+    if conversation:
+        conversation.add_response(session.id)
+    if body.stream:
+        return event_stream(session, turn, -1, ResponseFraming())
+    if body.background:
+        await sessions.flush()
+        return JSONResponse(response)
+    return await _whole(request, session, turn)
+
+
+@router.post("/responses/input_tokens", responses=INPUT_TOKENS_RESPONSES)
+async def count_input_tokens(
+    body: ResponseRequest,
+    request: Request,
+    engine: EngineDep,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    options: OptionsDep,
+    media: MediaDep,
+    mcp_client: McpDep,
+) -> dict[str, Any]:
+    """Count the tokens of the prompt that `POST /v1/responses` would make of the same body. Nothing is generated."""
+    store = ResponseStore(sessions, owner)
+    body.check()
+    await _require_text(request, body)
+    services = Services(engine, media, mcp_client, sessions.commit)
+    beginning = ResponseBeginning(body, served_model(engine, body.model, options.strict_model), services)
+    _, earlier = await read_history(store, body)
+    num_tokens = await race_draining(engine.until_draining(), beginning.count_tokens(store, earlier))
+    return {"object": "response.input_tokens", "input_tokens": num_tokens}
+
+
+@router.get("/responses/{response_id}", response_model=None, responses=RETRIEVE_RESPONSES)
+async def retrieve_response(
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    response_id: ResponseId,
+    stream: bool = False,
+    starting_after: Annotated[int | None, Query(ge=-1, description="only events after this `sequence_number`")] = None,
+    last_event_id: LastEventId = None,
+    last_event_id_query: LastEventIdQuery = None,
+) -> Response:
+    """Retrieve a stored response, or stream its events after any point, past and future ones."""
+    store = ResponseStore(sessions, owner)
+    session = store.response(response_id)
+    cursor = parse_cursor(last_event_id, last_event_id_query, response_id)
+    if cursor:
+        if cursor[1] == session.latest.last_index:
+            return Response(status_code=204)  # else an EventSource would reconnect forever
+        return await _followed(session, cursor[1])
+    if stream:
+        return await _followed(session, -1 if starting_after is None else starting_after)
+    return JSONResponse(await store.current(session))
+
+
+@router.delete("/responses/{response_id}", responses=DELETE_RESPONSES)
+async def delete_response(sessions: SessionsDep, owner: OwnerDep, response_id: ResponseId) -> dict[str, Any]:
+    """Delete a stored response. A running one is cancelled. Its conversation, if it has one, keeps its items."""
+    store = ResponseStore(sessions, owner)
+    session = store.response(response_id)
+    await sessions.cancel(owner, response_id, RESPONSE)
+    with suppress(NotFound):  # its items are not stored: nothing is left to keep
+        output = (await store.current(session))["output"]
+        await move_items_to_conversation(store, session, output, is_bounded=True)
+    await sessions.delete(session)
+    return {"id": response_id, "object": "response", "deleted": True}
+
+
+@router.post("/responses/{response_id}/cancel", responses=CANCEL_RESPONSE_RESPONSES)
+async def cancel_response(sessions: SessionsDep, owner: OwnerDep, response_id: ResponseId) -> dict[str, Any]:
+    """Cancel a response, in the background or not. Idempotent: a finished response does not change."""
+    store = ResponseStore(sessions, owner)
+    session = store.response(response_id)
+    await sessions.cancel(owner, response_id, RESPONSE)
+    return await store.current(session)
+
+
+@router.get("/responses/{response_id}/input_items", responses=INPUT_ITEMS_RESPONSES)
+async def list_input_items(
+    sessions: SessionsDep, owner: OwnerDep, response_id: ResponseId, page: ItemPageDep
+) -> dict[str, Any]:
+    """List the input of a response: input and output of all earlier responses, then its own input."""
+    store = ResponseStore(sessions, owner)
+    return await page.of(store, await store.all_input_items(store.response(response_id)))
+
+
+async def _require_text(request: Request, body: ResponseRequest) -> None:
+    if _HALF_A_PAIR.search(await request.body()):
+        require_encodable(body.model_dump())
+
+
+async def _whole(request: Request, session: Session, turn: Turn) -> Response:
+    try:
+        with failing_once(turn):
+            events = await whole_turn(request, session, turn)
+            response = json.loads(events[-1])["response"]
+            if error := response["error"]:
+                raise error_with_code(error["message"], "server_error", error["type"], error["param"])
+    except ClientGone:
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
+    return JSONResponse(response, headers={"X-Session-Id": session.id})
+
+
+async def _followed(session: Session, after: int) -> Response:
+    """Streams the events after this one."""
+    if after >= 0:
+        await turn_behind(session, after)
+    else:
+        await session.recording.require(after)
+    return event_stream(session, session.latest, after, ResponseFraming())

@@ -1,0 +1,237 @@
+"""The stored responses and conversations of one owner, and the history that a new response continues.
+
+A response follows `previous_response_id` back to the first response, or lists the items of its conversation.
+"""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from tis.errors import BadRequest, Draining, NotFound
+from tis.openai_api.store.items import Item, media_parts, response_of
+from tis.streaming.errors import SessionConflict, SessionExpired, SessionNotFound
+from tis.streaming.session import Session
+from tis.streaming.sessions import Sessions
+from tis.streaming.stores.store import Durability
+
+# The kinds of sessions.
+RESPONSE = "response"
+CONVERSATION = "conversation"
+MAX_HISTORY_ITEMS = 1000  # responses of a chain, or entries of a conversation
+Response = dict[str, Any]
+StoredItem = tuple[Item, Session]  # an item, and the session that stores its attachments
+
+
+class ResponseStore:
+    def __init__(self, sessions: Sessions, owner: str) -> None:
+        self._sessions = sessions
+        self._owner = owner
+
+    @property
+    def durability(self) -> Durability:
+        return self._sessions.durability
+
+    @property
+    def max_attached_bytes(self) -> int:
+        return self._sessions.max_attached_bytes
+
+    def response(self, response_id: str, param: str = "response_id") -> Session:
+        if session := self._find(response_id, RESPONSE):
+            return session
+        raise NotFound(f"Response with id '{response_id[:80]}' not found.", param=param)
+
+    def any_response(self, response_id: str) -> Session | None:
+        """Also one of `store: false`, which does not exist for clients."""
+        return self._find(response_id, RESPONSE, also_unstored=True)
+
+    async def flush(self) -> None:
+        await self._sessions.flush()
+
+    def conversation(self, conversation_id: str, param: str = "conversation_id") -> Session:
+        if session := self._find(conversation_id, CONVERSATION):
+            return session
+        raise NotFound(f"Conversation with id '{conversation_id[:80]}' not found.", param=param)
+
+    async def current(self, session: Session) -> Response:
+        """The response object in its current state."""
+        turn = session.latest
+        if turn.is_running:
+            return _read(turn.summary)
+        assert turn.last_index is not None
+        if turn.last_index <= session.recording.last_visible:
+            return _response_in((await session.recording.event(turn.last_index)).data, session.id)
+        with session.listening(turn, turn.last_index - 1) as reader:
+            async for events in reader.batches():
+                for event in events:
+                    return _response_in(event.data, session.id)
+        raise Draining
+
+    async def document(self, session: Session) -> dict[str, Any]:
+        return (await self.document_and_size(session))[0]
+
+    async def document_and_size(self, session: Session) -> tuple[dict[str, Any], int]:
+        """The document, and its size in bytes."""
+        found = await session.document()
+        if found is None:
+            raise NotFound(
+                f"The input items of {session.id!r} are not stored, only its output is.", code="items_not_kept"
+            )
+        return _read(found), len(found)
+
+    async def items_until(self, previous_id: str) -> list[StoredItem]:
+        """All items up to the end of a response, oldest first."""
+        chain: list[list[StoredItem]] = []
+        next_id: str | None = previous_id
+        while next_id is not None:
+            if len(chain) > MAX_HISTORY_ITEMS:
+                raise history_too_long("previous_response_id")
+            session = self._find(next_id, RESPONSE)
+            if session is None:
+                raise previous_response_not_found(next_id)
+            if session.is_running:
+                raise BadRequest(
+                    f"Response '{next_id}' is still running. Wait for its end, or cancel it.",
+                    param="previous_response_id",
+                    code="response_in_progress",
+                )
+            document = await self.document(session)
+            chain.append([*await self.resolve_references(document["items"], session), *await self._output(session)])
+            next_id = document["previous"]
+            if document["conversation"]:
+                chain.append(await self._conversation_items_before(document["conversation"], session.id))
+        return [found for items in reversed(chain) for found in items]
+
+    async def all_input_items(self, session: Session) -> list[StoredItem]:
+        """All input items of a response: earlier turns, then its own."""
+        document = await self.document(session)
+        earlier: Sequence[StoredItem] = ()
+        if document["previous"]:
+            earlier = await self.items_until(document["previous"])
+        elif document["conversation"]:
+            earlier = await self._conversation_items_before(document["conversation"], session.id)
+        return [*earlier, *await self.resolve_references(document["items"], session)]
+
+    async def conversation_items(self, conversation: Session, until: str | None = None) -> list[StoredItem]:
+        """The items of a conversation, up to the response `until`."""
+        return await self.items_of_entries((await self.document(conversation))["entries"], conversation, until)
+
+    async def items_of_entries(
+        self, entries: Sequence[dict[str, Any]], conversation: Session, until: str | None = None
+    ) -> list[StoredItem]:
+        items: list[StoredItem] = []
+        for entry in entries:
+            if "item" in entry:
+                items.append((entry["item"], conversation))
+            elif entry["response"] == until:
+                break
+            elif session := self._find(entry["response"], RESPONSE):
+                own = await self.resolve_references((await self.document(session))["items"], session)
+                output = [] if session.is_running else await self._output(session)
+                items += [found for found in (*own, *output) if found[0]["id"] not in entry["without"]]
+        return items
+
+    def require_no_running_response(self, entries: Sequence[dict[str, Any]]) -> None:
+        """Raises SessionConflict while a response of the conversation is running."""
+        for entry in entries[-1:]:
+            session = self.any_response(entry["response"]) if "response" in entry else None
+            if session and session.is_running:
+                raise conversation_locked()
+
+    async def resolve_references(self, items: Sequence[Item], session: Session) -> list[StoredItem]:
+        """Replaces item references by their items. A reference to a deleted item is left out."""
+        found: list[StoredItem] = []
+        for item in items:
+            if item["type"] != "item_reference":
+                found.append((item, session))
+                continue
+            with suppress(NotFound):
+                found.append(await self.resolve_reference(item, "input"))
+        return found
+
+    async def resolve_reference(self, item: Item, param: str) -> StoredItem:
+        """The item that an `item_reference` names."""
+        response_id = response_of(item["id"])
+        if response_id and (session := self._find(response_id, RESPONSE)):
+            own = [(item, session) for item in (await self.document(session))["items"]]
+            output = [] if session.is_running else await self._output(session)
+            for found in (*own, *output):
+                if found[0]["id"] == item["id"]:
+                    return found
+        raise NotFound(f"Item with id '{item['id'][:80]}' not found.", param=param)
+
+    async def read_attachments(self, found: Sequence[StoredItem]) -> dict[str, bytes]:
+        """The bytes of all pictures and videos in the items, by their digest."""
+        attached: dict[str, bytes] = {}
+        named: dict[Session, set[str]] = {}
+        for item, session in found:
+            names = {part["attached"] for part in media_parts([item]) if "attached" in part}
+            if names:
+                named.setdefault(session, set()).update(names)
+        for session, names in named.items():
+            attached |= await session.attachments(names - attached.keys())
+            if missing := names - attached.keys():
+                raise BadRequest(
+                    f"{len(missing)} pictures or videos of '{session.id}' are not stored (MAX_SESSION_MEDIA_MB).",
+                    param="previous_response_id" if session.kind == RESPONSE else "conversation",
+                    code="media_not_kept",
+                )
+        return attached
+
+    async def _conversation_items_before(self, conversation_id: str, response_id: str) -> list[StoredItem]:
+        conversation = self._find(conversation_id, CONVERSATION)
+        return await self.conversation_items(conversation, until=response_id) if conversation else []
+
+    async def _output(self, session: Session) -> list[StoredItem]:
+        return [(item, session) for item in (await self.current(session))["output"]]
+
+    def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
+        try:
+            session = self._sessions.find(self._owner, session_id, kind)
+        except (SessionNotFound, SessionExpired):
+            return None
+        return session if session.is_resumable or also_unstored else None
+
+
+def previous_response_not_found(response_id: str) -> BadRequest:
+    """OpenAI's own words and code: gateways recognise it and send the whole conversation again."""
+    return BadRequest(
+        f"Previous response with id '{response_id[:80]}' not found.",
+        param="previous_response_id",
+        code="previous_response_not_found",
+    )
+
+
+def history_too_long(param: str) -> BadRequest:
+    return BadRequest(
+        f"A history has at most {MAX_HISTORY_ITEMS} responses or items. Start a new conversation.",
+        param=param,
+        code="history_too_long",
+    )
+
+
+def conversation_locked() -> SessionConflict:
+    return SessionConflict(
+        "Another response of this conversation is running. Wait for its end, or cancel it.",
+        param="conversation",
+        code="conversation_locked",
+    )
+
+
+def encode_document(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _read(data: bytes) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(data)
+    return read
+
+
+def _response_in(event: bytes, response_id: str) -> Response:
+    payload = _read(event)
+    if "response" in payload:
+        response: Response = payload["response"]
+        return response
+    # The server could not read the stored response after a restart; its last event has only the error.
+    error = {"code": "server_error", "message": payload["error"]["message"]}
+    return {"id": response_id, "object": "response", "status": "failed", "output": [], "error": error}

@@ -1,0 +1,227 @@
+"""A response as the chat request that means the same, so that both are understood, refused and answered alike."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from tis.errors import BadRequest
+from tis.http.error_handlers import bad_request_from
+from tis.mcp_client.client import McpClient
+from tis.openai_api.store.items import MEDIA_KINDS, Item
+from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.fields import SamplingFields
+from tis.openai_api.wire.input_items import as_functions
+from tis.openai_api.wire.response_request import ResponseRequest, TextFormat
+from tis.openai_api.wire.tools import asked_servers
+
+_CHOICES = ("none", "auto", "required")
+_SAME = ("model", "parallel_tool_calls", "chat_template_kwargs", "structured_outputs", *SamplingFields.model_fields)
+_RESPONSE_PARAMS = {
+    "response_format.json_schema": "text.format",
+    "response_format": "text.format",
+    "max_completion_tokens": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "reasoning_effort": "reasoning.effort",
+    "messages": "input",
+    "verbosity": "text.verbosity",
+}
+
+
+def as_chat(
+    body: ResponseRequest,
+    items: Sequence[tuple[str, Item]],
+    tools: Sequence[Mapping[str, Any]],
+    attached: Mapping[str, bytes],
+) -> tuple[ChatRequest, list[str]]:
+    """And which item each message came from."""
+    if body.instructions:
+        content = [{"type": "input_text", "text": body.instructions}]
+        items = [("instructions", {"type": "message", "role": "system", "content": content}), *items]
+    messages, origins = messages_of(as_functions(items), attached)
+    asked = {name: getattr(body, name) for name in _SAME}
+    asked |= {"messages": messages, "max_completion_tokens": body.max_output_tokens}
+    asked |= chat_tools(tools, body.tool_choice)
+    if body.wants_logprobs:
+        asked |= {"logprobs": True, "top_logprobs": body.top_logprobs}
+    if body.text and body.text.format:
+        asked["response_format"] = _response_format(body.text.format)
+    if body.text and body.text.verbosity:
+        asked["verbosity"] = body.text.verbosity
+    if body.reasoning and body.reasoning.effort:
+        asked["reasoning_effort"] = body.reasoning.effort
+    try:
+        return ChatRequest.model_validate(asked), origins
+    except ValidationError as error:
+        problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
+        raise with_response_params(bad_request_from(problems), origins) from None
+
+
+def with_response_params(error: BadRequest, origins: Sequence[str]) -> BadRequest:
+    """An error about a field of chat, with the name of the field of this API."""
+    told = error.param or ""
+    param = told
+    if told.startswith("messages."):
+        number, dot, rest = told.removeprefix("messages.").partition(".")
+        if number.isdecimal() and int(number) < len(origins):
+            origin = origins[int(number)]
+            param = f"{origin}{dot}{rest}" if origin.startswith("input") else origin
+    for theirs, ours in _RESPONSE_PARAMS.items():
+        if param == theirs or param.startswith(f"{theirs}."):
+            param = ours + param.removeprefix(theirs)
+            break
+    if param.startswith("tools."):
+        param = param.replace(".function", "", 1)
+    if param != told:
+        error.param = param
+        error.message = error.message.replace(told, param, 1)
+        error.args = (error.message,)
+    return error
+
+
+def _response_format(given: TextFormat) -> dict[str, Any]:
+    if given.type != "json_schema":
+        return {"type": given.type}
+    if given.schema_ is None:
+        raise BadRequest(
+            "text.format.schema is missing.", param="text.format.schema", code="missing_required_parameter"
+        )
+    named = {"name": given.name or "response", "schema": given.schema_}
+    more = {"description": given.description, "strict": given.strict}
+    return {"type": "json_schema", "json_schema": named | {k: v for k, v in more.items() if v is not None}}
+
+
+def messages_of(
+    items: Sequence[tuple[str, Item]], attached: Mapping[str, bytes]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The messages, and for each the place of its first item in the request."""
+    messages: list[dict[str, Any]] = []
+    origins: list[str] = []
+    for where, item in items:
+        if (part := _of_assistant(item)) and messages and _joins(messages[-1], part):
+            _join(messages[-1], part)
+            continue
+        messages.append(part or _of_others(item, attached))
+        origins.append(where)
+    return messages, origins
+
+
+def _of_assistant(item: Item) -> dict[str, Any] | None:
+    if item["type"] == "reasoning":
+        text = "".join(part["text"] for part in item["content"] or item["summary"])
+        return {"role": "assistant", "reasoning_content": text or None}
+    if item["type"] == "function_call":
+        called = {"name": item["name"], "arguments": item["arguments"]}
+        return {
+            "role": "assistant",
+            "tool_calls": [{"id": item["call_id"], "type": "function", "function": called}],
+        }
+    if item["type"] == "message" and item["role"] == "assistant":
+        return {
+            "role": "assistant",
+            "content": "".join(part.get("text", part.get("refusal")) for part in item["content"]),
+        }
+    return None
+
+
+def _of_others(item: Item, attached: Mapping[str, bytes]) -> dict[str, Any]:
+    if item["type"] == "function_call_output":
+        return {"role": "tool", "tool_call_id": item["call_id"], "content": _content(item["output"], attached)}
+    return {"role": item["role"], "content": _content(item["content"], attached)}
+
+
+def _joins(message: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """One message has reasoning, then text, then calls. An item that breaks this order starts the next message."""
+    if message["role"] != "assistant" or "reasoning_content" in part:
+        return False
+    return "tool_calls" in part or not ("content" in message or "tool_calls" in message)
+
+
+def _join(message: dict[str, Any], part: Mapping[str, Any]) -> None:
+    if "tool_calls" in part:
+        message["tool_calls"] = [*message.get("tool_calls", ()), *part["tool_calls"]]
+    else:
+        message["content"] = part["content"]
+
+
+def _content(parts: str | Sequence[Item], attached: Mapping[str, bytes]) -> str | list[Item]:
+    return parts if isinstance(parts, str) else [_shown(part, attached) for part in parts]
+
+
+def _shown(part: Item, attached: Mapping[str, bytes]) -> Item:
+    if part["type"] not in MEDIA_KINDS or "attached" not in part:
+        return part
+    data = base64.b64encode(attached[part["attached"]]).decode()
+    return {"type": part["type"], "b64_json": data, **({"detail": part["detail"]} if "detail" in part else {})}
+
+
+class AskedTools:
+    """The functions of the client, and the MCP servers."""
+
+    def __init__(self, given: Sequence[Mapping[str, Any]], mcp_client: McpClient) -> None:
+        of_servers = asked_servers(given, mcp_client)
+        self.servers = [one.server for one in of_servers]
+        servers = iter(of_servers)
+        # As the response returns them.
+        self.shown: list[Mapping[str, Any]] = [
+            next(servers).shown if tool.get("type") == "mcp" else _checked(tool, f"tools.{position}")
+            for position, tool in enumerate(given)
+        ]
+        self.functions = [tool for tool in self.shown if tool["type"] == "function"]
+
+
+def chat_tools(tools: Sequence[Mapping[str, Any]], choice: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The equivalent fields of a chat request."""
+    chosen: Any = choice
+    named: Sequence[str] = [tool["name"] for tool in tools]
+    if isinstance(choice, str) and choice not in _CHOICES:
+        raise _refused(f"tool_choice must be one of {', '.join(_CHOICES)}, or an object.")
+    if isinstance(choice, Mapping):
+        chosen, named = _chosen(choice, named)
+    functions = [{"type": "function", "function": _function(tool)} for tool in tools if tool["name"] in named]
+    return {"tools": functions or None, "tool_choice": chosen}
+
+
+def _checked(tool: Mapping[str, Any], where: str) -> dict[str, Any]:
+    if tool.get("type") != "function":
+        raise BadRequest(
+            f"{where}: tools of type {str(tool.get('type'))[:40]!r} are not supported.",
+            param=f"{where}.type",
+            code="unsupported_value",
+        )
+    function = tool["function"] if isinstance(tool.get("function"), dict) else tool  # as chat has it
+    name, parameters = function.get("name"), function.get("parameters")
+    if not (isinstance(name, str) and 0 < len(name) <= 256):
+        raise BadRequest(f"{where}: a function needs a name.", param=f"{where}.name")
+    if not isinstance(parameters, dict | None):
+        raise BadRequest(f"{where}.parameters must be a JSON schema.", param=f"{where}.parameters", code="invalid_type")
+    more = {"description": function.get("description"), "parameters": parameters, "strict": function.get("strict")}
+    return {"type": "function", "name": name, **more}
+
+
+def _chosen(choice: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, Sequence[str]]:
+    if choice.get("type") == "function":
+        name = choice.get("name")
+        if name not in names:
+            raise _refused(f"tool_choice: there is no tool {str(name)[:64]!r}.")
+        return {"type": "function", "function": {"name": name}}, names
+    if choice.get("type") == "allowed_tools" and choice.get("mode") in ("auto", "required"):
+        tools = choice.get("tools")
+        allowed = (
+            [tool["name"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+            if isinstance(tools, list)
+            else []
+        )
+        if not allowed or not set(allowed) <= set(names):
+            raise _refused("tool_choice.tools must be some of the tools.")
+        return choice["mode"], allowed
+    raise _refused(f"tool_choice of type {str(choice.get('type'))[:40]!r} is not supported.")
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tool[name] for name in ("name", "description", "parameters", "strict") if tool[name] is not None}
+
+
+def _refused(message: str) -> BadRequest:
+    return BadRequest(message, param="tool_choice", code="unsupported_value")

@@ -1,0 +1,245 @@
+"""Begins a chat or a response: collects its history, converts and prepares it, and makes the run."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tis.chat.media import with_media
+from tis.chat.parse.config import ParserConfig
+from tis.chat.part_reader import parser_config
+from tis.chat.run import Run, first_prompt
+from tis.chat.run_spec import ForcedCall, McpSpec, RunSpec, Services
+from tis.engine.prepared_request import PreparedRequest
+from tis.engine.prompt import ChatPrompt, media_of
+from tis.errors import BadRequest
+from tis.mcp_client.client import McpClient
+from tis.openai_api.store.conversations import StoredConversation
+from tis.openai_api.store.items import Item, media_names, media_parts, new_response_id, with_media_names
+from tis.openai_api.store.responses import RESPONSE, ResponseStore, StoredItem, encode_document
+from tis.openai_api.wire import chat_writer, response_writer
+from tis.openai_api.wire.as_chat import AskedTools, as_chat, with_response_params
+from tis.openai_api.wire.chat_prompt import chat_prompt, require_template_options, sampling_asked
+from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.chat_writer import ChatWriter, chat_writer_state
+from tis.openai_api.wire.input_items import PlacedItem, approved_requests, checked_items, listed_before
+from tis.openai_api.wire.response_request import ResponseRequest
+from tis.openai_api.wire.response_writer import Response, ResponseWriter, new_response
+from tis.openai_api.wire.structured_output import form_asked, grammar_asked
+from tis.openai_api.wire.tools import (
+    McpServerOfRequest,
+    asked_servers,
+    forced_mcp_call,
+    tools_offered,
+    with_allowed_tools,
+)
+from tis.streaming.retention import Retention
+from tis.streaming.session import Session
+from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.turn import Turn
+
+# Events of an answer beyond its tokens: roles, items, ends, usage, with room to spare.
+_EVENTS_BESIDE_TOKENS = 256
+
+
+async def begin_chat(
+    body: ChatRequest, services: Services, sessions: Sessions, wanted: SessionRequest, model_id: str
+) -> tuple[Session, Turn]:
+    body = with_allowed_tools(body)
+    engine, servers = services.engine, mcp_servers_of(body, services.mcp_client)
+    forced = forced_mcp_call([one.server for one in servers], body.tool_choice) if servers else None
+    if forced is not None:  # tools that are not listed yet cannot be checked before
+        body = body.model_copy(update={"tool_choice": None})
+    prompt, sampling, grammar = chat_prompt(body), sampling_asked(body), grammar_asked(body)
+    await require_template_options(body, engine, model_id)
+    prompt, attachments = await with_media(prompt, model_id, engine, services.media)
+    if sessions.durability == "memory":
+        attachments = {}  # nobody will read them again
+    prepared = await engine.prepare(model_id, prompt, sampling, grammar)
+    max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
+    tools = tools_offered(body)
+    state = chat_writer_state(
+        model_id,
+        with_usage=bool(body.stream and body.wants_usage),
+        may_call=bool(tools or servers),
+        hides_reasoning=body.include_reasoning is False,
+    )
+    answer_id, one_call = state["id"], body.parallel_tool_calls is False
+    if servers:
+        mcp = chat_mcp_spec(body, servers, prompt, forced)
+        spec = RunSpec(chat_writer.DIALECT, answer_id, state, prepared.resumable, mcp=mcp)
+    else:
+        parser = parser_config(prepared, answer_id, tools, one_call=one_call)
+        spec = RunSpec(chat_writer.DIALECT, answer_id, state, prepared.resumable, parser)
+
+    def begin() -> Run:
+        only_round = None if servers else prepared
+        return Run(spec, services, ChatWriter(state), prepared=only_round, attachments=attachments)
+
+    return sessions.start(wanted.with_window(max_events), begin)
+
+
+def chat_mcp_spec(
+    body: ChatRequest, servers: list[McpServerOfRequest], prompt: ChatPrompt, forced: ForcedCall
+) -> McpSpec:
+    one_call = body.parallel_tool_calls is False
+    return McpSpec(prompt, [one.server for one in servers], form_asked(body), forced, one_call=one_call)
+
+
+def mcp_servers_of(body: ChatRequest, mcp_client: McpClient) -> list[McpServerOfRequest]:
+    """The MCP servers that the model may call; empty if there are none."""
+    tools = [tool.model_dump(exclude_unset=True) for tool in body.tools or ()]
+    servers = asked_servers(tools, mcp_client)
+    if not servers:
+        return []
+    for position, tool in enumerate(tools):
+        if tool["type"] == "mcp" and tool.get("require_approval") != "never":
+            raise _refused(
+                "must be `never`, because a chat cannot ask for approval.", f"tools.{position}.require_approval"
+            )
+    if (body.n or 1) > 1:
+        raise _refused("must be 1 with MCP tools.", "n")
+    if body.continue_final_message or body.add_generation_prompt is False:
+        name = "continue_final_message" if body.continue_final_message else "add_generation_prompt"
+        raise _refused("is not supported with MCP tools, because the answer takes several rounds.", name)
+    return [] if body.tool_choice == "none" else servers
+
+
+def _refused(message: str, param: str) -> BadRequest:
+    return BadRequest(f"{param} {message}", param=param, code="unsupported_value")
+
+
+class ResponseBeginning:
+    """A request on its way to the engine."""
+
+    def __init__(self, body: ResponseRequest, model_id: str, services: Services) -> None:
+        if body.input is None and body.conversation_id is None and body.previous_response_id is None:
+            raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
+        self.response_id = new_response_id()
+        self.tools = AskedTools(body.tools or (), services.mcp_client)
+        self._body = body
+        self._model_id = model_id
+        self._services = services
+        self._items = checked_items([] if body.input is None else body.input, self.response_id, "input")
+        self._media_names: frozenset[str] = frozenset()  # of its own items
+        self._attachments: Mapping[str, bytes] = {}
+        self._parser: ParserConfig | None = None
+        self._mcp: McpSpec | None = None
+
+    async def prepare(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> PreparedRequest:
+        body, engine = self._body, self._services.engine
+        own, references = await self._with_references(store)
+        origin = "conversation" if body.conversation_id else "previous_response_id"
+        items = [*((origin, item) for item, _ in earlier), *own]
+        mcp = self._mcp_parts(own, items)
+        attached = await store.read_attachments([*earlier, *references])
+        if mcp and mcp["forced_call"] is not None:  # tools that are not listed yet cannot be checked before
+            body = body.model_copy(update={"tool_choice": None})
+        chat, origins = as_chat(body, items, self.tools.functions, attached)
+        try:
+            prompt, sampling, grammar = chat_prompt(chat), sampling_asked(chat), grammar_asked(chat)
+            await require_template_options(chat, engine, self._model_id)
+            prompt = replace(prompt, may_truncate=body.truncation == "auto")
+            prompt, attachments = await with_media(prompt, self._model_id, engine, self._services.media)
+            prepared = await engine.prepare(self._model_id, prompt, sampling, grammar)
+        except BadRequest as error:
+            raise with_response_params(error, origins) from None
+        if mcp:
+            self._mcp = McpSpec(prompt, form=form_asked(chat), **mcp)
+        else:
+            one_call = body.parallel_tool_calls is False
+            self._parser = parser_config(prepared, self.response_id, tools_offered(chat), one_call=one_call)
+        self._name_media([item for _, item in own], [medium.digest for medium in media_of(prompt.messages)])
+        if store.durability == "memory":  # no other process will resume it
+            attachments = {name: data for name, data in attachments.items() if name in self._media_names}
+        self._attachments = attachments
+        return prepared
+
+    async def count_tokens(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> int:
+        prepared = await self.prepare(store, earlier)
+        if self._mcp:
+            prepared = await first_prompt(self._spec(prepared, self.response(prepared)), self._mcp, self._services)
+        return len(prepared.prompt_ids)
+
+    def require_room_in(self, conversation: StoredConversation) -> None:
+        """Raises if the conversation has become too large, or if another request changed it."""
+        if not self._body.is_stored:
+            own = {name: data for name, data in self._attachments.items() if name in self._media_names}
+            conversation.require_room_for_items(self._items, own)
+        conversation.require_room_for(self.response_id)
+        conversation.require_unchanged()
+
+    def response(self, prepared: PreparedRequest) -> Response:
+        return new_response(self.response_id, self._model_id, self._body, self.tools.shown, prepared.params)
+
+    def session(self, owner: str, prepared: PreparedRequest, ttl_seconds: float) -> SessionRequest:
+        body = self._body
+        document: dict[str, Any] = {
+            "items": self._items,
+            "previous": body.previous_response_id,
+            "conversation": body.conversation_id,
+        }
+        # Nobody can come back to what is neither streamed nor in the background before it is over: its id is not known.
+        grace = math.inf if body.background else None if body.stream and body.is_stored else 0.0
+        encoded = encode_document(document) if body.is_stored or body.conversation_id else b""
+        retention = Retention(RESPONSE, ttl_seconds, grace, encoded, self._media_names)
+        fingerprint = self.response_id
+        wanted = SessionRequest(owner, self.response_id, fingerprint, resumable=body.is_stored, retention=retention)
+        return wanted.with_window(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
+
+    def run(self, prepared: PreparedRequest, response: Response) -> Run:
+        only_round = None if self._mcp else prepared
+        spec, writer = self._spec(prepared, response), ResponseWriter(response)
+        return Run(spec, self._services, writer, prepared=only_round, attachments=self._attachments)
+
+    def _spec(self, prepared: PreparedRequest, response: Response) -> RunSpec:
+        return RunSpec(response_writer.DIALECT, self.response_id, response, prepared.resumable, self._parser, self._mcp)
+
+    def _mcp_parts(self, own: Sequence[PlacedItem], items: Sequence[PlacedItem]) -> dict[str, Any] | None:
+        """What an `McpSpec` has beside the prompt; None if no server is called."""
+        body, servers = self._body, self.tools.servers
+        approved = approved_requests(own, items, {server.label for server in servers})
+        if not servers or (body.tool_choice == "none" and not approved):
+            return None
+        lists = [(server, listed_before(items, server)) for server in servers]
+        return {
+            "servers": servers,
+            "forced_call": forced_mcp_call(servers, body.tool_choice),
+            "offers_tools": body.tool_choice != "none",
+            "one_call": body.parallel_tool_calls is False,
+            "max_calls": body.max_tool_calls,
+            "listed": {one.label: tools for one, tools in lists if tools is not None and one.finds_all_in(tools)},
+            "approved": approved,
+        }
+
+    def _name_media(self, items: Sequence[Item], digests: Sequence[str]) -> None:
+        """The pictures and videos of the request itself are the last of the prompt, in this order."""
+        named = with_media_names(items, digests[len(digests) - len(list(media_parts(items))) :])
+        self._items = [
+            item if item["type"] == "item_reference" else own for item, own in zip(self._items, named, strict=True)
+        ]
+        self._media_names = media_names(self._items)
+
+    async def _with_references(self, store: ResponseStore) -> tuple[list[PlacedItem], list[StoredItem]]:
+        """The items of the request, and those among them that an `item_reference` names."""
+        items: list[PlacedItem] = []
+        references: list[StoredItem] = []
+        for position, item in enumerate(self._items):
+            where = f"input.{position}" if isinstance(self._body.input, list) else "input"
+            if item["type"] == "item_reference":
+                references.append(await store.resolve_reference(item, where))
+                item = references[-1][0]
+            items.append((where, item))
+        return items, references
+
+
+async def read_history(
+    store: ResponseStore, body: ResponseRequest
+) -> tuple[StoredConversation | None, Sequence[StoredItem]]:
+    """The conversation of the request, and the items that come before its own."""
+    if body.conversation_id:
+        conversation = await StoredConversation.read(store, body.conversation_id, "conversation")
+        return conversation, await conversation.items()
+    if body.previous_response_id is not None:
+        return None, await store.items_until(body.previous_response_id)
+    return None, []

@@ -1,0 +1,235 @@
+"""The body of POST /v1/chat/completions.
+
+This file checks types; `SamplingParams` checks ranges. Unknown fields are ignored, and null means absent. Fields of
+OpenAI that the server does not support are rejected by name.
+"""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StrictBool, StrictStr, StringConstraints
+
+from tis.bounds import MaxItems
+from tis.errors import BadRequest
+from tis.openai_api.wire.examples import CHAT_REQUESTS
+from tis.openai_api.wire.fields import (
+    MAX_CALLS,
+    MAX_CHOICES,
+    MAX_MESSAGES,
+    MAX_PARTS,
+    MAX_TOOLS,
+    Integer,
+    JsonObject,
+    Medium,
+    Metadata,
+    Name,
+    RequestModel,
+    SamplingFields,
+    Text,
+)
+
+TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
+SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
+TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
+_LONG_TEXT = 4096
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+_NOT_SUPPORTED: Any = Field(None, exclude=True, description="not supported")
+# Fields of OpenAI, and one of vLLM, that the server does not support, and what a client can do.
+_INSTEAD = {
+    "functions": "use tools",
+    "function_call": "use tool_choice",
+    "audio": "the server answers with text only",
+    "web_search_options": "add an MCP server that searches the web as a tool",
+    "chat_template": "use chat_template_kwargs to set options of the model's own template",
+}
+
+
+class MediaRef(RequestModel):
+    url: Medium | None = None
+    detail: Name | None = None
+    b64_json: Medium | None = None
+    data: Medium | None = None
+
+
+class ContentPart(RequestModel):
+    type: Name
+    text: Text | None = None
+    refusal: Text | None = None
+    # Clients name a picture or a video in many ways.
+    image_url: Medium | MediaRef | None = None
+    image: Medium | MediaRef | None = None
+    video_url: Medium | MediaRef | None = None
+    video: Medium | MediaRef | None = None
+    url: Medium | None = None
+    b64_json: Medium | None = None
+    data: Medium | None = None
+    detail: Name | None = None
+
+
+class CalledFunction(RequestModel):
+    name: Name
+    arguments: Text | JsonObject = "{}"
+
+
+class ToolCall(RequestModel):
+    id: Name | None = None
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+
+class FunctionTool(RequestModel):
+    # This order of fields is the one in the prompts that models were trained on.
+    name: Annotated[StrictStr, StringConstraints(pattern=TOOL_NAME, max_length=64)]
+    description: Text | None = None
+    parameters: JsonObject | None = None
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)  # chat templates print all fields
+
+
+class Tool(RequestModel):
+    type: Literal["function"]
+    function: FunctionTool
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+
+
+class McpServerTool(RequestModel):
+    """An MCP server, whose tools this server calls. `AskedServer` checks the other fields."""
+
+    type: Literal["mcp"]
+
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+
+
+class McpCall(RequestModel):
+    """A call that the server made for an earlier answer, as the client got it."""
+
+    id: Name | None = None
+    name: Name
+    arguments: Text | JsonObject = "{}"
+    output: Text | None = None
+    error: Any = None
+
+
+class ChatMessage(RequestModel):
+    role: Role
+    content: Text | Annotated[list[ContentPart], MaxItems(MAX_PARTS)] | None = None
+    name: Name | None = None
+    tool_calls: Annotated[list[ToolCall], MaxItems(MAX_CALLS)] | None = None
+    tool_call_id: Name | None = None
+    mcp_calls: Annotated[list[McpCall], MaxItems(MAX_CALLS)] | None = None
+    reasoning_content: Text | None = None
+    reasoning: Text | None = None
+
+
+class StreamOptions(RequestModel):
+    include_usage: StrictBool | None = None
+
+
+class ResponseFormat(RequestModel):
+    type: Name
+    json_schema: JsonObject | None = None
+    # Of a json_object: the schema as Hugging Face TGI and as llama.cpp have it.
+    value: JsonObject | None = None
+    schema_: JsonObject | None = Field(None, alias="schema")
+
+
+class ChatRequest(SamplingFields):
+    model: Name | None = None
+    # May be absent if the client resumes a session.
+    messages: Annotated[list[ChatMessage], Field(min_length=1), MaxItems(MAX_MESSAGES)] | None = None
+    stream: StrictBool | None = None
+    stream_options: StreamOptions | None = None
+    session_id: Annotated[StrictStr, StringConstraints(pattern=SESSION_ID, max_length=128)] | None = None
+
+    max_tokens: Integer | None = None
+    max_completion_tokens: Integer | None = None
+    logprobs: StrictBool | None = None
+    top_logprobs: Integer | None = None
+    n: Integer | None = None
+
+    tools: Annotated[list[Tool | McpServerTool], MaxItems(MAX_TOOLS)] | None = None
+    parallel_tool_calls: StrictBool | None = None
+    include_reasoning: StrictBool | None = None  # false: reasoning is generated and counted, but not sent
+    tool_choice: Name | JsonObject | None = None
+    response_format: ResponseFormat | None = None
+    add_generation_prompt: StrictBool | None = None
+    continue_final_message: StrictBool | None = None
+    chat_template_kwargs: JsonObject | None = None
+
+    reasoning_effort: ReasoningEffort | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None  # for models whose chat template uses it
+
+    # Extensions of vLLM.
+    structured_outputs: JsonObject | None = None
+    guided_json: Text | JsonObject | None = None
+    guided_regex: Text | None = None
+    guided_choice: Annotated[list[Text], MaxItems(MAX_CHOICES)] | None = None
+    guided_grammar: Text | None = None
+
+    # Validated, without any effect.
+    metadata: Annotated[Metadata | None, Field(exclude=True)] = None
+
+    # Not supported: `check` rejects them.
+    functions: Any = _NOT_SUPPORTED
+    function_call: Any = _NOT_SUPPORTED
+    modalities: Any = Field(None, exclude=True, description="only text")
+    audio: Any = _NOT_SUPPORTED
+    web_search_options: Any = _NOT_SUPPORTED
+    chat_template: Any = _NOT_SUPPORTED
+
+    model_config = ConfigDict(json_schema_extra={"examples": CHAT_REQUESTS})
+
+    def check(self) -> None:
+        """Rejects fields that the server does not support, and fields that need another one."""
+        for name, instead in _INSTEAD.items():
+            if getattr(self, name) not in (None, []):
+                raise BadRequest(f"{name} is not supported: {instead}.", param=name, code="unsupported_parameter")
+        if self.modalities not in (None, [], ["text"]):
+            raise BadRequest(
+                'modalities must be ["text"]: the server answers with text only.',
+                param="modalities",
+                code="unsupported_value",
+            )
+        if self.stream_options is not None and not self.stream:
+            raise BadRequest(
+                "The 'stream_options' parameter is only allowed when 'stream' is enabled.", param="stream_options"
+            )
+
+    @property
+    def wants_usage(self) -> bool:
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+    @property
+    def has_media(self) -> bool:
+        return any(
+            isinstance(message.content, list) and any(part.type not in TEXT_TYPES for part in message.content)
+            for message in self.messages or ()
+        )
+
+    def fingerprint(self, *, of_version_0_1: bool = False) -> str:
+        """The same for requests that differ only in how the answer is sent: a repeated POST attaches to the answer."""
+        fields = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
+        if of_version_0_1 and self.stream and self.wants_usage:
+            fields["include_usage"] = True
+        for message in fields.get("messages", ()):
+            message["content"] = _digested(message.get("content"))
+        canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return hashlib.sha256(canonical.encode()).hexdigest()
+        except UnicodeEncodeError:
+            # JSON may contain half a surrogate pair, which cannot be encoded in the answer.
+            raise BadRequest(
+                "The body contains half a surrogate pair (like \\ud800), which is not valid text."
+            ) from None
+
+
+def _digested(content: Any) -> Any:
+    """Hashes long strings directly: to print megabytes of base64 as JSON would block the event loop."""
+    if isinstance(content, str) and len(content) > _LONG_TEXT and content.isascii():
+        return {"sha256": hashlib.sha256(content.encode()).hexdigest()}
+    if isinstance(content, dict):
+        return {name: _digested(value) for name, value in content.items()}
+    return [_digested(part) for part in content] if isinstance(content, list) else content

@@ -1,0 +1,296 @@
+"""Writes the chunks of a streamed chat answer, and folds the whole answer from them."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from json.encoder import encode_basestring
+from typing import Any
+
+from tis.chat.parse.parts import ArgumentsDelta, ReasoningDelta, TextDelta, ToolCallStart
+from tis.chat.writer import (
+    CallBegun,
+    CallDropped,
+    CallEnded,
+    CallEvent,
+    ChoiceEnd,
+    Events,
+    RoundEnd,
+    RunPart,
+    RunUsage,
+    ServerCall,
+)
+from tis.engine.answer import FinishReason, TokenLogprob
+from tis.errors import ServiceError, error_with_code
+from tis.http.error_handlers import error_body, internal_error
+
+DIALECT = "chat"
+DONE = b"[DONE]"
+_TEXT = "\0text\0"  # stands for the text while a chunk is made into a template; no name of a model has it
+
+
+def chat_writer_state(
+    model: str, *, with_usage: bool, may_call: bool = False, hides_reasoning: bool = False
+) -> dict[str, Any]:
+    return {
+        "model": model,
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "created": int(time.time()),
+        "with_usage": with_usage,
+        "may_call": may_call,
+        "hides_reasoning": hides_reasoning,
+    }
+
+
+class ChatWriter:
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        self._head = {
+            "id": state["id"],
+            "object": "chat.completion.chunk",
+            "created": state["created"],
+            "model": state["model"],
+            "system_fingerprint": None,
+        }
+        self._with_usage: bool = state["with_usage"]  # then every chunk has the field, null in all but the last
+        self._may_call: bool = state["may_call"]  # then an answer has no content until there is some
+        self._hides_reasoning: bool = state["hides_reasoning"]
+        self._around_text: dict[tuple[int, type], list[bytes]] = {}
+        self._context: Mapping[str, Any] | None = None
+        # The kinds of text of earlier rounds, and of this one: what is written in two rounds is no single sentence.
+        self._kinds_before: set[type] = set()
+        self._kinds: set[type] = set()
+        self._announced: set[int] = set()  # calls of MCP servers
+
+    def begun(self, num_choices: int) -> Events:
+        delta = {"role": "assistant", "content": None if self._may_call else ""}
+        return [self._chunk(choice, delta) for choice in range(num_choices)]
+
+    def part(self, choice: int, part: RunPart) -> Events:
+        match part:
+            case TextDelta() | ReasoningDelta():
+                return self._text(choice, part)
+            case ToolCallStart(index, call_id, name):
+                function = {"name": name, "arguments": ""}
+                call = {"index": index, "id": call_id, "type": "function", "function": function}
+                return [self._chunk(choice, {"tool_calls": [call]}, part.logprobs)]
+            case ArgumentsDelta(index, text):
+                delta = {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
+                return [self._chunk(choice, delta, part.logprobs)]
+            case ChoiceEnd():
+                self._context = part.context
+                return [self._end(choice, part)]
+            case RoundEnd():
+                self._kinds_before |= self._kinds
+                self._kinds = set()
+        return []
+
+    def call(self, event: CallEvent) -> Events:
+        match event:
+            case CallBegun(call):
+                return [self._mcp_call(call, self._announced_fields(call))]
+            case CallEnded(call):
+                outcome = {"error": call.error} if call.error else {"output": call.output}
+                announced = (
+                    [] if call.number in self._announced else [self._mcp_call(call, self._announced_fields(call))]
+                )
+                status = "failed" if call.error else "completed"
+                return [*announced, self._mcp_call(call, {"status": status, **outcome})]
+            case CallDropped(call):
+                return [self._mcp_call(call, {**self._announced_fields(call), "status": "incomplete"})]
+        return []
+
+    def ended(self, finish: FinishReason, usage: RunUsage) -> Events:
+        return [*([self._usage_chunk(usage)] if self._with_usage else []), DONE]
+
+    def failed(self, error: Exception) -> bytes:
+        return error_event(error)
+
+    def summary(self, usage: RunUsage) -> bytes:
+        """What the folded answer has beside its choices, and for `UsageView` the usage that no event has."""
+        usage_chunk = None if self._with_usage else self._usage_chunk(usage).decode()
+        summary = {"usage": chat_usage(usage), "usage_chunk": usage_chunk}
+        return json.dumps({**summary, **({"context": self._context} if self._context else {})}).encode()
+
+    def _text(self, choice: int, part: TextDelta | ReasoningDelta) -> Events:
+        kind, text = type(part), part.text
+        if kind is ReasoningDelta and self._hides_reasoning:
+            return []
+        if kind not in self._kinds and text:
+            self._kinds.add(kind)
+            if kind in self._kinds_before:
+                text = f"\n\n{text}"
+        if part.logprobs:
+            return [self._chunk(choice, _text_delta(kind, text), part.logprobs)]
+        return [self._text_chunk(choice, kind, text)] if text else []
+
+    def _text_chunk(self, choice: int, kind: type, text: str) -> bytes:
+        """What `_chunk` makes of it; but all except the text is written once, as this is the path of every token."""
+        around = self._around_text.get((choice, kind))
+        if around is None:
+            chunk = self._chunk(choice, _text_delta(kind, _TEXT))
+            around = self._around_text[choice, kind] = chunk.split(encode_basestring(_TEXT).encode())
+        return encode_basestring(text).encode().join(around)
+
+    def _end(self, choice: int, end: ChoiceEnd) -> bytes:
+        if end.finish == "cancelled":
+            # OpenAI has no word for it: clients see an ordinary stop, and whoever looks sees why.
+            return self._chunk(choice, {}, finish="stop", cancelled=True)
+        finish = "tool_calls" if end.has_calls and end.finish == "stop" else end.finish
+        return self._chunk(choice, {}, finish=finish)
+
+    def _announced_fields(self, call: ServerCall) -> dict[str, Any]:
+        self._announced.add(call.number)
+        return {"id": call.id, "server_label": call.label, "name": call.name, "arguments": call.arguments}
+
+    def _mcp_call(self, call: ServerCall, fields: Mapping[str, Any]) -> bytes:
+        """Not OpenAI's, whose clients would answer what stands in `tool_calls`."""
+        return self._chunk(0, {"mcp_calls": [{"index": call.number, **fields}]})
+
+    def _usage_chunk(self, usage: RunUsage) -> bytes:
+        return self._dump([], {"usage": chat_usage(usage)})
+
+    def _chunk(
+        self,
+        choice: int,
+        delta: Mapping[str, Any],
+        logprobs: Sequence[TokenLogprob] = (),
+        *,
+        finish: str | None = None,
+        cancelled: bool = False,
+    ) -> bytes:
+        body: dict[str, Any] = {
+            "index": choice,
+            "delta": delta,
+            "logprobs": {"content": [logprob_entry(one) for one in logprobs]} if logprobs else None,
+            "finish_reason": finish,
+        }
+        if cancelled:
+            body["cancelled"] = True
+        more: dict[str, Any] = {"usage": None} if self._with_usage else {}
+        if finish and self._context:
+            more["context"] = self._context
+        return self._dump([body], more)
+
+    def _dump(self, choices: list[dict[str, Any]], more: Mapping[str, Any]) -> bytes:
+        chunk = {**self._head, "choices": choices, **more}
+        return json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _text_delta(kind: type, text: str) -> dict[str, Any]:
+    if kind is ReasoningDelta:
+        return {"reasoning_content": text, "reasoning": text}  # clients look for one or the other
+    return {"content": text}
+
+
+def logprob_entry(one: TokenLogprob) -> dict[str, Any]:
+    """The logprob object of a token, for chat and responses."""
+    return {**_bare(one), "top_logprobs": [_bare(other) for other in one.top]}
+
+
+def _bare(one: TokenLogprob) -> dict[str, Any]:
+    return {"token": one.text, "logprob": one.logprob, "bytes": list(one.bytes)}
+
+
+def chat_usage(usage: RunUsage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.num_prompt,
+        "completion_tokens": usage.num_made,
+        "total_tokens": usage.num_prompt + usage.num_made,
+        "prompt_tokens_details": {"cached_tokens": usage.num_cached},
+        "completion_tokens_details": {"reasoning_tokens": usage.num_reasoning},
+    }
+
+
+def error_event(error: Exception) -> bytes:
+    refused = error if isinstance(error, ServiceError) else internal_error()
+    body: dict[str, Any] = dict(error_body(refused))
+    if refused.retry_after is not None:
+        body["retry_after"] = refused.retry_after
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def fold(events: Iterable[bytes], summary: bytes) -> dict[str, Any]:
+    """The answer as one object; a recorded error is raised as what it was."""
+    chunks = [json.loads(event) for event in events if event != DONE]
+    for chunk in chunks:
+        if error := chunk.get("error"):
+            raise error_with_code(
+                error["message"], error["type"], error["code"], error["param"], chunk.get("retry_after")
+            )
+    parts: dict[int, list[Mapping[str, Any]]] = {}
+    for chunk in chunks:
+        for part in chunk["choices"]:
+            parts.setdefault(part["index"], []).append(part)
+    first = chunks[0]
+    more = json.loads(summary)
+    more.pop("usage_chunk", None)
+    return {
+        "id": first["id"],
+        "object": "chat.completion",
+        "created": first["created"],
+        "model": first["model"],
+        "system_fingerprint": first["system_fingerprint"],
+        "choices": [_folded_choice(index, parts[index]) for index in sorted(parts)],
+        **more,
+    }
+
+
+def _folded_choice(index: int, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    message = GrowingMessage()
+    for part in parts:
+        message.add(part["delta"])
+    logprobs = [entry for part in parts if part["logprobs"] for entry in part["logprobs"]["content"]]
+    last = parts[-1]
+    return {
+        "index": index,
+        "message": message.whole(),
+        "logprobs": {"content": logprobs, "refusal": None} if logprobs else None,
+        "finish_reason": last["finish_reason"],
+        **({"cancelled": True} if last.get("cancelled") else {}),
+    }
+
+
+class GrowingMessage:
+    def __init__(self) -> None:
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[int, dict[str, Any]] = {}
+        self._mcp_calls: dict[int, dict[str, Any]] = {}
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        if content := delta.get("content"):
+            self._content.append(content)
+        if reasoning := delta.get("reasoning_content"):
+            self._reasoning.append(reasoning)
+        for call in delta.get("tool_calls", ()):
+            function = call["function"]
+            if "id" in call:
+                self._calls[call["index"]] = {"id": call["id"], "name": function["name"], "arguments": []}
+            self._calls[call["index"]]["arguments"].append(function["arguments"])
+        for call in delta.get("mcp_calls", ()):
+            self._mcp_calls.setdefault(call["index"], {}).update(call)
+
+    def whole(self) -> dict[str, Any]:
+        content, reasoning = "".join(self._content), "".join(self._reasoning)
+        calls = {"tool_calls": self._function_calls(), "mcp_calls": self._server_calls()}
+        return {
+            "role": "assistant",
+            "content": content if content or not self._calls else None,
+            "refusal": None,
+            **({"reasoning_content": reasoning, "reasoning": reasoning} if reasoning else {}),
+            **{name: some for name, some in calls.items() if some},
+        }
+
+    def _server_calls(self) -> list[dict[str, Any]]:
+        calls = [call for _, call in sorted(self._mcp_calls.items())]
+        return [{name: value for name, value in call.items() if name != "index"} for call in calls]
+
+    def _function_calls(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+            }
+            for _, call in sorted(self._calls.items())
+        ]

@@ -1,0 +1,211 @@
+"""The tools of a request: functions, and MCP servers, whose tools this server calls."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, StrictStr, ValidationError
+
+from tis.chat.parse.config import ToolSchemas
+from tis.chat.rounds import arguments_object
+from tis.chat.run_spec import ForcedCall
+from tis.errors import BadRequest
+from tis.http.error_handlers import bad_request_from
+from tis.mcp_client.asked_server import Approval, Approvals, AskedServer, ToolFilter, ToolNames
+from tis.mcp_client.client import McpClient
+from tis.mcp_client.tool_types import McpServer
+from tis.openai_api.wire.chat_request import ChatRequest, Tool, ToolCall
+from tis.openai_api.wire.fields import MAX_TOOLS, RequestModel, Text, Url
+
+_MAX_SERVERS = 16
+_MAX_HEADERS = 32
+_MAX_HEADER_CHARS = 16384
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+# Headers that the transport sets, and headers that could make one request look like two (request smuggling).
+_RESERVED_HEADERS = {
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "te",
+    "trailer",
+    "upgrade",
+}
+_RESERVED_HEADERS |= {"accept", "accept-encoding", "expect", "keep-alive", "proxy-connection", "last-event-id"}
+_Label = Annotated[StrictStr, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+
+
+class _McpTool(RequestModel):
+    server_label: _Label
+    server_url: Url | None = None
+    server_description: Text | None = None
+    allowed_tools: ToolNames | ToolFilter | None = None
+    require_approval: Approval | Approvals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerOfRequest:
+    server: AskedServer
+    shown: Mapping[str, Any]  # as the response returns it, without secrets
+
+
+def tools_offered(body: ChatRequest) -> ToolSchemas:
+    """The parameter schemas of the functions by name; empty if the model must not call any."""
+    if body.tool_choice == "none":
+        return {}
+    return {tool.function.name: tool.function.parameters or {} for _, tool in _functions(body)}
+
+
+def with_allowed_tools(body: ChatRequest) -> ChatRequest:
+    """Replaces a tool_choice of type allowed_tools by the same request with only those tools.
+
+    With MCP servers it stays as it is, and `forced_mcp_call` rejects it.
+    """
+    choice = body.tool_choice
+    tools = body.tools or ()
+    is_of_functions = all(isinstance(tool, Tool) for tool in tools)
+    if not (isinstance(choice, dict) and choice.get("type") == "allowed_tools" and is_of_functions):
+        return body
+    param = "tool_choice.allowed_tools"
+    allowed = choice.get("allowed_tools")
+    if not isinstance(allowed, dict):
+        raise BadRequest(f"{param}: Field required", param=param, code="missing_required_parameter")
+    mode, references = allowed.get("mode"), allowed.get("tools")
+    if mode not in ("auto", "required"):
+        raise BadRequest(f"{param}.mode must be auto or required.", param=f"{param}.mode", code="unsupported_value")
+    if not isinstance(references, list) or not 0 < len(references) <= MAX_TOOLS:
+        raise BadRequest(f"{param}.tools must be a list of 1 to {MAX_TOOLS} tools.", param=f"{param}.tools")
+    known = {tool.function.name for _, tool in _functions(body)}
+    names = [_allowed_name(reference) for reference in references]
+    for position, name in enumerate(names):
+        if name not in known:
+            where = f"{param}.tools.{position}"
+            message = f'{where} must name one of the tools: {{"type": "function", "function": {{"name": ...}}}}.'
+            raise BadRequest(message, param=where)
+    chosen = [tool for _, tool in _functions(body) if tool.function.name in names]
+    return body.model_copy(update={"tools": chosen, "tool_choice": mode})
+
+
+def _allowed_name(reference: Any) -> str | None:
+    """Chat has the name within `function`, Responses beside the type."""
+    if not isinstance(reference, dict):
+        return None
+    function = reference.get("function")
+    name = function.get("name") if isinstance(function, dict) else reference.get("name")
+    return name if isinstance(name, str) else None
+
+
+def checked_tools(body: ChatRequest) -> list[dict[str, Any]]:
+    """The tools as chat templates take them."""
+    names: set[str] = set()
+    for position, tool in _functions(body):
+        if tool.function.name in names:
+            param = f"tools.{position}.function.name"
+            raise BadRequest(f"{param}: two tools are named {tool.function.name!r}.", param=param)
+        names.add(tool.function.name)
+    return [tool.model_dump(exclude_unset=True) for _, tool in _functions(body)]
+
+
+def past_call(call: ToolCall) -> dict[str, Any]:
+    """A call in the history, as chat templates take it."""
+    plain: dict[str, Any] = call.model_dump(exclude_none=True)
+    if isinstance(call.function.arguments, str):
+        plain["function"]["arguments"] = arguments_object(call.function.arguments)
+    return plain
+
+
+def _functions(body: ChatRequest) -> Iterator[tuple[int, Tool]]:
+    """The functions among the tools, each with its position."""
+    return ((position, tool) for position, tool in enumerate(body.tools or ()) if isinstance(tool, Tool))
+
+
+def forced_mcp_call(servers: Sequence[AskedServer], given: Any) -> ForcedCall:
+    """The forced MCP call, if any. `grammar_asked` handles a forced function."""
+    if given == "required":
+        return {}
+    if isinstance(given, dict) and given.get("type") == "mcp":
+        label, name = given.get("server_label"), given.get("name")
+        if label not in [server.label for server in servers] or not isinstance(name, str | None):
+            raise BadRequest("tool_choice: there is no such MCP server.", param="tool_choice")
+        return {"server_label": label, "name": name}
+    if isinstance(given, dict) and given.get("type") == "allowed_tools":
+        message = "tool_choice: choose the tools of MCP servers with their allowed_tools."
+        raise BadRequest(message, param="tool_choice", code="unsupported_value")
+    return None
+
+
+def _read_server(given: Mapping[str, Any], where: str, mcp_client: McpClient) -> McpServerOfRequest:
+    try:
+        tool = _McpTool.model_validate({name: given.get(name) for name in _McpTool.model_fields})
+    except ValidationError as error:
+        problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
+        refused = bad_request_from(problems)
+        raise _refused(refused.message, f"{where}.{refused.param}", refused.code) from None
+    if tool.server_url is None:
+        raise _refused("an MCP server needs a server_url.", f"{where}.server_url", "unsupported_value")
+    try:
+        allowed = mcp_client.check(tool.server_url)
+    except BadRequest as error:
+        raise _refused(error.message, f"{where}.server_url", error.code) from None
+    headers = _headers(given, where)
+    # OpenAI redacts the path, too, because it may be as secret as a header. `to_json` stores the whole URL.
+    url = f"{allowed.url.scheme}://{allowed.url.authority}/<redacted>"
+    shown = {
+        "type": "mcp",
+        **tool.model_dump(exclude_none=True),
+        "server_url": url,
+        "headers": None,
+        "require_approval": given.get("require_approval") or "always",
+    }
+    names, approvals = tool.allowed_tools, tool.require_approval
+    server = AskedServer(
+        tool.server_label,
+        McpServer(tool.server_url, headers),
+        ToolFilter(tool_names=names) if isinstance(names, list) else names or ToolFilter(),
+        approvals if approvals is not None else "always",
+        bool(headers),
+    )
+    return McpServerOfRequest(server, shown)
+
+
+def asked_servers(tools: Sequence[Mapping[str, Any]], mcp_client: McpClient) -> list[McpServerOfRequest]:
+    """The MCP servers among the tools of a request."""
+    servers: list[McpServerOfRequest] = []
+    for position, tool in enumerate(tools):
+        if tool.get("type") != "mcp":
+            continue
+        one, param = _read_server(tool, f"tools.{position}", mcp_client), f"tools.{position}.server_label"
+        if any(one.server.label == other.server.label for other in servers):
+            raise _refused(f"two servers have the label {one.server.label!r}.", param)
+        if len(servers) == _MAX_SERVERS:
+            raise _refused(f"a request may name at most {_MAX_SERVERS} MCP servers.", param)
+        servers.append(one)
+    return servers
+
+
+def _headers(given: Mapping[str, Any], where: str) -> dict[str, str]:
+    headers = given.get("headers") or {}
+    param = f"{where}.headers"
+    if not isinstance(headers, dict) or len(headers) > _MAX_HEADERS:
+        raise _refused(f"headers must be an object of at most {_MAX_HEADERS}.", param)
+    headers = dict(headers)
+    if (token := given.get("authorization")) is not None:
+        if any(name.lower() == "authorization" for name in headers):
+            raise _refused("set authorization as a field or in headers, not both.", f"{where}.authorization")
+        headers["Authorization"] = f"Bearer {token}" if isinstance(token, str) else token
+    for name, value in headers.items():
+        # Messages do not repeat header values, because they may be secrets.
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED_HEADERS or name.lower().startswith("mcp-"):
+            raise _refused(f"{name[:64]!r} is a header that clients cannot set.", param)
+        if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+            raise _refused(f"the value of {name!r} must be a string of printable ASCII.", param)
+    if sum(len(name) + len(value) for name, value in headers.items()) > _MAX_HEADER_CHARS:
+        raise _refused("headers are too large.", param)
+    return headers
+
+
+def _refused(message: str, param: str, code: str | None = None) -> BadRequest:
+    return BadRequest(f"{param}: {message}", param=param, code=code)
