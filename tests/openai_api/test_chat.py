@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from openai.types.shared import ReasoningEffort
 
-from tis.openai_api.wire.chat_prompt import sampling_asked
+from tis.openai_api.wire.chat_prompt import requested_sampling
 from tis.openai_api.wire.chat_request import ChatRequest
 
 EFFORTS = get_args(get_args(ReasoningEffort)[0])  # none, minimal, ...
@@ -304,6 +304,6 @@ def test_every_effort_of_openai_is_taken(http: httpx2.Client, effort: str) -> No
 
 
 def test_more_effort_may_think_longer_and_leaves_room_for_an_answer() -> None:
-    asked = [sampling_asked(ChatRequest.model_validate({"reasoning_effort": effort})) for effort in EFFORTS]
+    asked = [requested_sampling(ChatRequest.model_validate({"reasoning_effort": effort})) for effort in EFFORTS]
     shares = [one["thinking_share"] for one in asked]
     assert shares == sorted(set(shares)) and shares[0] == 0 and shares[-1] < 1

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from tis.cancellation import Cancelled, race_cancel
 from tis.chat.writer import ServerCall
 from tis.engine.errors import GenerationInterrupted
-from tis.mcp_client.asked_server import AskedServer
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.errors import McpDependencyFailed, McpOperationFailed
+from tis.mcp_client.requested_server import RequestedServer
 from tis.mcp_client.tool_types import McpTool
 from tis.mcp_client.toolbox import Toolbox
 
@@ -46,7 +46,7 @@ class McpCaller:
     def cancel(self) -> None:
         self._cancelled.set()
 
-    async def list_tools(self, server: AskedServer) -> Sequence[McpTool]:
+    async def list_tools(self, server: RequestedServer) -> Sequence[McpTool]:
         """Raises McpOperationFailed."""
         _require_headers(server)
         return await self._unless_cancelled(self._mcp_client.list_tools(server.server, server.wants))
@@ -81,7 +81,7 @@ class McpCaller:
             raise McpOperationFailed(_CANCELLED) from None
 
 
-def list_failed(server: AskedServer, failed: McpOperationFailed) -> McpDependencyFailed:
+def list_failed(server: RequestedServer, failed: McpOperationFailed) -> McpDependencyFailed:
     return McpDependencyFailed(f"The tools of the MCP server {server.label!r} could not be listed. {failed.message}")
 
 
@@ -108,7 +108,7 @@ def _texts(content: Any) -> Iterator[str]:
         yield str(block["text"]) if isinstance(block, dict) and "text" in block else json.dumps(block)
 
 
-def _require_headers(server: AskedServer) -> None:
+def _require_headers(server: RequestedServer) -> None:
     if server.lacks_headers:
         raise GenerationInterrupted(
             f"The answer cannot be resumed: the server was restarted, and does not store the headers for MCP server "

@@ -19,7 +19,7 @@ ReloadMedia = Callable[[], Awaitable[tuple[Sequence[Medium], Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class AskedMedium:
+class MediumPlaceholder:
     """The place of a picture or video in a prompt until it is loaded."""
 
     source: MediaSource
@@ -30,55 +30,55 @@ async def with_media(
     prompt: ChatPrompt, model_id: str, engine: Engine, media: MediaLoader
 ) -> tuple[ChatPrompt, dict[str, bytes]]:
     """The prompt with its pictures and videos, and their bytes by digest."""
-    asked: list[Any] = media_of(prompt.messages)
-    if not asked:
+    placeholders: list[Any] = media_of(prompt.messages)
+    if not placeholders:
         return prompt, {}
     seen = await engine.media_kinds(model_id)
-    for one in asked:
+    for one in placeholders:
         if one.source.kind not in seen:
             raise BadRequest(
                 f"{one.source.param}: model does not accept {one.source.kind}s.",
                 param=one.source.param,
                 code="unsupported_content",
             )
-    loaded = await media.load([one.source for one in asked])
-    shown = [_as_shown(one, ask.detail) for one, ask in zip(loaded, asked, strict=True)]
-    return replace(prompt, messages=_in_place(prompt.messages, iter(shown))), {one.digest: one.data for one in loaded}
+    loaded = await media.load([one.source for one in placeholders])
+    media_ = [_to_medium(one, placeholder.detail) for one, placeholder in zip(loaded, placeholders, strict=True)]
+    return replace(prompt, messages=_in_place(prompt.messages, iter(media_))), {one.digest: one.data for one in loaded}
 
 
 async def media_again(
-    kept: Sequence[SavedMedium], read: ReadAttachments, media: MediaLoader
+    saved: Sequence[SavedMedium], read: ReadAttachments, media: MediaLoader
 ) -> tuple[list[Medium], Mapping[str, bytes]]:
     """The pictures and videos of a request, from the stored bytes."""
-    if not kept:
+    if not saved:
         return [], {}
-    data = await read({one.digest for one in kept})
-    if missing := sum(one.digest not in data for one in kept):
+    data = await read({one.digest for one in saved})
+    if missing := sum(one.digest not in data for one in saved):
         raise GenerationInterrupted(
             f"The answer cannot be resumed: {missing} of its pictures and videos are not stored."
         )
     try:
-        return [_as_shown(await media.decode(one.kind, data[one.digest]), one.detail) for one in kept], data
+        return [_to_medium(await media.decode(one.kind, data[one.digest]), one.detail) for one in saved], data
     except BadMedia as error:
         raise GenerationInterrupted(
             "The answer cannot be resumed: the server no longer accepts one of its pictures or videos."
         ) from error
 
 
-def _as_shown(loaded: LoadedImage | LoadedVideo, detail: Detail) -> Medium:
+def _to_medium(loaded: LoadedImage | LoadedVideo, detail: Detail) -> Medium:
     if isinstance(loaded, LoadedImage):
         return Picture(loaded.pixels, loaded.digest, detail)
     return Video(loaded.frames, loaded.times, loaded.fps, loaded.digest, detail)
 
 
-def _in_place(messages: Sequence[Mapping[str, Any]], shown: Iterator[Medium]) -> list[Mapping[str, Any]]:
+def _in_place(messages: Sequence[Mapping[str, Any]], media_: Iterator[Medium]) -> list[Mapping[str, Any]]:
     return [
-        {**message, "content": [_filled(part, shown) for part in message["content"]]}
+        {**message, "content": [_filled(part, media_) for part in message["content"]]}
         if isinstance(message["content"], list)
         else message
         for message in messages
     ]
 
 
-def _filled(part: Mapping[str, Any], shown: Iterator[Medium]) -> Mapping[str, Any]:
-    return part if part["type"] == "text" else {**part, part["type"]: next(shown)}
+def _filled(part: Mapping[str, Any], media_: Iterator[Medium]) -> Mapping[str, Any]:
+    return part if part["type"] == "text" else {**part, part["type"]: next(media_)}

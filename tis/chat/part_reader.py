@@ -27,8 +27,8 @@ def parser_config(
         tools = {name: parameters for name, parameters in tools.items() if name in callable_names}
     return ParserConfig(
         answer_id,
-        thought=prepared.markers.reasoning,
-        in_thought=prepared.starts_in_reasoning,
+        reasoning=prepared.markers.reasoning,
+        starts_in_reasoning=prepared.starts_in_reasoning,
         tool_format=tool_format if tools or tool_format == "harmony" else None,
         tools={name: dict(parameters) for name, parameters in tools.items()},
         marked=tuple(prepared.visible_markers),

@@ -36,13 +36,13 @@ class TranscriptRound:
     def messages(self) -> list[dict[str, Any]]:
         """As chat templates take them."""
         made = [call for call in self.calls if call.has_ended]
-        said: dict[str, Any] = {"role": "assistant", "content": "".join(self.texts)}
+        message: dict[str, Any] = {"role": "assistant", "content": "".join(self.texts)}
         if reasoning := "".join(self.reasoning):
-            said["reasoning_content"] = reasoning
+            message["reasoning_content"] = reasoning
         if made:
-            said["tool_calls"] = [template_call(call.id, call.offered_name, call.arguments) for call in made]
+            message["tool_calls"] = [template_call(call.id, call.offered_name, call.arguments) for call in made]
         results = [template_result(call.id, text_for_model(call.output, call.error)) for call in made]
-        return [said, *results]
+        return [message, *results]
 
 
 class Transcript:
@@ -112,7 +112,7 @@ class Transcript:
         return call
 
     def add(self, part: Part) -> RunPart:
-        """The part as writers get it: calls of MCP servers are told apart, functions are numbered without them."""
+        """The part for writers: calls of MCP servers have parts of their own, functions are numbered without them."""
         match part:
             case TextDelta(text):
                 self._now.texts.append(text)
@@ -211,7 +211,7 @@ class Rounds:
         except BadRequest as refused:
             # The request itself was accepted before any server was called.
             raise McpDependencyFailed(
-                f"With what MCP servers said, the answer cannot go on. {refused.message}"
+                f"The answer cannot go on with what the MCP servers returned. {refused.message}"
             ) from None
         tools = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in functions}
         # Calls are numbered anew in each round, and their ids are made from that.

@@ -97,8 +97,12 @@ class RunLog:
         return self._saved(self._apply(list(record)))
 
     def add_piece(self, piece: Piece, num_cached: int) -> Sequence[Block]:
-        self._unsaved.append(encode_piece(piece, num_cached))
-        return self._saved(self._piece(piece, num_cached))
+        record, events = encode_piece(piece, num_cached), self._piece(piece, num_cached)
+        if len(events) == 1 and not self._unsaved:  # nearly every token
+            self._num_events += 1
+            return (Block(events[0], f"[{record}]".encode()),)
+        self._unsaved.append(record)
+        return self._saved(events)
 
     def begin_round(self, request: ResumableRequest, parser: ParserConfig | None) -> None:
         """Of a run that has one round only, which its specification describes: no record says so."""
@@ -177,7 +181,8 @@ class RunLog:
         emitted.token_ids += piece.token_ids
         emitted.finish = piece.finish
         self._usage.num_made += len(piece.token_ids)
-        current.num_cached = max(current.num_cached, num_cached)
+        if num_cached > current.num_cached:
+            current.num_cached = num_cached
         parts = reader.read(piece)
         if len(parts) == 1 and not (piece.finish or self.transcript):
             return self._writer.part(piece.choice, parts[0])  # the path of nearly every token
@@ -209,19 +214,21 @@ class RunLog:
 
 def encode_piece(piece: Piece, num_cached: int) -> str:
     """The record of a piece. By hand, as this is the path of every token; a list of numbers prints as JSON."""
-    text, token_ids = encode_basestring_ascii(piece.text), list(piece.token_ids)
+    text, token_ids = encode_basestring_ascii(piece.text), piece.token_ids
     if not (piece.finish or piece.markers or piece.logprobs):
-        return f"[{piece.choice},{text},{token_ids},{num_cached}]"
+        if len(token_ids) == 1:
+            return f"[{piece.choice},{text},[{token_ids[0]}],{num_cached}]"
+        return f"[{piece.choice},{text},{list(token_ids)},{num_cached}]"
     more = json.dumps([piece.finish, piece.markers, [_logprob_to_json(one) for one in piece.logprobs]])
-    return f"[{piece.choice},{text},{token_ids},{num_cached},{more[1:]}"
+    return f"[{piece.choice},{text},{list(token_ids)},{num_cached},{more[1:]}"
 
 
 def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
     choice, text, token_ids, num_cached, *more = record
     finish, markers, logprobs = more or (None, (), ())
-    told = tuple(map(_logprob_from_json, logprobs))
+    parsed = tuple(map(_logprob_from_json, logprobs))
     placed = tuple((at, marker) for at, marker in markers)
-    return Piece(choice, text, tuple(token_ids), told, finish, placed), num_cached
+    return Piece(choice, text, tuple(token_ids), parsed, finish, placed), num_cached
 
 
 def _logprob_to_json(one: TokenLogprob) -> list[object]:

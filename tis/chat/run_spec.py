@@ -11,8 +11,8 @@ from tis.engine.engine import Engine
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prompt import ChatPrompt, with_placeholders
 from tis.engine.resumable_request import ResumableRequest
-from tis.mcp_client.asked_server import AskedServer
 from tis.mcp_client.client import McpClient
+from tis.mcp_client.requested_server import RequestedServer
 from tis.mcp_client.tool_types import McpTool
 from tis.mcp_client.toolbox import tool_from_json, tool_to_json
 from tis.media.loader import MediaLoader
@@ -37,7 +37,7 @@ class McpSpec:
     """What a run needs if it may call MCP servers: it makes the prompt of each round."""
 
     prompt: ChatPrompt  # without the tools of the servers; from another process, without pictures and videos
-    servers: Sequence[AskedServer]
+    servers: Sequence[RequestedServer]
     form: Grammar | None  # of an answer without a call
     forced_call: ForcedCall
     offers_tools: bool = True
@@ -68,7 +68,7 @@ class McpSpec:
         messages, tools, options = given["messages"], given["tools"], given["template_options"]
         return cls(
             ChatPrompt(messages, tools, options, emit_markers=True, may_truncate=given["may_truncate"]),
-            [AskedServer.from_json(server) for server in given["servers"]],
+            [RequestedServer.from_json(server) for server in given["servers"]],
             _FORM.validate_python(given["form"]),
             given["forced_call"],
             given["offers_tools"],

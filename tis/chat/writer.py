@@ -117,7 +117,7 @@ class RunUsage:
 
 
 class Writer(Protocol):
-    """Makes events of what it is told and of nothing else: another process makes the same events once more.
+    """Makes events of its arguments and of nothing else, because another process makes the same events once more.
 
     What clients do not see makes no events.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tis.mcp_client.asked_server import AskedServer
+from tis.mcp_client.requested_server import RequestedServer
 from tis.mcp_client.tool_types import McpTool
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -15,7 +15,7 @@ _MAX_NAME_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    server: AskedServer
+    server: RequestedServer
     tool: McpTool
 
     @property
@@ -24,14 +24,14 @@ class OfferedTool:
 
 
 class Toolbox:
-    def __init__(self, servers: Iterable[AskedServer], taken: Iterable[str]) -> None:
+    def __init__(self, servers: Iterable[RequestedServer], taken: Iterable[str]) -> None:
         self.servers = {server.label: server for server in servers}
         self._taken = frozenset(taken)  # names of functions
         self._listed: dict[str, list[McpTool]] = {}
         self._offered: dict[str, OfferedTool] = {}
 
     @property
-    def unlisted(self) -> Sequence[AskedServer]:
+    def unlisted(self) -> Sequence[RequestedServer]:
         return [server for label, server in self.servers.items() if label not in self._listed]
 
     def put(self, label: str, tools: Iterable[McpTool]) -> None:

@@ -19,9 +19,9 @@ TOOLS: dict[str, dict[str, Any]] = {
 
 
 def parser_config(tool_format: ToolFormat | None = "hermes", *, marked: bool = False, **more: Any) -> ParserConfig:
-    thought = REASONING_MARKERS[0]
-    markers = (*thought, *(CALL_MARKERS[tool_format] if tool_format else ()))
-    given = {"thought": thought, "tools": TOOLS if tool_format else {}, "marked": markers if marked else (), **more}
+    reasoning = REASONING_MARKERS[0]
+    markers = (*reasoning, *(CALL_MARKERS[tool_format] if tool_format else ()))
+    given = {"reasoning": reasoning, "tools": TOOLS if tool_format else {}, "marked": markers if marked else (), **more}
     return ParserConfig("chatcmpl-1", tool_format=tool_format, **given)
 
 

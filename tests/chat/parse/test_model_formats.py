@@ -136,7 +136,7 @@ def test_an_answer_without_a_call_is_parsed_back(tool_format: ToolFormat, with_m
 
 @pytest.mark.parametrize("tool_format", ["glm", "deepseek_v3", "deepseek_v31"])
 def test_a_call_comes_after_reasoning_that_the_prompt_opened(tool_format: ToolFormat) -> None:
-    config = config_of(tool_format, with_markers=False, in_thought=True)
+    config = config_of(tool_format, with_markers=False, starts_in_reasoning=True)
     message = {"role": "assistant", "content": "", "tool_calls": [called("now", "call_1", {})]}
     written = answer_text(tool_format, message, with_markers=False)
     text = "Hm.</think>\n\n" + written.rpartition("</think>")[2]

@@ -198,7 +198,7 @@ def test_a_closing_marker_without_reasoning_is_dropped() -> None:
 
 
 def test_the_prompt_may_open_the_reasoning() -> None:
-    config = parser_config(in_thought=True)
+    config = parser_config(starts_in_reasoning=True)
     assert parse(config, "\nHm.\n</think>\n\nHalo") == [ReasoningDelta("Hm."), TextDelta("Halo")]
     assert parse(config, "Hm, to be") == [ReasoningDelta("Hm, to be")]
 

@@ -30,8 +30,8 @@ CertainCalls = Literal["none", "marked", "all"]
 @dataclass(frozen=True, slots=True)
 class ParserConfig:
     answer_id: str
-    thought: ReasoningMarkers | None = None
-    in_thought: bool = False  # the prompt ends with the marker that opens reasoning
+    reasoning: ReasoningMarkers | None = None
+    starts_in_reasoning: bool = False  # the prompt ends with the marker that opens reasoning
     tool_format: ToolFormat | None = None  # None: do not parse tool calls
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     marked: tuple[str, ...] = ()  # markers that are single tokens: the same letters in other tokens are text

@@ -63,12 +63,12 @@ class ChoiceParser(ABC):
 class AnswerParser(ChoiceParser):
     def __init__(self, config: ParserConfig, choice: int) -> None:
         super().__init__(config, choice)
-        self._opening, self._closing = map(config.spelled, config.thought) if config.thought else ("", "")
+        self._opening, self._closing = map(config.spelled, config.reasoning) if config.reasoning else ("", "")
         # Where markers are tokens, the same letters in ordinary tokens are content: the answer is about the marker.
-        self._is_marked = bool(config.thought and set(config.thought) <= set(config.marked))
+        self._is_marked = bool(config.reasoning and set(config.reasoning) <= set(config.marked))
         self._calls: ToolCallsParser | None = None
         self._follows_reasoning = self._follows_calls = self._reasoning_has_begun = False
-        self._state = self._parse_reasoning if config.in_thought else self._parse_start
+        self._state = self._parse_reasoning if config.starts_in_reasoning else self._parse_start
         marks = (self._opening, self._closing) if self._is_marked else ()
         self._markers_in_text = (*config.call_begins, *marks)
         first_letters = {marker[0] for marker in (*self._markers_in_text, self._opening, self._closing) if marker}

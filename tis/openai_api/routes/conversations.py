@@ -22,7 +22,7 @@ from tis.openai_api.store.items import (
 )
 from tis.openai_api.store.responses import CONVERSATION, ResponseStore, StoredItem, encode_document
 from tis.openai_api.wire import examples
-from tis.openai_api.wire.chat_prompt import asked_medium
+from tis.openai_api.wire.chat_prompt import medium_placeholder
 from tis.openai_api.wire.chat_request import ContentPart
 from tis.openai_api.wire.fields import MAX_INCLUDES
 from tis.openai_api.wire.input_items import checked_items
@@ -191,7 +191,7 @@ async def _checked_items(
                 f"items.{position}: a conversation cannot store an item_reference.", param=f"items.{position}.type"
             )
     sources = [
-        asked_medium(ContentPart.model_validate(part), f"items.{position}.{where}").source
+        medium_placeholder(ContentPart.model_validate(part), f"items.{position}.{where}").source
         for position, item in enumerate(items)
         for where, part in placed_media(item)
     ]

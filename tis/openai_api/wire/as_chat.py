@@ -14,7 +14,7 @@ from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.fields import SamplingFields
 from tis.openai_api.wire.input_items import as_functions
 from tis.openai_api.wire.response_request import ResponseRequest, TextFormat
-from tis.openai_api.wire.tools import asked_servers
+from tis.openai_api.wire.tools import requested_servers
 
 _CHOICES = ("none", "auto", "required")
 _SAME = ("model", "parallel_tool_calls", "chat_template_kwargs", "structured_outputs", *SamplingFields.model_fields)
@@ -40,19 +40,19 @@ def as_chat(
         content = [{"type": "input_text", "text": body.instructions}]
         items = [("instructions", {"type": "message", "role": "system", "content": content}), *items]
     messages, origins = messages_of(as_functions(items), attached)
-    asked = {name: getattr(body, name) for name in _SAME}
-    asked |= {"messages": messages, "max_completion_tokens": body.max_output_tokens}
-    asked |= chat_tools(tools, body.tool_choice)
+    fields = {name: getattr(body, name) for name in _SAME}
+    fields |= {"messages": messages, "max_completion_tokens": body.max_output_tokens}
+    fields |= chat_tools(tools, body.tool_choice)
     if body.wants_logprobs:
-        asked |= {"logprobs": True, "top_logprobs": body.top_logprobs}
+        fields |= {"logprobs": True, "top_logprobs": body.top_logprobs}
     if body.text and body.text.format:
-        asked["response_format"] = _response_format(body.text.format)
+        fields["response_format"] = _response_format(body.text.format)
     if body.text and body.text.verbosity:
-        asked["verbosity"] = body.text.verbosity
+        fields["verbosity"] = body.text.verbosity
     if body.reasoning and body.reasoning.effort:
-        asked["reasoning_effort"] = body.reasoning.effort
+        fields["reasoning_effort"] = body.reasoning.effort
     try:
-        return ChatRequest.model_validate(asked), origins
+        return ChatRequest.model_validate(fields), origins
     except ValidationError as error:
         problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
         raise with_response_params(bad_request_from(problems), origins) from None
@@ -60,10 +60,10 @@ def as_chat(
 
 def with_response_params(error: BadRequest, origins: Sequence[str]) -> BadRequest:
     """An error about a field of chat, with the name of the field of this API."""
-    told = error.param or ""
-    param = told
-    if told.startswith("messages."):
-        number, dot, rest = told.removeprefix("messages.").partition(".")
+    given_param = error.param or ""
+    param = given_param
+    if given_param.startswith("messages."):
+        number, dot, rest = given_param.removeprefix("messages.").partition(".")
         if number.isdecimal() and int(number) < len(origins):
             origin = origins[int(number)]
             param = f"{origin}{dot}{rest}" if origin.startswith("input") else origin
@@ -73,9 +73,9 @@ def with_response_params(error: BadRequest, origins: Sequence[str]) -> BadReques
             break
     if param.startswith("tools."):
         param = param.replace(".function", "", 1)
-    if param != told:
+    if param != given_param:
         error.param = param
-        error.message = error.message.replace(told, param, 1)
+        error.message = error.message.replace(given_param, param, 1)
         error.args = (error.message,)
     return error
 
@@ -156,11 +156,11 @@ def _shown(part: Item, attached: Mapping[str, bytes]) -> Item:
     return {"type": part["type"], "b64_json": data, **({"detail": part["detail"]} if "detail" in part else {})}
 
 
-class AskedTools:
+class ResponseTools:
     """The functions of the client, and the MCP servers."""
 
     def __init__(self, given: Sequence[Mapping[str, Any]], mcp_client: McpClient) -> None:
-        of_servers = asked_servers(given, mcp_client)
+        of_servers = requested_servers(given, mcp_client)
         self.servers = [one.server for one in of_servers]
         servers = iter(of_servers)
         # As the response returns them.

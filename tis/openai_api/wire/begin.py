@@ -18,18 +18,18 @@ from tis.openai_api.store.conversations import StoredConversation
 from tis.openai_api.store.items import Item, media_names, media_parts, new_response_id, with_media_names
 from tis.openai_api.store.responses import RESPONSE, ResponseStore, StoredItem, encode_document
 from tis.openai_api.wire import chat_writer, response_writer
-from tis.openai_api.wire.as_chat import AskedTools, as_chat, with_response_params
-from tis.openai_api.wire.chat_prompt import chat_prompt, require_template_options, sampling_asked
+from tis.openai_api.wire.as_chat import ResponseTools, as_chat, with_response_params
+from tis.openai_api.wire.chat_prompt import chat_prompt, requested_sampling, require_template_options
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import ChatWriter, chat_writer_state
 from tis.openai_api.wire.input_items import PlacedItem, approved_requests, checked_items, listed_before
 from tis.openai_api.wire.response_request import ResponseRequest
 from tis.openai_api.wire.response_writer import Response, ResponseWriter, new_response
-from tis.openai_api.wire.structured_output import form_asked, grammar_asked
+from tis.openai_api.wire.structured_output import requested_grammar, response_format_grammar
 from tis.openai_api.wire.tools import (
-    McpServerOfRequest,
-    asked_servers,
+    ServerTool,
     forced_mcp_call,
+    requested_servers,
     tools_offered,
     with_allowed_tools,
 )
@@ -50,7 +50,7 @@ async def begin_chat(
     forced = forced_mcp_call([one.server for one in servers], body.tool_choice) if servers else None
     if forced is not None:  # tools that are not listed yet cannot be checked before
         body = body.model_copy(update={"tool_choice": None})
-    prompt, sampling, grammar = chat_prompt(body), sampling_asked(body), grammar_asked(body)
+    prompt, sampling, grammar = chat_prompt(body), requested_sampling(body), requested_grammar(body)
     await require_template_options(body, engine, model_id)
     prompt, attachments = await with_media(prompt, model_id, engine, services.media)
     if sessions.durability == "memory":
@@ -79,17 +79,15 @@ async def begin_chat(
     return sessions.start(wanted.with_window(max_events), begin)
 
 
-def chat_mcp_spec(
-    body: ChatRequest, servers: list[McpServerOfRequest], prompt: ChatPrompt, forced: ForcedCall
-) -> McpSpec:
+def chat_mcp_spec(body: ChatRequest, servers: list[ServerTool], prompt: ChatPrompt, forced: ForcedCall) -> McpSpec:
     one_call = body.parallel_tool_calls is False
-    return McpSpec(prompt, [one.server for one in servers], form_asked(body), forced, one_call=one_call)
+    return McpSpec(prompt, [one.server for one in servers], response_format_grammar(body), forced, one_call=one_call)
 
 
-def mcp_servers_of(body: ChatRequest, mcp_client: McpClient) -> list[McpServerOfRequest]:
+def mcp_servers_of(body: ChatRequest, mcp_client: McpClient) -> list[ServerTool]:
     """The MCP servers that the model may call; empty if there are none."""
     tools = [tool.model_dump(exclude_unset=True) for tool in body.tools or ()]
-    servers = asked_servers(tools, mcp_client)
+    servers = requested_servers(tools, mcp_client)
     if not servers:
         return []
     for position, tool in enumerate(tools):
@@ -116,7 +114,7 @@ class ResponseBeginning:
         if body.input is None and body.conversation_id is None and body.previous_response_id is None:
             raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
         self.response_id = new_response_id()
-        self.tools = AskedTools(body.tools or (), services.mcp_client)
+        self.tools = ResponseTools(body.tools or (), services.mcp_client)
         self._body = body
         self._model_id = model_id
         self._services = services
@@ -137,7 +135,7 @@ class ResponseBeginning:
             body = body.model_copy(update={"tool_choice": None})
         chat, origins = as_chat(body, items, self.tools.functions, attached)
         try:
-            prompt, sampling, grammar = chat_prompt(chat), sampling_asked(chat), grammar_asked(chat)
+            prompt, sampling, grammar = chat_prompt(chat), requested_sampling(chat), requested_grammar(chat)
             await require_template_options(chat, engine, self._model_id)
             prompt = replace(prompt, may_truncate=body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self._model_id, engine, self._services.media)
@@ -145,7 +143,7 @@ class ResponseBeginning:
         except BadRequest as error:
             raise with_response_params(error, origins) from None
         if mcp:
-            self._mcp = McpSpec(prompt, form=form_asked(chat), **mcp)
+            self._mcp = McpSpec(prompt, form=response_format_grammar(chat), **mcp)
         else:
             one_call = body.parallel_tool_calls is False
             self._parser = parser_config(prepared, self.response_id, tools_offered(chat), one_call=one_call)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 from tis.chat.mcp_calls import text_for_model
-from tis.chat.media import AskedMedium
+from tis.chat.media import MediumPlaceholder
 from tis.engine.engine import Engine
 from tis.engine.prompt import ChatPrompt, Detail, MediumKind
 from tis.errors import BadRequest
@@ -68,23 +68,23 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
     )
 
 
-def sampling_asked(body: ChatRequest) -> dict[str, Any]:
+def requested_sampling(body: ChatRequest) -> dict[str, Any]:
     """The sampling parameters that the request sets; the engine adds the defaults."""
-    asked = body.sampling()
+    requested = body.sampling()
     max_tokens = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     if max_tokens is not None:
-        asked["max_tokens"] = max_tokens
+        requested["max_tokens"] = max_tokens
     if body.n is not None:
-        asked["n"] = body.n
+        requested["n"] = body.n
     if body.logprobs:
-        asked["top_logprobs"] = body.top_logprobs or 0
+        requested["top_logprobs"] = body.top_logprobs or 0
     elif body.top_logprobs:
         raise BadRequest("top_logprobs needs logprobs: true.", param="top_logprobs")
     if body.reasoning_effort:
-        asked["thinking_share"] = _EFFORTS[body.reasoning_effort]
+        requested["thinking_share"] = _EFFORTS[body.reasoning_effort]
     elif any((body.chat_template_kwargs or {}).get(name) is False for name in ("enable_thinking", "thinking")):
-        asked["thinking_share"] = 0.0
-    return asked
+        requested["thinking_share"] = 0.0
+    return requested
 
 
 def _messages(position: int, message: ChatMessage) -> list[dict[str, Any]]:
@@ -136,16 +136,16 @@ def _part(where: str, part: ContentPart) -> dict[str, Any]:
             raise BadRequest(f"{where}: a text part needs `text`.", param=f"{where}.text")
         return {"type": "text", "text": part.text}
     if part.type in MEDIA_KINDS:
-        return {"type": MEDIA_KINDS[part.type], MEDIA_KINDS[part.type]: asked_medium(part, where)}
+        return {"type": MEDIA_KINDS[part.type], MEDIA_KINDS[part.type]: medium_placeholder(part, where)}
     raise BadRequest(f"{where}: unknown part type {part.type[:40]!r}.", param=f"{where}.type")
 
 
-def asked_medium(part: ContentPart, where: str) -> AskedMedium:
+def medium_placeholder(part: ContentPart, where: str) -> MediumPlaceholder:
     kind = MEDIA_KINDS[part.type]
     value, encoding = _said(part, kind)
     if not value:
         raise BadRequest(f"{where}: a part of type {part.type} needs {kind}_url.", param=f"{where}.{kind}_url")
-    return AskedMedium(MediaSource(kind, value, where, encoding), _detail(part, where))
+    return MediumPlaceholder(MediaSource(kind, value, where, encoding), _detail(part, where))
 
 
 def _said(part: ContentPart, kind: MediumKind) -> tuple[str | None, Encoding]:

@@ -96,7 +96,7 @@ class Tool(RequestModel):
 
 
 class McpServerTool(RequestModel):
-    """An MCP server, whose tools this server calls. `AskedServer` checks the other fields."""
+    """An MCP server, whose tools this server calls. `requested_servers` checks the other fields."""
 
     type: Literal["mcp"]
 

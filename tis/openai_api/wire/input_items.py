@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from tis.chat.mcp_calls import text_for_model
 from tis.errors import BadRequest
 from tis.http.error_handlers import bad_request_from
-from tis.mcp_client.asked_server import AskedServer
+from tis.mcp_client.requested_server import RequestedServer
 from tis.mcp_client.tool_types import McpTool
 from tis.mcp_client.toolbox import tool_from_json, tool_to_json
 from tis.openai_api.store.items import MEDIA_KINDS, Item, input_id, lists_tools_of
@@ -50,8 +50,8 @@ def _checked(item: Mapping[str, Any], where: str) -> Item:
     if kind == "reasoning":
         content = [{"type": "reasoning_text", "text": text} for text in _texts(item.get("content"))]
         summary = [{"type": "summary_text", "text": text} for text in _texts(item.get("summary"))]
-        thought = {"summary": summary, "content": content, "encrypted_content": None, "status": "completed"}
-        return _identified(item) | {"type": kind, **thought}
+        reasoning = {"summary": summary, "content": content, "encrypted_content": None, "status": "completed"}
+        return _identified(item) | {"type": kind, **reasoning}
     if kind in MCP_KINDS:
         return _identified(item) | checked_mcp_item(item, where)
     if kind == "item_reference":
@@ -190,7 +190,7 @@ def approved_requests(own: Sequence[PlacedItem], everything: Sequence[PlacedItem
     return list(found.values())
 
 
-def listed_before(items: Iterable[PlacedItem], server: AskedServer) -> list[McpTool] | None:
+def listed_before(items: Iterable[PlacedItem], server: RequestedServer) -> list[McpTool] | None:
     """The tools of the newest item that lists those of this server, by label and URL: they need no new list."""
     lists = [item for _, item in items if item["type"] == "mcp_list_tools" and not item["error"]]
     for item in reversed(lists):
@@ -211,13 +211,13 @@ def _tools(item: Mapping[str, Any], where: str) -> list[Item]:
             param = f"{where}.tools.{position}"
             raise BadRequest(f"{param} needs a name and an input_schema.", param=param)
         description, annotations = tool.get("description"), tool.get("annotations")
-        told = McpTool(
+        listed = McpTool(
             tool["name"],
             description if isinstance(description, str) else None,
             schema,
             annotations if isinstance(annotations, dict) else None,
         )
-        checked.append(tool_to_json(told))
+        checked.append(tool_to_json(listed))
     return checked
 
 

@@ -219,7 +219,7 @@ class ClientGone(Exception):
 
 @contextmanager
 def failing_once(turn: Turn) -> Iterator[None]:
-    """Who hears of a failure is told not to repeat the request if that would repeat what was done for it."""
+    """An error says whether the request may be sent again: not if that would call tools twice."""
     try:
         yield
     except ServiceError as error:

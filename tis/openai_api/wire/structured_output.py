@@ -14,28 +14,28 @@ from tis.openai_api.wire.tools import checked_tools
 _KINDS: Mapping[str, Kind] = {"json": "json_schema", "regex": "regex", "choice": "choice", "grammar": "lark"}
 
 
-def grammar_asked(body: ChatRequest) -> Grammar | None:
+def requested_grammar(body: ChatRequest) -> Grammar | None:
     tools, parallel = checked_tools(body), body.parallel_tool_calls is not False
     forced = forced_calls(tools, body.tool_choice, parallel=parallel)
     # A response_format applies to content. With a forced call there is no content.
-    form = None if forced else form_asked(body)
+    form = None if forced else response_format_grammar(body)
     if form and body.tool_choice != "none":
         form = form_or_calls(form, tools, parallel=parallel)
-    asked = [
+    requested = [
         *([form] if form else []),
         *_of_structured_outputs(body.structured_outputs),
         *_of_guided(body),
         *([forced] if forced else []),
     ]
-    if len(asked) > 1:
-        params = " and ".join(grammar.param for grammar in asked)
-        raise BadRequest(f"{params} exclude each other: an answer has only one format.", param=asked[1].param)
-    if not asked and body.tool_choice != "none":
+    if len(requested) > 1:
+        params = " and ".join(grammar.param for grammar in requested)
+        raise BadRequest(f"{params} exclude each other: an answer has only one format.", param=requested[1].param)
+    if not requested and body.tool_choice != "none":
         return strict_calls(tools, parallel=parallel)
-    return asked[0] if asked else None
+    return requested[0] if requested else None
 
 
-def form_asked(body: ChatRequest) -> Grammar | None:
+def response_format_grammar(body: ChatRequest) -> Grammar | None:
     """The grammar of `response_format`. The model may call a tool instead, unlike with vLLM's extensions."""
     found = _of_response_format(body.response_format)
     return found[0] if found else None
@@ -45,14 +45,14 @@ def schema_grammar(schema: Any, param: str) -> Grammar:
     return Grammar("json_schema", schema, param=param)
 
 
-def _of_response_format(asked: Any) -> list[Grammar]:
-    match asked and asked.type:
+def _of_response_format(requested: Any) -> list[Grammar]:
+    match requested and requested.type:
         case None | "text":
             return []
         case "json_object":
-            return [_of_json_object(asked)]
+            return [_of_json_object(requested)]
         case "json_schema":
-            schema = asked.json_schema.get("schema") if asked.json_schema else None
+            schema = requested.json_schema.get("schema") if requested.json_schema else None
             if schema is None:
                 param = "response_format.json_schema.schema"
                 raise BadRequest(f"{param}: Field required", param=param, code="missing_required_parameter")
@@ -65,8 +65,12 @@ def _of_response_format(asked: Any) -> list[Grammar]:
             )
 
 
-def _of_json_object(asked: ResponseFormat) -> Grammar:
-    given = {name: schema for name, schema in (("value", asked.value), ("schema", asked.schema_)) if schema is not None}
+def _of_json_object(requested: ResponseFormat) -> Grammar:
+    given = {
+        name: schema
+        for name, schema in (("value", requested.value), ("schema", requested.schema_))
+        if schema is not None
+    }
     if len(given) > 1:
         raise BadRequest("response_format: value and schema exclude each other.", param="response_format.schema")
     for name, schema in given.items():
@@ -74,9 +78,9 @@ def _of_json_object(asked: ResponseFormat) -> Grammar:
     return Grammar("json_object", param="response_format")
 
 
-def _of_structured_outputs(asked: Mapping[str, Any] | None) -> list[Grammar]:
+def _of_structured_outputs(requested: Mapping[str, Any] | None) -> list[Grammar]:
     found = []
-    for name, value in (asked or {}).items():
+    for name, value in (requested or {}).items():
         param = f"structured_outputs.{name[:40]}"
         if value is None or value is False:
             continue

@@ -12,8 +12,8 @@ from tis.chat.rounds import arguments_object
 from tis.chat.run_spec import ForcedCall
 from tis.errors import BadRequest
 from tis.http.error_handlers import bad_request_from
-from tis.mcp_client.asked_server import Approval, Approvals, AskedServer, ToolFilter, ToolNames
 from tis.mcp_client.client import McpClient
+from tis.mcp_client.requested_server import Approval, Approvals, RequestedServer, ToolFilter, ToolNames
 from tis.mcp_client.tool_types import McpServer
 from tis.openai_api.wire.chat_request import ChatRequest, Tool, ToolCall
 from tis.openai_api.wire.fields import MAX_TOOLS, RequestModel, Text, Url
@@ -47,8 +47,8 @@ class _McpTool(RequestModel):
 
 
 @dataclass(frozen=True, slots=True)
-class McpServerOfRequest:
-    server: AskedServer
+class ServerTool:
+    server: RequestedServer
     shown: Mapping[str, Any]  # as the response returns it, without secrets
 
 
@@ -122,8 +122,8 @@ def _functions(body: ChatRequest) -> Iterator[tuple[int, Tool]]:
     return ((position, tool) for position, tool in enumerate(body.tools or ()) if isinstance(tool, Tool))
 
 
-def forced_mcp_call(servers: Sequence[AskedServer], given: Any) -> ForcedCall:
-    """The forced MCP call, if any. `grammar_asked` handles a forced function."""
+def forced_mcp_call(servers: Sequence[RequestedServer], given: Any) -> ForcedCall:
+    """The forced MCP call, if any. `requested_grammar` handles a forced function."""
     if given == "required":
         return {}
     if isinstance(given, dict) and given.get("type") == "mcp":
@@ -137,7 +137,7 @@ def forced_mcp_call(servers: Sequence[AskedServer], given: Any) -> ForcedCall:
     return None
 
 
-def _read_server(given: Mapping[str, Any], where: str, mcp_client: McpClient) -> McpServerOfRequest:
+def _read_server(given: Mapping[str, Any], where: str, mcp_client: McpClient) -> ServerTool:
     try:
         tool = _McpTool.model_validate({name: given.get(name) for name in _McpTool.model_fields})
     except ValidationError as error:
@@ -161,19 +161,19 @@ def _read_server(given: Mapping[str, Any], where: str, mcp_client: McpClient) ->
         "require_approval": given.get("require_approval") or "always",
     }
     names, approvals = tool.allowed_tools, tool.require_approval
-    server = AskedServer(
+    server = RequestedServer(
         tool.server_label,
         McpServer(tool.server_url, headers),
         ToolFilter(tool_names=names) if isinstance(names, list) else names or ToolFilter(),
         approvals if approvals is not None else "always",
         bool(headers),
     )
-    return McpServerOfRequest(server, shown)
+    return ServerTool(server, shown)
 
 
-def asked_servers(tools: Sequence[Mapping[str, Any]], mcp_client: McpClient) -> list[McpServerOfRequest]:
+def requested_servers(tools: Sequence[Mapping[str, Any]], mcp_client: McpClient) -> list[ServerTool]:
     """The MCP servers among the tools of a request."""
-    servers: list[McpServerOfRequest] = []
+    servers: list[ServerTool] = []
     for position, tool in enumerate(tools):
         if tool.get("type") != "mcp":
             continue

@@ -24,7 +24,7 @@ from tis.media.loader import MediaLimits, MediaLoader
 from tis.openai_api.routes import DIALECTS
 from tis.openai_api.wire.response_request import ResponseRequest
 from tis.openai_api.wire.response_writer import DIALECT, ResponseWriter, new_response
-from tis.openai_api.wire.tools import asked_servers
+from tis.openai_api.wire.tools import requested_servers
 from tis.streaming.source import Block, Source
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +75,7 @@ async def a_desk() -> AsyncIterator[LocalEngine]:
 
 async def source_of(desk: LocalEngine, text: str, mcp_client: McpClient, **more: Any) -> Run:
     given = {"type": "mcp", "server_label": "s", "server_url": URL, "require_approval": "never", **more}
-    [asked] = asked_servers([given], mcp_client)
+    [asked] = requested_servers([given], mcp_client)
     prompt = ChatPrompt([{"role": "user", "content": text}], emit_markers=True)
     prepared = await desk.prepare("m", prompt, {})
     body = ResponseRequest.model_validate({"input": text, "tools": [given]})

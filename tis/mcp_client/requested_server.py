@@ -33,7 +33,7 @@ class Approvals(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedServer:
+class RequestedServer:
     label: str
     server: McpServer
     allowed: ToolFilter
