@@ -1,12 +1,22 @@
 """Markers are detected from template and vocabulary, and emitted as characters of their own."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tis.engine.completion import Completion
 from tis.engine.models.echo import CharacterTokenizer
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.sampling.params import SamplingParams
-from tis.engine.text.markers import REASONING_MARKERS, ModelMarkers, ToolFormat, detect_markers, marker_char
+from tis.engine.text.markers import (
+    MARKERS,
+    REASONING_MARKERS,
+    ModelMarkers,
+    ToolFormat,
+    detect_markers,
+    join_markers,
+    split_markers,
+)
 
 THINK = {"<think>": 1, "</think>": 2}
 
@@ -67,8 +77,18 @@ def prepared(**sampling: object) -> PreparedRequest:
     return PreparedRequest("m", "r", CharacterTokenizer(), [1], params, seed=1, visible_markers={"<think>": ord("T")})
 
 
-def test_a_marker_token_is_emitted_as_its_character() -> None:
-    assert text_of(Completion(0, prepared()), "aTb<think>") == f"a{marker_char('<think>')}b<think>"
+def test_a_marker_token_is_named_beside_the_text_which_has_only_the_one_that_is_spelled_out() -> None:
+    completion = Completion(0, prepared())
+    pieces = [piece for character in "aTb<think>" if (piece := completion.accept(ord(character)))]
+    assert "".join(piece.text for piece in pieces) == "ab<think>"
+    assert [(piece.text, piece.markers) for piece in pieces if piece.markers] == [("", ((0, "<think>"),))]
+
+
+@given(st.text(max_size=8), st.lists(st.tuples(st.integers(0, 8), st.sampled_from(MARKERS)), max_size=4))
+def test_markers_are_joined_to_a_text_and_split_from_it(text: str, given_markers: list[tuple[int, str]]) -> None:
+    placed = tuple(sorted(((min(at, len(text)), marker) for at, marker in given_markers), key=lambda one: one[0]))
+    joined = join_markers(text, placed)
+    assert len(joined) == len(text) + len(placed) and split_markers(joined) == (text, placed)
 
 
 @pytest.mark.parametrize("stop", ["b<think>c", "<think>"])
