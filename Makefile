@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Two processes on two cores: a thread of torch more in each, or one that spins while it waits, takes a core from the
 # other process and from the servers that the tests start.
-PYTEST := OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+# Compiled files are kept even where the environment forbids it: each of the many servers would compile all modules.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 # A file is the unit: its tests share servers. tests/conftest.py puts long files first, so xdist must keep the order.
 BY_FILE := --dist loadfile --no-loadscope-reorder
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts

@@ -20,6 +20,10 @@ ASSETS = ["/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs/start.js"
 DESCRIPTIONS = ["/openapi.json", "/openapi.yaml"]
 
 
+def from_yaml(text: str) -> Any:
+    return yaml.load(text, yaml.CSafeLoader)  # in C: a second faster for our description
+
+
 class AddressesOf(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -100,7 +104,7 @@ def test_head_requests_get_the_headers(http: httpx2.Client, path: str) -> None:
 def test_json_and_yaml_are_the_same_description(http: httpx2.Client) -> None:
     as_json, as_yaml = (http.get(path) for path in DESCRIPTIONS)
     assert [answer.headers["content-type"] for answer in (as_json, as_yaml)] == ["application/json", "application/yaml"]
-    assert yaml.safe_load(as_yaml.text) == as_json.json()
+    assert from_yaml(as_yaml.text) == as_json.json()
     assert "servers" not in as_json.json()
 
 
@@ -153,7 +157,7 @@ async def test_behind_a_root_path_the_docs_call_the_server_at_that_path() -> Non
     transport = httpx2.ASGITransport(create_app(settings_with()), root_path="/models")
     async with httpx2.AsyncClient(transport=transport, base_url="http://test", timeout=30) as client:
         for path in DESCRIPTIONS:
-            description = yaml.safe_load((await client.get(path)).text)
+            description = from_yaml((await client.get(path)).text)
             assert description["servers"] == [{"url": "/models"}]
         assert (await client.get("/")).headers["location"] == "/models/docs"
 

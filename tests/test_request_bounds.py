@@ -1,6 +1,5 @@
 """Every list, mapping and text of every request has a limit."""
 
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -48,7 +47,7 @@ def test_a_schema_without_a_limit_is_found(kind: Any, named: str) -> None:
     ("path", "body"),
     [
         ("chat/completions", b'{"messages": [], "tools": [' + b"{}," * 380_000 + b"{}]}"),
-        ("chat/completions", json.dumps({"messages": [], "logit_bias": dict.fromkeys(range(1_000_000), 0)}).encode()),
+        ("chat/completions", b'{"messages": [], "logit_bias": {' + b'"1": 0, ' * 1_000_000 + b'"2": 0}}'),
         ("responses", b'{"input": "Halo", "tools": [' + b"{}," * 380_000 + b"{}]}"),
         ("conversations", b'{"metadata": {"a": [' + b"[]," * 380_000 + b"[]]}}"),
     ],

@@ -8,17 +8,28 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from argon2 import PasswordHasher
 
 from tests.marketplace.market_server import MarketServer, market_server
 from tests.marketplace.postgres import Postgres, programs_of_postgres, running_postgres
 from tests.marketplace.shop import Shop
 from tests.serving import served, settings_with
 from tis.database.database import Database
+from tis.marketplace.auth import passwords
 from tis.marketplace.market import Market, MarketRules
 
 _names = (f"market_{number}" for number in itertools.count())
 # PostgreSQL starts slowly: `make check` leaves it out.
 DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def strong_hasher() -> Iterator[PasswordHasher]:
+    """What servers hash with. In the process of the tests a weak one takes its place: a strong hash costs 20 ms."""
+    strong, weak = passwords._hasher(), PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hasher", lambda: weak)
+        yield strong
 
 
 @pytest.fixture(scope="session")

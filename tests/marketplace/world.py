@@ -26,7 +26,6 @@ from tis.marketplace.tables import (
 )
 
 PASSWORD = "a long sentence"
-_HASH = hashed(SecretStr(PASSWORD))
 _numbers = itertools.count(1)
 KINDS = ("anonymous", "user", "other user", "supplier", "other supplier", "editor", "owner", "admin")
 
@@ -111,7 +110,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
 
 def _user(number: int, kind: str) -> User:
     email = f"{kind.replace(' ', '-')}-{number}@world.example"
-    password_hash = _HASH if kind == "user" else None
+    password_hash = hashed(SecretStr(PASSWORD)) if kind == "user" else None
     role = "admin" if kind == "admin" else "user"
     return User(name=kind, email=email, email_key=email, password_hash=password_hash, role=role)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +58,21 @@ def answer_of(http: httpx2.Client, body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", FORMATS)
 def test_a_cut_call_is_the_beginning_of_the_whole_call(http: httpx2.Client, model: str) -> None:
-    whole = answer_of(http, asking(model, max_tokens=200))
-    [expected] = whole["message"]["tool_calls"]
-    assert whole["finish_reason"] == "tool_calls"
+    whole = http.post(CHAT, json=asking(model, max_tokens=200)).json()
+    [expected] = whole["choices"][0]["message"]["tool_calls"]
+    assert whole["choices"][0]["finish_reason"] == "tool_calls"
+    bodies = [asking(model, max_tokens=length) for length in range(1, whole["usage"]["completion_tokens"])]
+    with ThreadPoolExecutor(8) as threads:  # at once, so that the server computes them in batches
+        choices = threads.map(lambda body: answer_of(http, body), bodies)
+        streams = threads.map(lambda body: folded(stream(http, body)), bodies)
     num_cut = 0
-    for max_tokens in range(1, 60):
-        choice = answer_of(http, asking(model, max_tokens=max_tokens))
-        if choice["finish_reason"] == "tool_calls":
-            break
+    for choice, streamed in zip(choices, streams, strict=True):
         message = choice["message"]
         [call] = message["tool_calls"]
         assert (choice["finish_reason"], message["content"]) == ("length", None)
         assert call["function"]["name"] == "get_weather"
         assert expected["function"]["arguments"].startswith(call["function"]["arguments"])
-        assert folded(stream(http, asking(model, max_tokens=max_tokens))) == [without_ids(message)]
+        assert streamed == [without_ids(message)]
         num_cut += 0 < len(call["function"]["arguments"]) < len(expected["function"]["arguments"])
     assert num_cut >= 3
 

@@ -11,6 +11,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 
 from tests.chat.parse.parsing import as_tokens, parse, parser_config
 from tests.serving import REPOSITORY
+from tis.chat.parse.config import ParserConfig
 from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.text.markers import ToolFormat
 
@@ -152,6 +153,44 @@ def _arguments_of(parts: list[Part], index: int) -> str:
 def test_a_turn_is_parsed_as_what_its_template_printed(name: str, data: st.DataObject, marked: bool) -> None:
     family = FAMILIES[name]
     message = data.draw(turns(family))
+    config, text, parts = printed_and_parsed(family, message, marked)
+    assert parse(config, *text) == parts
+    # A cut at each character costs the square of the length: the test below makes them all in a short turn.
+    every = len(text) // 20 + 1
+    for at in range(data.draw(st.integers(0, every - 1)), len(text) + 1, every):
+        assert parse(config, text[:at], text[at:]) == parts
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_turn_is_parsed_however_it_is_cut(name: str, marked: bool) -> None:
+    family = FAMILIES[name]
+    text = "é😀\n" if family.is_xml else '😀"}}]\n</tool_call>[ARGS]\\'
+    orders = [
+        {"city": text, "days": -12, "price": 0.5, "exact": True, "tags": ["", [1, None]], "where": {"a": {"b": "c"}}},
+        {"city": "", "tags": [], "where": {}},
+        {},
+    ]
+    message = {
+        "role": "assistant",
+        "content": "So, é😀." if family.has_text else "",
+        "reasoning_content": "Hm.\n\nOh." if family.thinks else "",
+        "tool_calls": [
+            {"id": "abcdefghi", "type": "function", "function": {"name": tool, "arguments": given_arguments}}
+            for tool, given_arguments in [*zip(["order", "get_weather", "order"], orders, strict=True)][
+                : family.max_calls
+            ]
+        ],
+    }
+    config, text, parts = printed_and_parsed(family, message, marked)
+    for at in range(len(text) + 1):
+        assert parse(config, text[:at], text[at:]) == parts
+
+
+def printed_and_parsed(
+    family: TemplateFamily, message: dict[str, Any], marked: bool
+) -> tuple[ParserConfig, str, list[Part]]:
+    """The turn as its template prints it, and what the parser reads in it: the turn."""
     config = parser_config(family.tool_format, marked=marked, tools=TOOLS)
     text = _with_marker_tokens(rendered(family.template, message), message, marked, family)
     parts = parse(config, text)
@@ -160,9 +199,7 @@ def test_a_turn_is_parsed_as_what_its_template_printed(name: str, data: st.DataO
         "content": message["content"],
         "tool_calls": [call["function"] for call in message["tool_calls"]],
     }
-    assert parse(config, *text) == parts
-    for at in range(len(text) + 1):
-        assert parse(config, text[:at], text[at:]) == parts
+    return config, text, parts
 
 
 def _with_marker_tokens(text: str, message: dict[str, Any], marked: bool, family: TemplateFamily) -> str:

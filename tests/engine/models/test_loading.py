@@ -59,9 +59,11 @@ def test_a_model_without_text_generation_is_refused(copied: Path) -> None:
 
 
 @pytest.mark.parametrize("repo", ["./nowhere", "/nowhere/at/all", "a/b/c"])
-def test_a_missing_folder_is_an_error(repo: str) -> None:
+def test_a_missing_folder_is_an_error_before_any_work(repo: str) -> None:
+    stages: list[str] = []
     with pytest.raises(LoadFailed, match="no folder"):
-        load(repo)
+        load_model(repo, LoadOptions(), lambda stage, progress: stages.append(stage))
+    assert stages == []
 
 
 def test_4_bit_without_cuda_is_an_error() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import jwt
 import pytest
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, Type
 from pydantic import SecretStr
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -66,6 +66,11 @@ def test_a_registered_user_signs_in_and_reads_the_account(internet: httpx2.Clien
     assert {"id", "email", "created_at"} <= me.keys()
     again = login(internet, me["email"].upper())
     assert again.status_code == 200 and is_signed_in(internet, again.json())
+
+
+def test_passwords_are_hashed_as_owasp_recommends(strong_hasher: PasswordHasher) -> None:
+    assert (strong_hasher.type, strong_hasher.parallelism) == (Type.ID, 1)
+    assert (strong_hasher.time_cost, strong_hasher.memory_cost) == (2, 19 * 1024)
 
 
 def test_a_supplier_signs_in_with_its_own_password(internet: httpx2.Client) -> None:

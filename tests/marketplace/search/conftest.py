@@ -1,7 +1,7 @@
 """A catalogue that a test fills. Each test runs with every full-text backend."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,17 +52,27 @@ class Catalogue:
             session.flush()
             return row.id
 
-    def put(self, name: str, *, shop: int | None = None, category: str = "goods", **values: Any) -> int:
+    def put(self, name: str, **values: Any) -> int:
+        [product_id] = self.put_all([{"name": name, **values}])
+        return product_id
+
+    def put_all(self, products: Iterable[dict[str, Any]]) -> list[int]:
+        """In one transaction, in the order of their ids."""
+        rows = [self._row(**product) for product in products]
+        with self.market.writing() as session:
+            for shop in sorted({row.supplier_id for row in rows}):
+                lock_supplier_shared(session, shop)  # as every caller that adds products
+            session.add_all(rows)
+            session.flush()
+            ids = [row.id for row in rows]
+            self.search.refresh(session, ids)
+        return ids
+
+    def _row(self, name: str, shop: int | None = None, category: str = "goods", **values: Any) -> Product:
         if shop is None:
             shop = self.default_shop = self.default_shop or self.shop()
         columns = {"price": 1_000_000, "on_hand": 5, **values}
-        row = Product(supplier_id=shop, name=name, category=category, category_key=key_of(category), **columns)
-        with self.market.writing() as session:
-            lock_supplier_shared(session, shop)  # as every caller that adds products
-            session.add(row)
-            session.flush()
-            self.search.refresh(session, [row.id])
-            return row.id
+        return Product(supplier_id=shop, name=name, category=category, category_key=key_of(category), **columns)
 
     def change(self, product_id: int, **values: Any) -> None:
         with self.market.writing() as session:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from sqlalchemy import delete
@@ -21,20 +21,19 @@ def filled(catalogue: Catalogue) -> Catalogue:
     """Most products tie in most orders; ties must have a fixed order, too."""
     chance = random.Random(3)
     shops = [catalogue.shop(place=place) for place in (JAKARTA, BANDUNG, SURABAYA, JAKARTA)]
-    for number in range(40):
-        _add(catalogue, chance, shops, number)
+    catalogue.put_all(_random_product(chance, shops, number) for number in range(40))
     return catalogue
 
 
-def _add(catalogue: Catalogue, chance: random.Random, shops: list[int], number: int) -> int:
-    return catalogue.put(
-        chance.choice(["Teko besar", "Cangkir", "Teko kecil"]),
-        shop=chance.choice(shops),
-        price=chance.choice([1000, 2000, 3000]),
-        rating_rank=chance.choice([3.5, 4.5]),
-        tags=chance.choice(["teko", None]),
-        description=f"teko nomor {number}",
-    )
+def _random_product(chance: random.Random, shops: list[int], number: int) -> dict[str, Any]:
+    return {
+        "name": chance.choice(["Teko besar", "Cangkir", "Teko kecil"]),
+        "shop": chance.choice(shops),
+        "price": chance.choice([1000, 2000, 3000]),
+        "rating_rank": chance.choice([3.5, 4.5]),
+        "tags": chance.choice(["teko", None]),
+        "description": f"teko nomor {number}",
+    }
 
 
 def query_for(sort: Sort | None, text: str | None = "teko") -> ProductQuery:
@@ -76,7 +75,7 @@ def test_no_product_is_missed_or_repeated_while_others_are_added(
     query, chance, shop = query_for(sort, text), random.Random(5), [filled.shop(place=BANDUNG)]
     with filled.market.reading() as session:
         at_first = [hit.product.id for hit in filled.search.find(session, query, PageRequest(100)).hits]
-    seen = list(pages(filled, query, lambda: _add(filled, chance, shop, chance.randrange(1000))))
+    seen = list(pages(filled, query, lambda: filled.put(**_random_product(chance, shop, chance.randrange(1000)))))
     assert len(seen) == len(set(seen))
     assert [product_id for product_id in seen if product_id in at_first] == at_first
 

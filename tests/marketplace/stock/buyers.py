@@ -1,11 +1,11 @@
-"""A process full of buyers of one product: `python -m tests.marketplace.stock.buyers URL PRODUCT THREADS`.
+"""A process full of buyers of one product.
 
-Says `ready`, waits for a line, and buys unit by unit until there are none left. Every second holding becomes a sale.
-Says at the end how many it held, how many of these it sold, and how often the database was not to be had.
+Sends `ready`, waits for a word, and buys unit by unit until there are none left. Every second holding becomes a sale.
+Sends at the end how many it held, how many of these it sold, and how often the database was not to be had.
 """
 
-import sys
 import threading
+from multiprocessing.connection import Connection
 
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
@@ -43,23 +43,17 @@ class BuyerThread(threading.Thread):
             self.sold += 1
 
 
-def main(url: str, product: str, threads: str) -> None:
+def main(url: str, product: int, num_threads: int, parent: "Connection[object, object]") -> None:
     market = Market(Database(url), MarketRules(jwt_secret="x" * 32))
     with market.reading():
         start = threading.Event()
-        buyers = [BuyerThread(market, int(product), start) for _ in range(int(threads))]
+        buyers = [BuyerThread(market, product, start) for _ in range(num_threads)]
     for buyer in buyers:
         buyer.start()
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
+    parent.send("ready")
+    parent.recv()
     start.set()
     for buyer in buyers:
         buyer.join()
-    totals = [sum(getattr(buyer, name) for buyer in buyers) for name in ("held", "sold", "refused")]
-    sys.stdout.write(" ".join(map(str, totals)) + "\n")
+    parent.send(tuple(sum(getattr(buyer, name) for buyer in buyers) for name in ("held", "sold", "refused")))
     market.close()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,7 +1,6 @@
 """Concurrent buyers, in threads and processes, one of which is killed: all units are sold, and none twice."""
 
-import subprocess
-import sys
+import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,54 +11,60 @@ import pytest
 
 from tests.faults.forms import short_or_long
 from tests.marketplace.shop import Shop
-from tests.serving import REPOSITORY
+from tests.marketplace.stock import buyers
 
 NUM_UNITS = short_or_long(400, 10_000)
 
 
-class Buyers:
-    """A process of `tests.marketplace.stock.buyers`."""
-
+class BuyersProcess:
     def __init__(self, url: str, product: int, threads: int) -> None:
-        command = [sys.executable, "-m", "tests.marketplace.stock.buyers", url, str(product), str(threads)]
-        self.popen = subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # A process that has imported the marketplace forks them: an import takes longer than to buy.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([buyers.__name__])
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=buyers.main, args=(url, product, threads, theirs))
+        self.process.start()
+        theirs.close()
 
     def until_ready(self) -> None:
-        assert self.popen.stdout and self.popen.stdout.readline() == "ready\n"
+        assert self.connection.poll(60) and self.connection.recv() == "ready"
 
     def go(self) -> None:
-        assert self.popen.stdin
-        self.popen.stdin.write("go\n")
-        self.popen.stdin.flush()
+        self.connection.send("go")
 
     def result(self) -> tuple[int, int, int]:
         """Held, of these sold, and how often the database was not to be had."""
-        said, _ = self.popen.communicate(timeout=600)
-        assert self.popen.returncode == 0
-        held, sold, refused = map(int, said.split())
+        assert self.connection.poll(600)
+        held, sold, refused = self.connection.recv()
+        self.process.join(60)
+        assert self.process.exitcode == 0
         return held, sold, refused
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
 
 
 @contextmanager
-def crowd(url: str, product: int, processes: int = 4, threads: int = 4) -> Iterator[list[Buyers]]:
-    buyers = [Buyers(url, product, threads) for _ in range(processes)]
+def crowd(url: str, product: int, processes: int = 4, threads: int = 4) -> Iterator[list[BuyersProcess]]:
+    started = [BuyersProcess(url, product, threads) for _ in range(processes)]
     try:
-        for one in buyers:
+        for one in started:
             one.until_ready()
-        yield buyers
+        yield started
     finally:
-        for one in buyers:
-            one.popen.kill()
-            one.popen.communicate()
+        for one in started:
+            one.kill()
 
 
 @pytest.mark.slow
 def test_concurrent_buyers_never_oversell(shop: Shop, database_url: str) -> None:
     product = shop.product(on_hand=NUM_UNITS)
-    with crowd(database_url, product) as buyers:
-        for one in buyers:
+    with crowd(database_url, product) as together:
+        for one in together:
             one.go()
-        results = [one.result() for one in buyers]
+        results = [one.result() for one in together]
     held, sold, refused = (sum(numbers) for numbers in zip(*results, strict=True))
     assert (held, refused) == (NUM_UNITS, 0)
     assert shop.stock_columns(product) == shop.stock_ledger(product) == (NUM_UNITS - sold, held - sold)
@@ -74,10 +79,10 @@ def test_a_killed_buyer_leaves_no_partial_transaction(shop: Shop, database_url: 
         for one in others:
             one.go()
         until(lambda: shop.stock_columns(product)[1] >= NUM_UNITS // 4)
-        victim.popen.kill()
+        victim.kill()
         results = [one.result() for one in others]
     held, sold, refused = (sum(numbers) for numbers in zip(*results, strict=True))
-    assert victim.popen.returncode < 0 and refused == 0 and 0 < held < NUM_UNITS
+    assert victim.process.exitcode and victim.process.exitcode < 0 and refused == 0 and 0 < held < NUM_UNITS
     on_hand, reserved = shop.stock_columns(product)
     # What the victim held or bought is neither lost nor sold again.
     assert shop.stock_ledger(product) == (on_hand, reserved) and on_hand == reserved <= NUM_UNITS - sold

@@ -46,6 +46,7 @@ class LoadOptions:
 
 
 def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
+    _refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
     import transformers
 
@@ -107,12 +108,13 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     )
 
 
-def _find_folder(repo: str, options: LoadOptions, report: Report) -> Path:
-    if Path(repo).is_dir():
-        return Path(repo)
-    if repo.startswith((".", "/", "~")) or repo.count("/") > 1:
+def _refuse_missing_folder(repo: str) -> None:
+    if not Path(repo).is_dir() and (repo.startswith((".", "/", "~")) or repo.count("/") > 1):
         raise LoadFailed(f"There is no folder {repo!r}. MODEL_REPO_ID is a folder or a hub id like Qwen/Qwen3-VL-2B.")
-    return _download(repo, options, report)
+
+
+def _find_folder(repo: str, options: LoadOptions, report: Report) -> Path:
+    return Path(repo) if Path(repo).is_dir() else _download(repo, options, report)
 
 
 def _download(repo: str, options: LoadOptions, report: Report) -> Path:
