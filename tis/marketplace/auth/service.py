@@ -65,7 +65,9 @@ def round_to_100m(degrees: float | None) -> float | None:
     return None if degrees is None else round(degrees, 3)
 
 
-def sign_in(market: MarketServices, email: str, password: SecretStr, kind: AccountKind | None) -> TokenPair:
+def sign_in(
+    market: MarketServices, email: str, password: SecretStr, kind: AccountKind | None, agent: str | None = None
+) -> TokenPair:
     """Tries users first. Every failure takes the same time, so that nobody learns which e-mails are registered."""
     for each in (kind,) if kind else ("user", "supplier"):
         with market.reading() as session:
@@ -74,7 +76,7 @@ def sign_in(market: MarketServices, email: str, password: SecretStr, kind: Accou
         if matches(password, password_hash) and account and password_hash:
             new_hash = hashed(password) if is_outdated(password_hash) else password_hash
             with market.writing() as session:
-                return _begin_session(session, market, account, password_hash, new_hash)
+                return _begin_session(session, market, account, password_hash, new_hash, agent)
     raise _wrong_login()
 
 
@@ -98,6 +100,7 @@ def account_view(session: Session, principal: Principal) -> AccountView:
         "name": account.name,
         "email": account.email,
         "city": account.city,
+        "email_confirmed": account.email_confirmed_at is not None,
         "has_password": account.password_hash is not None,
     }
     if isinstance(account, Supplier):
@@ -124,13 +127,13 @@ def wrong_old_password() -> Forbidden:
 
 
 def _begin_session(
-    session: Session, market: MarketServices, account: str, compared_hash: str, new_hash: str
+    session: Session, market: MarketServices, account: str, compared_hash: str, new_hash: str, agent: str | None
 ) -> TokenPair:
     row = account_holder(session, account, locked=True)
     if row is None or row.password_hash != compared_hash:  # changed since the password was compared
         raise _wrong_login()
     row.password_hash = new_hash
-    return begin_chain(session, market, account)
+    return begin_chain(session, market, account, agent)
 
 
 def _wrong_login() -> Unauthenticated:

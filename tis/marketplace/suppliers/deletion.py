@@ -13,7 +13,7 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.service import release_all
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_update
-from tis.marketplace.tables import IdempotentRequest, RefreshToken, Supplier, SupplierMember
+from tis.marketplace.tables import IdempotentRequest, OneTimeLink, RefreshToken, Supplier, SupplierMember
 
 
 def close_or_delete_supplier(
@@ -33,6 +33,7 @@ def delete_supplier(session: Session, principal: Principal, search: ProductSearc
     session.execute(delete(SupplierMember).where(SupplierMember.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
+    supplier.email_confirmed_at = None
     supplier.phone = supplier.address = supplier.password_hash = None
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     close_supplier(session, principal, search, supplier)
@@ -43,4 +44,5 @@ def delete_account_data(session: Session, search: ProductSearch, account: str) -
     """What belongs to the account of a user or supplier alone: held stock, sessions, saved responses."""
     release_all(session, search, account)
     session.execute(delete(RefreshToken).where(RefreshToken.account == account))
+    session.execute(delete(OneTimeLink).where(OneTimeLink.account == account))
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.actor == account))
