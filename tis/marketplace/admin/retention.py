@@ -18,7 +18,7 @@ from tis.marketplace.tables import AuditEntry, Reservation, StockMovement
 _MAX_AT_ONCE = 500
 _MAX_BATCHES = 100  # of each table in an hour
 _CARRIED = "carried"
-_NOT_CARRIED = text("kind <> 'carried'")  # as text: the index on `at` is of these rows only
+NOT_CARRIED = text("kind <> 'carried'")  # as text: the index on `at` is of these rows only
 OpenWriting = Callable[[], AbstractContextManager[Session]]
 
 
@@ -65,7 +65,7 @@ def _delete_reservations(session: Session, before: datetime) -> int:
 def _carry_movements(session: Session, before: datetime) -> int:
     """Replaces the old movements of a product by one with their sum, so that `on_hand` stays the sum of the deltas."""
     columns = StockMovement.id, StockMovement.product_id, StockMovement.delta
-    old = select(*columns).where(StockMovement.at < before, _NOT_CARRIED).limit(_MAX_AT_ONCE)
+    old = select(*columns).where(StockMovement.at < before, NOT_CARRIED).limit(_MAX_AT_ONCE)
     rows = session.execute(old.with_for_update(skip_locked=True)).all()
     products = {row.product_id for row in rows}
     carried = select(*columns).where(StockMovement.product_id.in_(products), StockMovement.kind == _CARRIED)
