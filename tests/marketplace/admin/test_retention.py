@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete, func, select
@@ -15,7 +16,7 @@ from tis.marketplace.admin import retention
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.columns import now
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.tables import AuditEntry, Reservation, StockMovement
+from tis.marketplace.tables import AuditEntry, IdempotentRequest, Reservation, StockMovement
 
 RULES = RetentionRules(audit_days=30, movement_days=60, reservation_days=90)
 
@@ -25,7 +26,7 @@ def shop_with_retention(database_url: str) -> Iterator[Shop]:
     rules = MarketRules(jwt_secret=SECRET, retention=RULES)
     with closing(Market(Database(database_url), rules)) as market:
         with market.writing() as session:
-            for table in (AuditEntry, StockMovement, Reservation):
+            for table in (AuditEntry, StockMovement, Reservation, IdempotentRequest):
                 session.execute(delete(table))
         yield Shop(market)
 
@@ -77,6 +78,17 @@ def test_old_movements_become_one_without_a_name_and_the_sum_stays(shop_with_ret
     market.delete_expired()
     assert _ledger(market, goods[0]) == [("sold", -3, "user:7"), ("carried", 10, None)]
     assert _ledger(market, goods[1]) == [("carried", 6, None), ("sold", -3, "user:7")]
+
+
+def test_expired_answers_to_idempotency_keys_are_deleted(shop_with_retention: Shop) -> None:
+    market = shop_with_retention.market
+    with market.writing() as session:
+        for key, days in (("old", 1), ("new", -1)):
+            row = IdempotentRequest(actor=f"user:{uuid4().hex}", key=key, request_digest="x", expires_at=days_ago(days))
+            session.add(row)
+    market.delete_expired()
+    with market.reading() as session:
+        assert list(session.scalars(select(IdempotentRequest.key))) == ["new"]
 
 
 def test_many_rows_go_in_batches(shop_with_retention: Shop) -> None:

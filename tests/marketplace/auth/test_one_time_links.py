@@ -160,6 +160,35 @@ def test_an_email_changes_when_the_new_address_follows_its_link(internet: httpx2
     assert any("change the e-mail address" in text_of(mail) for mail in mailbox.mails_to(user["email"]))
 
 
+def test_whoever_takes_an_account_back_voids_its_links(internet: httpx2.Client, mailbox: Mailbox) -> None:
+    """Somebody registered with another's e-mail and asked for a change to their own."""
+    for take_back in (take_back_by_link, take_back_by_password):
+        user, theirs = register_user(internet, password=PASSWORD), new_email()
+        change = {"email": theirs, "password": PASSWORD}
+        assert internet.post("/api/auth/email", json=change, headers=bearer(user)).status_code == 200
+        secret = mailbox.wait_for(theirs, "change")
+        take_back(internet, mailbox, user)
+        assert confirm(internet, secret).status_code == 400
+        assert login(internet, user["email"], NEW) == 200
+
+
+def take_back_by_link(client: httpx2.Client, mailbox: Mailbox, user: dict[str, Any]) -> None:
+    forgot(client, user["email"])
+    reset(client, mailbox.wait_for(user["email"], "reset"))
+
+
+def take_back_by_password(client: httpx2.Client, mailbox: Mailbox, user: dict[str, Any]) -> None:
+    change = {"password": NEW, "old_password": PASSWORD}
+    client.post("/api/auth/password", json=change, headers=bearer(user))
+
+
+def test_an_account_that_asks_for_too_many_links_hears_so(internet: httpx2.Client) -> None:
+    user = register_user(internet)  # which sent the first
+    asked = [internet.post("/api/auth/email/confirmation", headers=bearer(user)) for _ in range(3)]
+    assert [answer.status_code for answer in asked] == [200, 200, 429]
+    assert int(asked[-1].headers["Retry-After"]) > 0
+
+
 def test_an_email_that_was_registered_meanwhile_is_refused(internet: httpx2.Client, mailbox: Mailbox) -> None:
     user, new = register_user(internet), new_email()
     internet.post("/api/auth/email", json={"email": new}, headers=bearer(user))

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import delete, select, text, tuple_, update
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
-from tis.marketplace.tables import AuditEntry, Reservation, StockMovement
+from tis.marketplace.tables import AuditEntry, IdempotentRequest, Reservation, StockMovement
 
 _MAX_AT_ONCE = 500
 _MAX_BATCHES = 100  # of each table in an hour
@@ -32,6 +32,7 @@ class RetentionRules:
 
 
 def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
+    _in_batches(writing, now(), _delete_answers)
     for days, delete_batch in (
         (retention.audit_days, _delete_audit),
         (retention.movement_days, _carry_movements),
@@ -62,6 +63,14 @@ def _delete_reservations(session: Session, before: datetime) -> int:
     return len(ids)
 
 
+def _delete_answers(session: Session, before: datetime) -> int:
+    columns = IdempotentRequest.actor, IdempotentRequest.key
+    old = select(*columns).where(IdempotentRequest.expires_at < before).limit(_MAX_AT_ONCE)
+    keys = [tuple(row) for row in session.execute(old.with_for_update(skip_locked=True))]
+    session.execute(delete(IdempotentRequest).where(tuple_(*columns).in_(keys)))
+    return len(keys)
+
+
 def _carry_movements(session: Session, before: datetime) -> int:
     """Replaces the old movements of a product by one with their sum, so that `on_hand` stays the sum of the deltas."""
     columns = StockMovement.id, StockMovement.product_id, StockMovement.delta
@@ -75,7 +84,8 @@ def _carry_movements(session: Session, before: datetime) -> int:
     for movements in by_product.values():
         newest = max(number for number, _ in movements)  # becomes the sum: lists are in the order of ids
         older = [number for number, _ in movements if number != newest]
-        session.execute(delete(StockMovement).where(StockMovement.id.in_(older)))
+        if older:
+            session.execute(delete(StockMovement).where(StockMovement.id.in_(older)))
         total = sum(delta for _, delta in movements)
         nameless = {"kind": _CARRIED, "delta": total, "actor": None, "reservation_id": None}
         session.execute(update(StockMovement).where(StockMovement.id == newest).values(**nameless))

@@ -25,10 +25,10 @@ _MAX_ROWS = 50_000
 
 
 def account_export(session: Session, account: str) -> dict[str, Any]:
-    """What an account did, and what is kept about it."""
+    """What an account did, and what is kept about it. `incomplete` names the lists that were cut."""
     kind, number = split_account(account)
     about = (AuditEntry.entity == kind) & (AuditEntry.entity_id == str(number))
-    return {
+    lists = {
         "reservations": rows_of(session, select(Reservation).where(Reservation.actor == account)),
         "stock_movements": rows_of(session, select(StockMovement).where(StockMovement.actor == account)),
         "price_changes": rows_of(session, select(PriceChange).where(PriceChange.actor == account)),
@@ -38,6 +38,7 @@ def account_export(session: Session, account: str) -> dict[str, Any]:
         "remembered_answers": rows_of(session, select(IdempotentRequest).where(IdempotentRequest.actor == account)),
         "audit_log": rows_of(session, select(AuditEntry).where(or_(AuditEntry.actor == account, about))),
     }
+    return {**lists, "incomplete": [name for name, rows in lists.items() if len(rows) == _MAX_ROWS]}
 
 
 def rows_of(session: Session, statement: Select[Any]) -> list[dict[str, Any]]:

@@ -74,8 +74,13 @@ def use_link(session: Session, secret: str, *purposes: LinkPurpose) -> tuple[One
         raise _void()
     if link.purpose != "change" and holder.email_key != email_key(link.email):
         raise _void()
-    session.execute(delete(OneTimeLink).where(OneTimeLink.account == link.account))
+    delete_links(session, link.account)
     return link, holder
+
+
+def delete_links(session: Session, account: str) -> None:
+    """Also where somebody takes the account back: a link may be on its way to whoever had it before."""
+    session.execute(delete(OneTimeLink).where(OneTimeLink.account == account))
 
 
 def has_expired_links(session: Session) -> bool:

@@ -3,6 +3,7 @@
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
+from tis.errors import NotFound, QueueFull
 from tis.marketplace.auth.accounts import account_by_email, account_holder, split_account
 from tis.marketplace.auth.links import LinkPurpose, find_link, new_link, use_link
 from tis.marketplace.auth.mail_texts import change_notice, link_mail
@@ -53,7 +54,7 @@ def reset_password(market: MarketServices, secret: str, password: SecretStr) -> 
 
 
 def ask_confirmation(session: Session, principal: Principal, market: MarketServices) -> list[Mail]:
-    return account_mails(session, market, require_account(principal), "confirm")
+    return _at_least_one(account_mails(session, market, require_account(principal), "confirm"))
 
 
 def ask_change(
@@ -65,15 +66,14 @@ def ask_change(
         raise wrong_old_password()
     holder = account_holder(session, account)
     if holder is None:
-        return []
-    mails = _link_mails(session, market, account, "change", email, holder.name)
-    notices = [change_notice(holder.email, holder.name)] if mails and holder.email else []
-    return [*mails, *notices]
+        raise NotFound("Supplier not found")
+    mails = _at_least_one(_link_mails(session, market, account, "change", email, holder.name))
+    return [*mails, change_notice(holder.email, holder.name)] if holder.email else mails
 
 
 def confirm_email(session: Session, secret: str) -> None:
     link, holder = use_link(session, secret, "confirm", "change")
-    if holder.email != link.email:
+    if link.purpose == "change":
         holder.email, holder.email_key = link.email, email_key(link.email)
         holder.version += 1
     holder.email_confirmed_at = now()
@@ -86,6 +86,14 @@ def _link_mails(
 ) -> list[Mail]:
     secret = new_link(session, account, purpose, email)
     return [] if secret is None else [link_mail(market.rules.public_url, purpose, email, name, secret)]
+
+
+def _at_least_one(mails: list[Mail]) -> list[Mail]:
+    if not mails:
+        raise QueueFull(
+            "This account got three links within the hour. Use the newest one, or retry later.", retry_after=3600
+        )
+    return mails
 
 
 def _note(session: Session, account: str, what: str, **changes: bool) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Forbidden, Unauthenticated
 from tis.marketplace.auth.accounts import account_by_email, account_holder, split_account
+from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed, is_outdated, matches
 from tis.marketplace.auth.schemas import AccountView, MembershipView, UserRegistration
 from tis.marketplace.auth.tokens import TokenPair, begin_chain, end_all_chains, is_chain_active
@@ -90,6 +91,7 @@ def set_password(session: Session, principal: Principal, compared_hash: str | No
     kind, _, number = principal.account.partition(":")
     audit.note(session, principal, f"{kind}.password", kind, number, password=True)
     end_all_chains(session, principal.account, except_chain=principal.chain)
+    delete_links(session, principal.account)
 
 
 def account_view(session: Session, principal: Principal) -> AccountView:

@@ -7,13 +7,14 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import supplier_account
+from tis.marketplace.auth.links import delete_links
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.service import release_all
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_update
-from tis.marketplace.tables import IdempotentRequest, OneTimeLink, RefreshToken, Supplier, SupplierMember
+from tis.marketplace.tables import IdempotentRequest, RefreshToken, Supplier, SupplierMember
 
 
 def close_or_delete_supplier(
@@ -44,5 +45,5 @@ def delete_account_data(session: Session, search: ProductSearch, account: str) -
     """What belongs to the account of a user or supplier alone: held stock, sessions, saved responses."""
     release_all(session, search, account)
     session.execute(delete(RefreshToken).where(RefreshToken.account == account))
-    session.execute(delete(OneTimeLink).where(OneTimeLink.account == account))
+    delete_links(session, account)
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.actor == account))

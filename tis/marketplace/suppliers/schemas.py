@@ -63,6 +63,7 @@ EXPORT_OF_SUPPLIER = {
     "audit_log": [
         {"at": "2026-11-21T03:00:00Z", "action": "supplier.register", "entity": "supplier", "entity_id": "1"}
     ],
+    "incomplete": [],
 }
 # Errors of routes, for `docs.responses`.
 NO_SUPPLIER = {404: "Supplier not found"}

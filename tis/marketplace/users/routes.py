@@ -1,5 +1,6 @@
 """Users: register, read, change, export and delete."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Response
@@ -9,7 +10,8 @@ from tis.marketplace.auth.passwords import hashed_new
 from tis.marketplace.auth.registration import begin_account
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED, TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS, UserRegistration
 from tis.marketplace.auth.service import register_user
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
+from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
@@ -60,7 +62,9 @@ def list_users(context: ContextDep, page: CursorPageDep) -> list[UserView]:
     """List all users, for admins."""
     with context.reading() as (session, principal):
         require_admin(principal)
-        return [user_view(user, principal) for user in page.read(session, User, not_deleted_users())]
+        users = [user_view(user, principal) for user in page.read(session, User, not_deleted_users())]
+    _note_read(context, principal, [user.id for user in users])
+    return users
 
 
 @router.get("/me/export", dependencies=[Depends(no_store)], responses=responses(EXPORT_EXAMPLE, USER_REQUIRED))
@@ -101,7 +105,18 @@ def get_user(context: ContextDep, user_id: Id, response: Response) -> UserView:
     with context.reading() as (session, principal):
         user = find_user(session, user_id)
         set_etag(response, user.version)
-        return user_view(user, principal)
+        view = user_view(user, principal)
+    _note_read(context, principal, [user_id])
+    return view
+
+
+def _note_read(context: RequestContext, principal: Principal, user_ids: Sequence[int]) -> None:
+    """Admins see personal data of others: the audit log has whose, and when."""
+    others = [number for number in user_ids if number != principal.user_id]
+    if principal.is_admin and others:
+        with context.market.writing() as session:
+            for number in others:
+                audit.note(session, principal, "user.read", "user", number)
 
 
 @router.put("/{user_id}/grants", responses=responses(USER_EXAMPLE, {**ADMIN_REQUIRED, **NO_USER}))

@@ -46,6 +46,7 @@ EXPORT_EXAMPLE = {
     "consents": [{"version": "2026-11", "at": "2026-11-21T03:00:00Z"}],
     "remembered_answers": [],
     "audit_log": [{"at": "2026-11-21T03:00:00Z", "action": "user.register", "entity": "user", "entity_id": "1"}],
+    "incomplete": [],
 }
 # Errors of routes, for `docs.responses`.
 NO_USER = {404: "User not found"}
