@@ -1,6 +1,7 @@
 """Old rows are deleted; what is derived from them stays right."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -98,6 +99,19 @@ def test_many_rows_go_in_batches(shop_with_retention: Shop) -> None:
         session.add_all([_movement(product_id, 1, 100) for _ in range(1203)])
     market.delete_expired()
     assert _ledger(market, product_id) == [("carried", 1203, None)]
+
+
+def test_servers_that_sweep_at_once_count_each_movement_once(shop_with_retention: Shop) -> None:
+    market, product_id = shop_with_retention.market, shop_with_retention.product()
+    with market.writing() as session:
+        session.execute(delete(StockMovement))
+        session.add_all([_movement(product_id, 1, 100) for _ in range(1203)])
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(market.delete_expired) for _ in range(4)]:
+            done.result()
+    market.delete_expired()
+    assert {kind for kind, _, _ in _ledger(market, product_id)} == {"carried"}
+    assert sum(delta for _, delta, _ in _ledger(market, product_id)) == 1203
 
 
 def test_zero_days_keep_everything(shop_with_retention: Shop) -> None:

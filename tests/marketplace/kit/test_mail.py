@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.marketplace.database_failures import wait_until_true
+from tests.serving import settings_with
+from tis.app import market_rules_of
 from tis.errors import Conflict, QueueFull
 from tis.marketplace.kit.mail import FolderMailer, Mail, SmtpMailer
 from tis.marketplace.kit.mail_queue import MailQueue
@@ -77,6 +79,17 @@ class FlakyMailer:
         if self._failures:
             raise self._failures.pop(0)
         self.sent.append(mail)
+
+
+def test_the_settings_choose_the_mailer() -> None:
+    smtp = {"smtp_host": "mail.example.com", "mail_from": "noreply@example.com", "public_url": "https://shop.example/"}
+    rules = market_rules_of(settings_with(**smtp, smtp_user="shop", smtp_password="hidden words", smtp_security="tls"))
+    assert rules.mailer == SmtpMailer("mail.example.com", 587, "noreply@example.com", "shop", "hidden words", "tls")
+    assert rules.public_url == "https://shop.example" and "hidden words" not in repr(rules)
+    folder = market_rules_of(settings_with(mail_folder="mails", port=3001))
+    assert folder.mailer == FolderMailer(Path("mails"), "noreply@localhost")
+    assert folder.public_url == "http://127.0.0.1:3001"
+    assert market_rules_of(settings_with()).mailer is None
 
 
 def test_a_mail_goes_out_by_smtp(smtp: _SmtpServer) -> None:
