@@ -101,6 +101,23 @@ def test_servers_that_share_a_database_need_a_secret_to_share() -> None:
     assert settings(DATABASE_URL="postgresql://somebody@localhost/market", JWT_SECRET_KEY="0123456789abcdef" * 2)
 
 
+def test_mails_need_a_sender_and_an_address_for_their_links() -> None:
+    smtp = {
+        "SMTP_HOST": "mail.example.com",
+        "MAIL_FROM": "Shop <noreply@example.com>",
+        "PUBLIC_URL": "https://x.example/",
+    }
+    assert settings(**smtp).public_url == "https://x.example"
+    for name in ("MAIL_FROM", "PUBLIC_URL"):
+        with pytest.raises(SettingsError, match=f"{name} must be set where SMTP_HOST is"):
+            settings(**{**smtp, name: ""})
+    with pytest.raises(SettingsError, match="SMTP_HOST and MAIL_FOLDER exclude each other"):
+        settings(**smtp, MAIL_FOLDER="mails")
+    for wrong in ({"MAIL_FROM": "nobody"}, {"PUBLIC_URL": "x.example"}, {"PUBLIC_URL": "https://x.example/?a=b"}):
+        with pytest.raises(SettingsError, match=next(iter(wrong))):
+            settings(**{**smtp, **wrong})
+
+
 def test_the_marketplace_asks_for_tokens_unless_told_otherwise() -> None:
     assert settings().marketplace_auth == "required"
 

@@ -47,6 +47,7 @@ from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Store
 
 if TYPE_CHECKING:
+    from tis.marketplace.kit.mail import Mailer
     from tis.marketplace.market import Market, MarketRules
 
 log = logging.getLogger("tis.app")
@@ -247,6 +248,7 @@ def _market(settings: Settings, rules: "MarketRules | None") -> "tuple[Market, A
 
 
 def market_rules_of(settings: Settings) -> "MarketRules":
+    from tis.marketplace.admin.retention import RetentionRules
     from tis.marketplace.market import MarketRules
 
     return MarketRules(
@@ -258,6 +260,32 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         access_token_minutes=settings.access_token_expire_minutes,
         refresh_token_days=settings.refresh_token_expire_days,
         reservation_seconds=settings.reservation_seconds,
+        mailer=_mailer(settings),
+        public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
+        consent_version=settings.consent_version,
+        consent_url=settings.consent_url,
+        retention=RetentionRules(
+            audit_days=settings.audit_retention_days,
+            movement_days=settings.movement_retention_days,
+            reservation_days=settings.reservation_retention_days,
+        ),
+    )
+
+
+def _mailer(settings: Settings) -> "Mailer | None":
+    from tis.marketplace.kit.mail import FolderMailer, SmtpMailer
+
+    if settings.mail_folder:
+        return FolderMailer(Path(settings.mail_folder), settings.mail_from)
+    if settings.smtp_host is None:
+        return None
+    return SmtpMailer(
+        settings.smtp_host,
+        settings.smtp_port,
+        settings.mail_from,
+        settings.smtp_user,
+        settings.smtp_password.get_secret_value() if settings.smtp_password else None,
+        settings.smtp_security,
     )
 
 

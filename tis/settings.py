@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
-from tis.marketplace.settings import MarketplaceSettings
+from tis.marketplace.settings import AccountSettings, MarketplaceSettings
 from tis.mcp_client.settings import McpSettings
 from tis.media.settings import MediaSettings
 from tis.openai_api.settings import ResponseSettings
@@ -49,12 +49,14 @@ AREAS: tuple[type[BaseModel], ...] = (
     ResponseSettings,
     McpSettings,
     MarketplaceSettings,
+    AccountSettings,
     AccessSettings,
 )
 
 
 class Settings(
     AccessSettings,
+    AccountSettings,
     MarketplaceSettings,
     McpSettings,
     ResponseSettings,
@@ -88,6 +90,16 @@ class Settings(
                 f"MARKETPLACE_AUTH=open shows everything to whoever reaches the server, and HOST={self.host} lets "
                 "others reach it: set MARKETPLACE_AUTH=required, or HOST=127.0.0.1"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _mails_go_one_way_and_their_links_lead_here(self) -> Self:
+        if self.smtp_host and self.mail_folder:
+            raise ValueError("SMTP_HOST and MAIL_FOLDER exclude each other: unset one of them")
+        if self.smtp_host and self.public_url is None:
+            raise ValueError("PUBLIC_URL must be set where SMTP_HOST is: links in mails begin with it")
+        if self.smtp_host and "mail_from" not in self.model_fields_set:
+            raise ValueError("MAIL_FROM must be set where SMTP_HOST is: the sender of mails")
         return self
 
     @property

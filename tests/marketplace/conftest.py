@@ -64,19 +64,30 @@ def strict_database_url(
 
 
 @pytest.fixture(scope="module")
-def laptop(database_url: str) -> Iterator[httpx2.Client]:
+def laptop(database_url: str, mail_folder: Path) -> Iterator[httpx2.Client]:
     """A server as of `make demo`: MARKETPLACE_AUTH=open."""
-    with (
-        served(settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="open")) as running,
-        httpx2.Client(base_url=running.url, timeout=30) as client,
-    ):
+    settings = settings_with(
+        database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="open", mail_folder=str(mail_folder)
+    )
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def internet(strict_database_url: str) -> Iterator[httpx2.Client]:
+def mail_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `laptop` and `internet` write their mails."""
+    return tmp_path_factory.mktemp("mails")
+
+
+@pytest.fixture(scope="module")
+def internet(strict_database_url: str, mail_folder: Path) -> Iterator[httpx2.Client]:
     """A server with MARKETPLACE_AUTH=required."""
-    settings = settings_with(database_url=strict_database_url, jwt_secret_key=SECRET, marketplace_auth="required")
+    settings = settings_with(
+        database_url=strict_database_url,
+        jwt_secret_key=SECRET,
+        marketplace_auth="required",
+        mail_folder=str(mail_folder),
+    )
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         yield client
 

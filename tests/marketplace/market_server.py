@@ -27,6 +27,7 @@ class TrustingContext:
 
     market: Market
     account: str | None
+    agent: str | None = None
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Session, Principal]]:

@@ -54,6 +54,18 @@ TABLE = {
     "POST /api/auth/logout": same_in_open_mode(NAMED),
     "POST /api/auth/password": same_in_open_mode(NAMED, json={"password": PASSWORD, "old_password": PASSWORD}),
     "GET /api/auth/me": same_in_open_mode(NAMED),
+    "GET /api/auth/sessions": same_in_open_mode(NAMED),
+    "DELETE /api/auth/sessions": same_in_open_mode(NAMED),
+    "DELETE /api/auth/sessions/{session_id}": same_in_open_mode(AUTHOR),
+    "POST /api/auth/password/forgot": RoutePolicy(EVERYBODY, json={"email": "{email}"}),
+    "POST /api/auth/password/reset": RoutePolicy(
+        EVERYBODY, json={"token": "{reset_secret}", "password": "another long sentence"}
+    ),
+    "POST /api/auth/email": same_in_open_mode(NAMED, json={"email": NEW_EMAIL, "password": PASSWORD}),
+    "POST /api/auth/email/confirmation": same_in_open_mode(NAMED),
+    "POST /api/auth/email/confirm": RoutePolicy(EVERYBODY, json={"token": "{confirm_secret}"}),
+    "GET /api/auth/consent": RoutePolicy(EVERYBODY),
+    "POST /api/auth/consent": same_in_open_mode(NAMED, json={"consent_version": "2026-11"}),
     # Users
     "POST /api/users/register": RoutePolicy(EVERYBODY, json={"name": "a", "email": NEW_EMAIL}),
     "GET /api/users": same_in_open_mode(ADMIN),
@@ -69,6 +81,8 @@ TABLE = {
     "PUT /api/suppliers/{supplier_id}": RoutePolicy(OWNERS, json={"city": "Bandung"}),
     "DELETE /api/suppliers/{supplier_id}": RoutePolicy(OWNERS),
     "POST /api/suppliers/{supplier_id}/restore": RoutePolicy(OWNERS),
+    # In open mode, too: an export has what the mode does not show, such as sessions.
+    "GET /api/suppliers/{supplier_id}/export": same_in_open_mode(OWNERS - ADMIN),
     "PUT /api/suppliers/{supplier_id}/status": same_in_open_mode(ADMIN, json={"status": "suspended"}),
     "GET /api/suppliers/{supplier_id}/members": RoutePolicy(OWNERS),
     "POST /api/suppliers/{supplier_id}/members": RoutePolicy(OWNERS, json={"user_id": "{user_id}", "role": "owner"}),

@@ -8,6 +8,7 @@ from uuid import uuid4
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
+from tis.marketplace.auth.links import LinkPurpose, new_link
 from tis.marketplace.auth.passwords import hashed
 from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.columns import now
@@ -27,6 +28,7 @@ from tis.marketplace.tables import (
 
 PASSWORD = "a long sentence"
 _numbers = itertools.count(1)
+PURPOSES: tuple[LinkPurpose, ...] = ("reset", "confirm")
 KINDS = ("anonymous", "user", "other user", "supplier", "other supplier", "editor", "owner", "admin")
 
 
@@ -62,6 +64,9 @@ def new_world(market: Market) -> World:
         accounts = {kind: f"user:{user.id}" for kind, user in users.items()}
         accounts |= {kind: f"supplier:{shop.id}" for kind, shop in shops.items()}
         refresh_token = begin_chain(session, market, accounts["user"]).refresh_token
+        names["session_id"] = market.signer.read(refresh_token, "refresh").chain
+        for purpose in PURPOSES:
+            names[f"{purpose}_secret"] = str(new_link(session, accounts["user"], purpose, names["email"]))
         tokens = {kind: _token(session, market, account) for kind, account in accounts.items()}
     return World(names, tokens, refresh_token)
 

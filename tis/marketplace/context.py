@@ -11,12 +11,14 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
+from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.policy import HOW_TO_SIGN_IN
 from tis.marketplace.search.product_search import ProductSearch
 
+_MAX_AGENT_CHARS = 200
 _OR_OPEN = "On your own computer, start the server with MARKETPLACE_AUTH=open to need none."
 
 
@@ -35,6 +37,12 @@ class ServiceRules(Protocol):
     def refresh_token_days(self) -> float: ...
     @property
     def reservation_seconds(self) -> float: ...
+    @property
+    def public_url(self) -> str: ...
+    @property
+    def consent_version(self) -> str | None: ...
+    @property
+    def consent_url(self) -> str | None: ...
 
 
 class MarketServices(Protocol):
@@ -42,6 +50,7 @@ class MarketServices(Protocol):
 
     search: ProductSearch
     signer: Signer
+    mail: MailQueue
 
     @property
     def rules(self) -> ServiceRules: ...
@@ -56,6 +65,7 @@ class RequestContext:
 
     market: MarketServices
     token: str | None
+    agent: str | None = None  # the program that calls, as it names itself
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Session, Principal]]:
@@ -89,7 +99,7 @@ async def _request_context(request: Request, _: Annotated[object, Depends(_docs_
     market = cast(MarketServices, request.app.state.marketplace.market)
     if market.rules.is_open:
         require_this_computer(request, market.rules.origins)
-    return RequestContext(market, _bearer_token(request))
+    return RequestContext(market, _bearer_token(request), _agent(request))
 
 
 def _bearer_token(request: Request) -> str | None:
@@ -99,6 +109,11 @@ def _bearer_token(request: Request) -> str | None:
         return None
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _agent(request: Request) -> str | None:
+    header = request.headers.get("user-agent", "")
+    return "".join(c for c in header if c.isprintable())[:_MAX_AGENT_CHARS] or None
 
 
 ContextDep = Annotated[RequestContext, Depends(_request_context)]

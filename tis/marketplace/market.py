@@ -14,8 +14,12 @@ from sqlalchemy.orm import Session
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.http.origins import AllowedOrigins
+from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
+from tis.marketplace.auth.links import delete_expired_links, has_expired_links
 from tis.marketplace.auth.service import authenticate
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
+from tis.marketplace.kit.mail import Mailer
+from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.search.backends.choose import choose_backend
@@ -42,6 +46,11 @@ class MarketRules:
     reservation_seconds: float = 900
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
+    mailer: Mailer | None = None
+    public_url: str = "http://127.0.0.1:3000"  # links in mails begin with it
+    consent_version: str | None = None  # of the privacy notice that registrations agree to; None: no consent needed
+    consent_url: str | None = None
+    retention: RetentionRules = RetentionRules()
 
     @property
     def is_open(self) -> bool:
@@ -56,11 +65,12 @@ class Market:
         self.rules = rules
         self.search = ProductSearch(choose_backend(database))
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
+        self.mail = MailQueue(rules.mailer)
         self._is_ready = False
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._sweeper = Sweeper(
-            self.reading, self.writing, self.search, self.delete_expired_logins, interval_seconds=rules.sweep_seconds
+            self.reading, self.writing, self.search, self.delete_expired, interval_seconds=rules.sweep_seconds
         )
 
     @property
@@ -101,7 +111,18 @@ class Market:
         with self.writing() as session:
             delete_expired_chains(session)
 
+    def delete_expired(self) -> None:
+        """Hourly: sessions and links that have expired, and rows beyond their retention."""
+        self.delete_expired_logins()
+        with self.reading() as session:
+            expired_links = has_expired_links(session)
+        if expired_links:
+            with self.writing() as session:
+                delete_expired_links(session)
+        delete_old_rows(self.writing, self.rules.retention)
+
     def close(self) -> None:
+        self.mail.close()
         self._sweeper.stop()
         self.database.close()
 

@@ -47,6 +47,13 @@ def require_account(principal: Principal) -> str:
     return principal.account
 
 
+def require_account_owner(principal: Principal, account: str) -> None:
+    """For the account itself, and for the owners of a supplier. In open mode, too: e-mails and copies outlive it."""
+    is_owned = account.startswith("supplier:") and int(account.partition(":")[2]) in principal.owned_ids
+    if account != principal.account and not is_owned:
+        raise _refusal(principal, "Only an owner of this supplier may do that.")
+
+
 def require_holder(principal: Principal, actor: str | None, supplier_id: int | None = None) -> None:
     """For a reservation: its buyer, or a member of the supplier. For others it does not exist."""
     is_own = (actor is not None and actor == principal.account) or supplier_id in principal.supplier_ids

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from tis.marketplace.admin import routes as admin
+from tis.marketplace.auth import email_routes, link_page, session_routes
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
@@ -25,6 +26,9 @@ for room in (
     suppliers,
     users,
     auth,
+    session_routes,
+    email_routes,
+    link_page,
     admin,
 ):
     router.include_router(room.router)

@@ -1,5 +1,7 @@
 """Settings of the marketplace."""
 
+import re
+from email.utils import parseaddr
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
@@ -52,3 +54,55 @@ class MarketplaceSettings(BaseModel):
     reservation_seconds: float = Field(
         900, ge=1, le=86_400, description="how long a reservation lasts if the request sets no time"
     )
+
+
+def _mail_address(value: str) -> str:
+    address = parseaddr(value)[1]
+    if not re.fullmatch(r"[^@\s]+@[^@\s]+", address) or not value.isprintable():
+        raise ValueError("no e-mail address")
+    return value
+
+
+def _web_address(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", value):
+        raise ValueError("no address that begins with https:// or http://")
+    return value.rstrip("/")
+
+
+MailAddress = Annotated[str, AfterValidator(_mail_address)]
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+Days = Annotated[int, Field(ge=0, le=36_500)]
+
+
+class AccountSettings(BaseModel):
+    """Accounts of the marketplace"""
+
+    mail_folder: str | None = Field(
+        None, description="write mails as files into this folder instead of sending them, for development"
+    )
+    smtp_host: str | None = Field(
+        None, description="mail server for password resets and e-mail confirmations; empty: no mails"
+    )
+    smtp_port: int = Field(587, ge=1, le=65535, description="its port, usually 587 for starttls, 465 for tls")
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls", description="encryption: starttls, tls, or none, which also sends the password in the clear"
+    )
+    smtp_user: str | None = Field(None, description="name to sign in there; empty: without signing in")
+    smtp_password: SecretStr | None = Field(None, description="password to sign in there")
+    mail_from: MailAddress = Field(
+        "noreply@localhost", description="sender of mails, such as Shop <noreply@example.com>"
+    )
+    public_url: WebAddress | None = Field(
+        None, description="address of this server for links in mails; empty: http://127.0.0.1:PORT"
+    )
+    consent_version: str | None = Field(
+        None,
+        max_length=40,
+        description="version of your privacy notice that registrations must agree to; empty: none",
+    )
+    consent_url: str | None = Field(None, max_length=500, description="where that notice is to be read")
+    audit_retention_days: Days = Field(365, description="delete older lines of the audit log; 0 = never")
+    movement_retention_days: Days = Field(
+        730, description="put older stock movements together, without names, per product; 0 = never"
+    )
+    reservation_retention_days: Days = Field(365, description="delete reservations that ended longer ago; 0 = never")

@@ -41,6 +41,7 @@ class User(Table):
     name: Mapped[str] = mapped_column(String(200))
     email: Mapped[str | None] = mapped_column(String(320))
     email_key: Mapped[str | None] = mapped_column(String(320), unique=True)
+    email_confirmed_at: Mapped[datetime | None]
     password_hash: Mapped[str | None] = mapped_column(String(255))
     phone: Mapped[str | None] = mapped_column(String(32))
     latitude: Mapped[float | None]
@@ -72,6 +73,7 @@ class Supplier(Table):
     business_name: Mapped[str] = mapped_column(String(200))
     email: Mapped[str] = mapped_column(String(320))
     email_key: Mapped[str] = mapped_column(String(320), unique=True)
+    email_confirmed_at: Mapped[datetime | None]
     password_hash: Mapped[str | None] = mapped_column(String(255))
     phone: Mapped[str | None] = mapped_column(String(32))
     address: Mapped[str | None] = mapped_column(String(500))
@@ -145,6 +147,34 @@ class RefreshToken(Table):
     used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(default=now)
+    signed_in_at: Mapped[datetime | None]  # when the chain began; NULL in chains of 0.2
+    agent: Mapped[str | None] = mapped_column(String(200))  # the program that got this token, by its User-Agent
+
+
+class OneTimeLink(Table):
+    """Proves that an account reads the mail of `email`. Deleted when it is used."""
+
+    __tablename__ = "one_time_links"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    account: Mapped[str] = mapped_column(String(32), index=True)
+    purpose: Mapped[str] = mapped_column(String(16))
+    email: Mapped[str] = mapped_column(String(320))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+    __table_args__ = (CheckConstraint("purpose IN ('reset', 'confirm', 'change')", name="purpose"),)
+
+
+class Consent(Table):
+    """Which version of the privacy notice an account agreed to, and when. Append-only: it is a proof."""
+
+    __tablename__ = "consents"
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    account: Mapped[str] = mapped_column(String(32), index=True)
+    version: Mapped[str] = mapped_column(String(40))
+    at: Mapped[datetime] = mapped_column(default=now)
 
 
 class Category(Table):
@@ -236,17 +266,26 @@ class PriceChange(Table):
 
 
 class StockMovement(Table):
-    """Append-only: `on_hand` is the sum of the deltas."""
+    """Append-only: `on_hand` is the sum of the deltas, also after retention has put old ones together."""
 
     __tablename__ = "stock_movements"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"), index=True)
     delta: Mapped[int]
-    kind: Mapped[str] = mapped_column(String(16))  # initial, set, sold, import
+    kind: Mapped[str] = mapped_column(String(16))  # initial, set, sold, import; carried: the sum of deleted ones
     reservation_id: Mapped[str | None] = mapped_column(String(36))
     actor: Mapped[str | None] = mapped_column(String(32))
     at: Mapped[datetime] = mapped_column(default=now)
+
+    __table_args__ = (
+        Index(
+            "ix_stock_movements_at",
+            "at",
+            sqlite_where=text("kind <> 'carried'"),
+            postgresql_where=text("kind <> 'carried'"),
+        ),
+    )
 
 
 class Reservation(Table):
@@ -259,7 +298,7 @@ class Reservation(Table):
     status: Mapped[str] = mapped_column(String(16), default="held")
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(default=now)
-    ended_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None] = mapped_column(index=True)
 
     __table_args__ = (
         CheckConstraint("quantity > 0", name="quantity"),

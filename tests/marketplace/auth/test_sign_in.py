@@ -182,9 +182,11 @@ def test_logout_ends_only_this_session(internet: httpx2.Client) -> None:
     assert refresh(internet, user).status_code == 401 and refresh(internet, other).status_code == 200
 
 
-def test_refresh_reads_body_or_query_and_ignores_the_header(internet: httpx2.Client) -> None:
+def test_refresh_reads_only_the_body(internet: httpx2.Client) -> None:
     first = register(internet)
-    second = internet.post("/api/auth/refresh", params={"refresh_token": first["refresh_token"]})
+    in_the_url = internet.post("/api/auth/refresh", params={"refresh_token": first["refresh_token"]})
+    assert in_the_url.status_code == 400 and "in the body" in in_the_url.json()["detail"]
+    second = refresh(internet, first)
     assert second.status_code == 200 and second.json()["refresh_token"] != first["refresh_token"]
     old = {"Authorization": "Bearer long.gone.token"}
     third = internet.post("/api/auth/refresh", json={"refresh_token": second.json()["refresh_token"]}, headers=old)

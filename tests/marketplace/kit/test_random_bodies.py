@@ -15,6 +15,11 @@ ROUTES = {
     "POST /api/auth/login": {"email": "jane@example.com", "password": "a long sentence", "kind": "user"},
     "POST /api/auth/refresh": {"refresh_token": "x"},
     "POST /api/auth/logout": {"refresh_token": "x"},
+    "POST /api/auth/password/forgot": {"email": "jane@example.com", "kind": "user"},
+    "POST /api/auth/password/reset": {"token": "x", "password": "a long sentence"},
+    "POST /api/auth/email": {"email": "jane@example.com", "password": "x", "supplier_id": 1},
+    "POST /api/auth/email/confirm": {"token": "x"},
+    "POST /api/auth/consent": {"consent_version": "x"},
     "POST /api/auth/password": {"password": "a long sentence", "old_password": "x"},
     "POST /api/users/register": {**user_body(), "phone": "x", "role": "user", "latitude": 0, "longitude": 0},
     "PUT /api/users/me": {"name": "x", "phone": "x", "role": "user", "latitude": 0, "longitude": 0, "version": 1},
@@ -41,7 +46,7 @@ def test_no_body_causes_a_500(laptop: httpx2.Client, route: str, data: st.DataOb
     for name in data.draw(st.sets(st.sampled_from(sorted(body)), min_size=1)):
         body[name] = data.draw(VALUES, label=name)
     headers = {"Content-Type": "application/json"}
-    if path.endswith(("/me", "/password")):
+    if path.endswith(("/me", "/password", "/email", "/consent")):
         headers |= bearer(register_user(laptop))
     answer = laptop.request(method, path, content=json.dumps(body), headers=headers)
     assert answer.status_code < 500 and len(answer.content) < 10_000

@@ -13,7 +13,8 @@ from tests.marketplace.conftest import SECRET
 from tests.serving import REPOSITORY, bare_environment
 from tis.cli.main import main
 from tis.database.database import Database
-from tis.errors import Unauthenticated
+from tis.errors import BadRequest, Unauthenticated
+from tis.marketplace.auth.links import new_link, use_link
 from tis.marketplace.auth.passwords import hashed, matches
 from tis.marketplace.auth.service import authenticate
 from tis.marketplace.auth.tokens import begin_chain, rotate
@@ -144,6 +145,7 @@ def test_an_account_that_had_the_email_before_loses_password_and_sessions(seed: 
         stranger = session.get_one(User, 1)
         stranger.password_hash = hashed(SecretStr("a strangers password"))
         tokens = begin_chain(session, seed.market, "user:1")
+        link = new_link(session, "user:1", "change", "stranger@example.com")
         since = stranger.created_at
     said = seed("--admin", "sari@example.com")
     assert f"existed since {since:%Y-%m-%d %H:%M} UTC" in said
@@ -155,6 +157,8 @@ def test_an_account_that_had_the_email_before_loses_password_and_sessions(seed: 
             authenticate(session, seed.market.signer, tokens.access_token, is_open=False, request_id="-")
     with seed.market.writing() as session:
         assert rotate(session, seed.market, tokens.refresh_token) is None
+        with pytest.raises(BadRequest):
+            use_link(session, str(link), "change")
 
 
 def test_an_existing_admin_keeps_the_password(seed: SeedCommand) -> None:

@@ -207,6 +207,21 @@ def test_admins_page_through_all_users(internet: httpx2.Client, strict_database_
     assert ids == sorted(set(ids)) and len(ids) == int(first.headers["X-Total-Count"]) >= 4
 
 
+def test_reads_of_personal_data_by_admins_are_in_the_audit_log(
+    internet: httpx2.Client, strict_database_url: str
+) -> None:
+    admin, user = register_admin(internet, strict_database_url), register_user(internet)
+    for reader in (user, register_user(internet), admin):
+        internet.get(f"/api/users/{user['id']}", headers=bearer(reader))
+    internet.get("/api/users?limit=100", headers=bearer(admin))
+    internet.get(f"/api/users/{admin['id']}", headers=bearer(admin))
+    log = internet.get("/api/users/me/export", headers=bearer(user)).json()["audit_log"]
+    reads = [line["actor"] for line in log if line["action"] == "user.read"]
+    assert reads == [f"user:{admin['id']}"] * 2
+    own = internet.get("/api/users/me/export", headers=bearer(admin)).json()["audit_log"]
+    assert not [one for one in own if one["action"] == "user.read" and one["entity_id"] == str(admin["id"])]
+
+
 def test_grants_by_admins_are_in_the_audit_log(internet: httpx2.Client, strict_database_url: str) -> None:
     admin, user = register_admin(internet, strict_database_url), register_user(internet)
     granted = internet.put(

@@ -14,4 +14,7 @@ transaction is committed although the response is an error. A token of a chain t
 invalid. Chains that are over are deleted at the account's next login, and hourly by the sweeper. Passwords are hashed
 before the transaction, as argon2 takes its time and SQLite has one writer. Without `JWT_SECRET_KEY`, `signing_secret`
 keeps a key beside the SQLite file; other databases need the setting, as several servers may share them.
+
+A mailbox is proven by a one-time link (`links`): `recovery` resets passwords, and confirms and changes e-mails. Routes
+send the mails after their transaction, through `MailQueue`: `docs/decisions/0033-mail-by-one-time-links.md`.
 """

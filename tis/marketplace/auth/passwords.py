@@ -5,12 +5,21 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
+
+from tis.marketplace.auth.weak_passwords import require_no_personal_password, weakness_of
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-Password = Annotated[SecretStr, Field(min_length=8, max_length=200)]
+
+def _not_weak(password: SecretStr) -> SecretStr:
+    if weakness := weakness_of(password.get_secret_value()):
+        raise ValueError(f"this password {weakness}")
+    return password
+
+
+Password = Annotated[SecretStr, Field(min_length=8, max_length=200), AfterValidator(_not_weak)]
 TypedPassword = Annotated[SecretStr, Field(max_length=200)]
 # A hash takes 19 MiB and a core: at most four at once, or many sign-ins would take all of both.
 _hashing_slots = threading.BoundedSemaphore(4)
@@ -19,6 +28,12 @@ _hashing_slots = threading.BoundedSemaphore(4)
 def hashed(password: SecretStr) -> str:
     with _hashing_slots:
         return _hasher().hash(_normalized(password))
+
+
+def hashed_new(password: SecretStr, *facts: str | None) -> str:
+    """Refuses one that is made of `facts`: the names and e-mail of its account."""
+    require_no_personal_password(password, *facts)
+    return hashed(password)
 
 
 def matches(password: SecretStr, password_hash: str | None) -> bool:

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Depends, Request
 
 from tis.errors import BadRequest, Unauthenticated
 from tis.marketplace.auth.accounts import account_holder, user_account
-from tis.marketplace.auth.passwords import hashed, matches
+from tis.marketplace.auth.passwords import hashed_new, matches
+from tis.marketplace.auth.registration import begin_account
 from tis.marketplace.auth.schemas import (
     ACCOUNT_EXAMPLE,
     LOGIN_EXAMPLE,
@@ -21,13 +22,13 @@ from tis.marketplace.auth.schemas import (
     RefreshTokenBody,
 )
 from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
-from tis.marketplace.auth.tokens import TokenPair, begin_chain, end_chain, rotate
+from tis.marketplace.auth.tokens import TokenPair, end_chain, rotate
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import body_example, responses
-from tis.marketplace.kit.responses import Message
+from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.policy import require_account
 
-router = APIRouter(prefix="/auth", tags=["accounts"])
+router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)])
 
 _TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_example({"refresh_token": "eyJhbGciOi…"}))]
 
@@ -38,31 +39,36 @@ def register(
     body: Annotated[AccountRegistration, Body(openapi_examples=body_example(NEW_ACCOUNT_EXAMPLE))],
 ) -> TokenPair:
     """Register a user with a password."""
-    password_hash = hashed(body.password)
+    password_hash = hashed_new(body.password, body.name, body.email)
     with context.writing() as (session, principal):
         user = register_user(session, principal, body, password_hash)
-        return begin_chain(session, context.market, user_account(user.id))
+        tokens, mails = begin_account(session, context, user_account(user.id), body.consent_version)
+    context.market.mail.send(mails)
+    return tokens
 
 
 @router.post("/login", responses=responses(TOKENS_EXAMPLE, {401: "Incorrect email or password"}))
 def login(context: ContextDep, body: Annotated[Login, Body(openapi_examples=body_example(LOGIN_EXAMPLE))]) -> TokenPair:
     """Sign in as a user or a supplier."""
-    return sign_in(context.market, body.email, body.password, body.kind)
+    return sign_in(context.market, body.email, body.password, body.kind, context.agent)
 
 
 @router.post("/refresh", responses=responses(TOKENS_EXAMPLE, {401: "This token was used before."}))
 def refresh(
+    request: Request,
     context: ContextDep,
     body: _TokenBody = None,
-    refresh_token: Annotated[str | None, Query(max_length=4096, description="better in the body")] = None,
 ) -> TokenPair:
     """Exchange the newest refresh token for new tokens. A token used twice ends the whole session."""
-    token = body.refresh_token if body else refresh_token
-    if token is None:
-        raise BadRequest("Send your refresh_token.")
+    if "refresh_token" in request.query_params:
+        raise BadRequest(
+            "Send refresh_token in the body: URLs end up in logs. Sign in again, as this one may be in some."
+        )
+    if body is None:
+        raise BadRequest("Send your refresh_token in the body.")
     # Without authentication: the access token in the header has often expired.
     with context.market.writing() as session:
-        tokens = rotate(session, context.market, token)
+        tokens = rotate(session, context.market, body.refresh_token, context.agent)
     if tokens is None:
         raise Unauthenticated("This refresh token is not the newest one of its session. Sign in again.")
     return tokens
@@ -92,10 +98,11 @@ def change_password(
     """Set a password, or change it with the old one. All other sessions end."""
     with context.reading() as (session, principal):
         account = account_holder(session, require_account(principal))
-        compared_hash = account.password_hash if account else None
+        assert account is not None  # authenticated in this transaction
+        compared_hash, facts = account.password_hash, (account.name, account.email)
     if compared_hash is not None and not (body.old_password and matches(body.old_password, compared_hash)):
         raise wrong_old_password()
-    new_hash = hashed(body.password)
+    new_hash = hashed_new(body.password, *facts)
     with context.writing() as (session, principal):
         set_password(session, principal, compared_hash, new_hash)
         return account_view(session, principal)

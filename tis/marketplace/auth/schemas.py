@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from tis.marketplace.auth.consent import ConsentVersion
 from tis.marketplace.auth.passwords import Password, TypedPassword
 from tis.marketplace.kit.fields import City, Email, Latitude, Longitude, Name, PhoneNumber, TypedEmail
 from tis.marketplace.kit.geo import WithPlace
@@ -30,6 +31,7 @@ ACCOUNT_EXAMPLE = {
     "ai_access_enabled": True,
     "created_at": "2026-11-21T03:00:00Z",
     "kind": "user",
+    "email_confirmed": True,
     "has_password": True,
     "suppliers": [{"supplier_id": 3, "role": "owner"}],
 }
@@ -40,7 +42,13 @@ TOKEN_REQUIRED = {401: f"{TOKEN_NEEDED} {HOW_TO_SIGN_IN}"}
 ADMIN_REQUIRED = {**TOKEN_REQUIRED, 403: "Only an admin may do that."}
 
 
-class UserRegistration(WithPlace):
+class WithConsent(BaseModel):
+    consent_version: ConsentVersion | None = Field(
+        None, description="the version of `GET /api/auth/consent`, if that names one and the person agrees to it"
+    )
+
+
+class UserRegistration(WithPlace, WithConsent):
     name: Name
     email: Email
     phone: PhoneNumber | None = None
@@ -86,5 +94,6 @@ class AccountView(BaseModel):
     ai_access_enabled: bool
     created_at: datetime
     kind: Literal["user", "supplier"]
+    email_confirmed: bool
     has_password: bool
     suppliers: list[MembershipView]

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Forbidden, Unauthenticated
 from tis.marketplace.auth.accounts import account_by_email, account_holder, split_account
+from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed, is_outdated, matches
 from tis.marketplace.auth.schemas import AccountView, MembershipView, UserRegistration
 from tis.marketplace.auth.tokens import TokenPair, begin_chain, end_all_chains, is_chain_active
@@ -65,7 +66,9 @@ def round_to_100m(degrees: float | None) -> float | None:
     return None if degrees is None else round(degrees, 3)
 
 
-def sign_in(market: MarketServices, email: str, password: SecretStr, kind: AccountKind | None) -> TokenPair:
+def sign_in(
+    market: MarketServices, email: str, password: SecretStr, kind: AccountKind | None, agent: str | None = None
+) -> TokenPair:
     """Tries users first. Every failure takes the same time, so that nobody learns which e-mails are registered."""
     for each in (kind,) if kind else ("user", "supplier"):
         with market.reading() as session:
@@ -74,7 +77,7 @@ def sign_in(market: MarketServices, email: str, password: SecretStr, kind: Accou
         if matches(password, password_hash) and account and password_hash:
             new_hash = hashed(password) if is_outdated(password_hash) else password_hash
             with market.writing() as session:
-                return _begin_session(session, market, account, password_hash, new_hash)
+                return _begin_session(session, market, account, password_hash, new_hash, agent)
     raise _wrong_login()
 
 
@@ -88,6 +91,7 @@ def set_password(session: Session, principal: Principal, compared_hash: str | No
     kind, _, number = principal.account.partition(":")
     audit.note(session, principal, f"{kind}.password", kind, number, password=True)
     end_all_chains(session, principal.account, except_chain=principal.chain)
+    delete_links(session, principal.account)
 
 
 def account_view(session: Session, principal: Principal) -> AccountView:
@@ -98,6 +102,7 @@ def account_view(session: Session, principal: Principal) -> AccountView:
         "name": account.name,
         "email": account.email,
         "city": account.city,
+        "email_confirmed": account.email_confirmed_at is not None,
         "has_password": account.password_hash is not None,
     }
     if isinstance(account, Supplier):
@@ -124,13 +129,13 @@ def wrong_old_password() -> Forbidden:
 
 
 def _begin_session(
-    session: Session, market: MarketServices, account: str, compared_hash: str, new_hash: str
+    session: Session, market: MarketServices, account: str, compared_hash: str, new_hash: str, agent: str | None
 ) -> TokenPair:
     row = account_holder(session, account, locked=True)
     if row is None or row.password_hash != compared_hash:  # changed since the password was compared
         raise _wrong_login()
     row.password_hash = new_hash
-    return begin_chain(session, market, account)
+    return begin_chain(session, market, account, agent)
 
 
 def _wrong_login() -> Unauthenticated:

@@ -5,11 +5,11 @@ A refresh token that is used twice was stolen: it ends its chain.
 
 import hashlib
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, CursorResult, and_, delete, exists, select, update
+from sqlalchemy import ColumnElement, CursorResult, Select, and_, delete, exists, select, update
 from sqlalchemy.orm import Session, aliased
 
 from tis.marketplace.auth.accounts import is_active, split_account
@@ -31,12 +31,13 @@ class TokenPair(BaseModel):
     token_type: str = "bearer"
 
 
-def begin_chain(session: Session, market: MarketServices, account: str) -> TokenPair:
+def begin_chain(session: Session, market: MarketServices, account: str, agent: str | None = None) -> TokenPair:
+    """`agent` is the program that signs in, for the list of sessions."""
     delete_expired_chains(session, account)
-    return _add_link(session, market, account, secrets.token_hex(16))
+    return _add_link(session, market, account, secrets.token_hex(16), now(), agent)
 
 
-def rotate(session: Session, market: MarketServices, refresh_token: str) -> TokenPair | None:
+def rotate(session: Session, market: MarketServices, refresh_token: str, agent: str | None = None) -> TokenPair | None:
     """None if the token is not the newest of its chain. The chain is ended then, so the caller must commit."""
     claims = market.signer.read(refresh_token, "refresh")
     # Of several requests with the same token, the database lets one find it unused.
@@ -53,8 +54,10 @@ def rotate(session: Session, market: MarketServices, refresh_token: str) -> Toke
     )
     is_newest = cast(CursorResult[Any], session.execute(use)).rowcount == 1
     if is_newest and is_chain_active(session, claims.chain, claims.account) and is_active(session, claims.account):
+        begun = select(RefreshToken.signed_in_at, RefreshToken.created_at)
+        signed_in_at, created_at = session.execute(begun.where(RefreshToken.digest == _digest(claims.token_id))).one()
         _delete_expired_links(session, claims.chain)
-        return _add_link(session, market, claims.account, claims.chain)
+        return _add_link(session, market, claims.account, claims.chain, signed_in_at or created_at, agent)
     if end_chain(session, claims.chain):
         kind, number = split_account(claims.account)
         audit.note(session, Principal(claims.account, request_id=current_request_id()), "token.reuse", kind, number)
@@ -86,6 +89,15 @@ def end_all_chains(session: Session, account: str, except_chain: str | None = No
     session.execute(update(RefreshToken).where(*links).values(revoked_at=now()))
 
 
+def active_links(account: str) -> Select[RefreshToken]:
+    """The newest link of each session of the account, newest first."""
+    other = aliased(RefreshToken)
+    ended = exists().where(other.chain == RefreshToken.chain, other.revoked_at.is_not(None))
+    usable = RefreshToken.used_at.is_(None), RefreshToken.expires_at > now(), ~ended
+    newest_first = RefreshToken.created_at.desc(), RefreshToken.digest
+    return select(RefreshToken).where(RefreshToken.account == account, *usable).order_by(*newest_first)
+
+
 def has_expired_chains(session: Session) -> bool:
     return bool(session.scalar(select(exists().where(_is_in_expired_chain()))))
 
@@ -112,14 +124,22 @@ def _is_in_expired_chain() -> ColumnElement[bool]:
     return and_(RefreshToken.expires_at <= moment, ~has_newer)
 
 
-def _add_link(session: Session, market: MarketServices, account: str, chain: str) -> TokenPair:
+def _add_link(
+    session: Session, market: MarketServices, account: str, chain: str, signed_in_at: datetime, agent: str | None
+) -> TokenPair:
     rules, moment = market.rules, now()
     access = Claims(account, chain, secrets.token_hex(16))
     refresh = Claims(account, chain, secrets.token_hex(16))
     days = timedelta(days=rules.refresh_token_days)
     session.add(
         RefreshToken(
-            digest=_digest(refresh.token_id), chain=chain, account=account, created_at=moment, expires_at=moment + days
+            digest=_digest(refresh.token_id),
+            chain=chain,
+            account=account,
+            created_at=moment,
+            expires_at=moment + days,
+            signed_in_at=signed_in_at,
+            agent=agent,
         )
     )
     session.flush()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fastapi import Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
@@ -15,6 +16,11 @@ class JSONText(JSONResponse):
 
 class Message(BaseModel):
     detail: str
+
+
+async def no_store(response: Response) -> None:
+    """For `dependencies=` of a route: no cache keeps its response, which has tokens or personal data."""
+    response.headers["Cache-Control"] = "no-store"
 
 
 def json_response(view: BaseModel) -> JSONResponse:

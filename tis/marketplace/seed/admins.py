@@ -9,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import user_account
+from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.tokens import end_all_chains
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import email_key
@@ -29,7 +30,7 @@ def new_password() -> SecretStr:
 
 
 def make_admin(session: Session, email: str, password_hash: str) -> AdminGrant:
-    """E-mail addresses are not verified, so an account that exists loses its password and its sessions."""
+    """E-mails need no confirmation, so an account that exists loses its password, sessions and links."""
     existing = select(User).where(User.email_key == email_key(email), User.deleted_at.is_(None))
     user = session.scalar(existing.with_for_update(key_share=True))
     registered_at = user.created_at if user else None
@@ -41,5 +42,6 @@ def make_admin(session: Session, email: str, password_hash: str) -> AdminGrant:
     user.role, user.password_hash = "admin", password_hash
     session.flush()
     end_all_chains(session, user_account(user.id))
+    delete_links(session, user_account(user.id))
     audit.note(session, _SEEDING, "grant", "user", user.id, role="admin", password=True)
     return AdminGrant(changed=True, registered_at=registered_at)

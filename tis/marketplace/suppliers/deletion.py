@@ -7,6 +7,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import supplier_account
+from tis.marketplace.auth.links import delete_links
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.search.product_search import ProductSearch
@@ -33,6 +34,7 @@ def delete_supplier(session: Session, principal: Principal, search: ProductSearc
     session.execute(delete(SupplierMember).where(SupplierMember.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
+    supplier.email_confirmed_at = None
     supplier.phone = supplier.address = supplier.password_hash = None
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     close_supplier(session, principal, search, supplier)
@@ -43,4 +45,5 @@ def delete_account_data(session: Session, search: ProductSearch, account: str) -
     """What belongs to the account of a user or supplier alone: held stock, sessions, saved responses."""
     release_all(session, search, account)
     session.execute(delete(RefreshToken).where(RefreshToken.account == account))
+    delete_links(session, account)
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.actor == account))

@@ -1,23 +1,26 @@
 """Suppliers and their members."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query, Response
+from fastapi import APIRouter, Body, Depends, Query, Response
 
 from tis.marketplace.auth.accounts import supplier_account
-from tis.marketplace.auth.passwords import hashed
+from tis.marketplace.auth.passwords import hashed_new
+from tis.marketplace.auth.registration import begin_account
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE
-from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id, Words
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.responses import Message
+from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.suppliers import members
+from tis.marketplace.suppliers.data_export import export_supplier_data
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.schemas import (
+    EMAIL_BY_LINK,
+    EXPORT_OF_SUPPLIER,
     LAST_OWNER,
     MEMBER_EXAMPLE,
     NEW_SUPPLIER_EXAMPLE,
@@ -47,17 +50,23 @@ from tis.marketplace.tables import Supplier
 router = APIRouter(prefix="/suppliers", tags=["suppliers"])
 
 
-@router.post("/register", responses=responses({**SUPPLIER_EXAMPLE, **TOKENS_EXAMPLE}, EMAIL_TAKEN))
+@router.post(
+    "/register",
+    dependencies=[Depends(no_store)],
+    responses=responses({**SUPPLIER_EXAMPLE, **TOKENS_EXAMPLE}, EMAIL_TAKEN),
+)
 def register(
     context: ContextDep,
     body: Annotated[SupplierRegistration, Body(openapi_examples=body_example(NEW_SUPPLIER_EXAMPLE))],
 ) -> RegisteredSupplier:
     """Register a supplier. The user of the token owns it."""
-    password_hash = hashed(body.password) if body.password else None
+    facts = body.name, body.business_name, body.email
+    password_hash = hashed_new(body.password, *facts) if body.password else None
     with context.writing() as (session, principal):
         supplier = register_supplier(session, principal, body, password_hash)
-        tokens = begin_chain(session, context.market, supplier_account(supplier.id))
+        tokens, mails = begin_account(session, context, supplier_account(supplier.id), body.consent_version)
         view = supplier_view(supplier, Principal(owned_ids=frozenset({supplier.id})))
+    context.market.mail.send(mails)
     return RegisteredSupplier(**vars(view), **vars(tokens))
 
 
@@ -81,7 +90,18 @@ def get_supplier(context: ContextDep, supplier_id: Id, response: Response) -> Su
         return supplier_view(supplier, principal)
 
 
-@router.put("/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, {**OWNER_REQUIRED, **STALE_VERSION}))
+@router.get(
+    "/{supplier_id}/export", dependencies=[Depends(no_store)], responses=responses(EXPORT_OF_SUPPLIER, OWNER_REQUIRED)
+)
+def export_supplier(context: ContextDep, supplier_id: Id) -> dict[str, Any]:
+    """Export all data about a supplier, for its own account and its owners."""
+    with context.reading() as (session, principal):
+        return export_supplier_data(session, principal, supplier_id)
+
+
+@router.put(
+    "/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, {**OWNER_REQUIRED, **STALE_VERSION, **EMAIL_BY_LINK})
+)
 def put_supplier(
     context: ContextDep,
     supplier_id: Id,
@@ -92,7 +112,9 @@ def put_supplier(
     """Change the sent fields of a supplier; `null` clears an optional field."""
     with context.writing() as (session, principal):
         search, expected = context.market.search, if_match.with_body_version(body.version)
-        supplier = change_supplier(session, principal, search, supplier_id, body.changes(), expected)
+        by_link = context.market.mail.is_configured and not principal.is_open
+        changes = body.changes()
+        supplier = change_supplier(session, principal, search, supplier_id, changes, expected, email_by_link=by_link)
         set_etag(response, supplier.version)
         return supplier_view(supplier, principal)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from tis.marketplace.auth.passwords import Password
-from tis.marketplace.auth.schemas import TOKEN_REQUIRED
+from tis.marketplace.auth.schemas import TOKEN_REQUIRED, WithConsent
 from tis.marketplace.auth.tokens import TokenPair
 from tis.marketplace.kit.fields import (
     MAX_ID,
@@ -49,15 +49,32 @@ SUPPLIER_EXAMPLE = {
     "version": 1,
 }
 MEMBER_EXAMPLE = {"user_id": 1, "name": "Jane Smith", "role": "owner", "created_at": "2026-11-21T03:00:00Z"}
+EXPORT_OF_SUPPLIER = {
+    "profile": {**SUPPLIER_EXAMPLE, "has_password": True},
+    "members": [MEMBER_EXAMPLE],
+    "product_count": 3,
+    "reservations": [],
+    "stock_movements": [],
+    "price_changes": [],
+    "sessions": [{"account": "supplier:1", "agent": "curl/8.14.1", "expires_at": "2026-11-28T03:00:00Z"}],
+    "one_time_links": [],
+    "consents": [{"version": "2026-11", "at": "2026-11-21T03:00:00Z"}],
+    "remembered_answers": [],
+    "audit_log": [
+        {"at": "2026-11-21T03:00:00Z", "action": "supplier.register", "entity": "supplier", "entity_id": "1"}
+    ],
+    "incomplete": [],
+}
 # Errors of routes, for `docs.responses`.
 NO_SUPPLIER = {404: "Supplier not found"}
 OWNER_REQUIRED = {**TOKEN_REQUIRED, 403: "Only an owner of this supplier may do that.", **NO_SUPPLIER}
+EMAIL_BY_LINK = {409: "The e-mail changes by a link: ask for one with `POST /api/auth/email`."}
 LAST_OWNER = {
     409: "This is the last owner of supplier 3. Name another one, give the supplier a password, or delete it first."
 }
 
 
-class SupplierRegistration(BaseModel):
+class SupplierRegistration(WithConsent):
     name: Name
     business_name: Name
     email: Email

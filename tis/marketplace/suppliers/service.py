@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from tis.errors import NotFound
+from tis.errors import Conflict, NotFound
 from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.service import flush_unique_email
 from tis.marketplace.auth.tokens import end_all_chains
@@ -28,7 +28,7 @@ def register_supplier(
 ) -> Supplier:
     """A user who registers a supplier owns it."""
     supplier = Supplier(
-        **body.model_dump(exclude={"password"}),
+        **body.model_dump(exclude={"password", "consent_version"}),
         email_key=email_key(body.email),
         city_key=key_of(body.city),
         password_hash=password_hash,
@@ -73,16 +73,23 @@ def change_supplier(
     supplier_id: int,
     changes: dict[str, Any],
     if_match: IfMatch,
+    *,
+    email_by_link: bool = False,
 ) -> Supplier:
+    """`email_by_link`: the e-mail changes only when a link that is mailed to it is followed."""
     supplier = lock_supplier_for_update(session, principal, supplier_id)
     if_match.check(supplier.version)
     changes = {name: new for name, new in changes.items() if getattr(supplier, name) != new}
     if not changes:
         return supplier
+    if email_by_link and "email" in changes:
+        raise Conflict("The e-mail changes by a link: ask for one with `POST /api/auth/email`.", code="email_by_link")
     logged = {name: True if name in _PRIVATE else [getattr(supplier, name), new] for name, new in changes.items()}
     for name, value in changes.items():
         setattr(supplier, name, value)
     supplier.email_key, supplier.city_key = email_key(supplier.email), key_of(supplier.city)
+    if "email" in changes:
+        supplier.email_confirmed_at = None
     supplier.version += 1
     flush_unique_email(session)
     audit.note(session, principal, "supplier.change", "supplier", supplier_id, **logged)

@@ -1,20 +1,22 @@
 """Users: register, read, change, export and delete."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, Depends, Response
 
 from tis.marketplace.auth.accounts import user_account
-from tis.marketplace.auth.passwords import hashed
+from tis.marketplace.auth.passwords import hashed_new
+from tis.marketplace.auth.registration import begin_account
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED, TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS, UserRegistration
 from tis.marketplace.auth.service import register_user
-from tis.marketplace.auth.tokens import begin_chain
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
+from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.responses import Message
+from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.policy import require_admin
 from tis.marketplace.tables import User
@@ -37,16 +39,21 @@ from tis.marketplace.users.service import change_profile, delete_user, find_user
 router = APIRouter(prefix="/users", tags=["users"])
 
 
-@router.post("/register", responses=responses({**USER_EXAMPLE, **TOKENS_EXAMPLE}, USER_REGISTRATION_ERRORS))
+@router.post(
+    "/register",
+    dependencies=[Depends(no_store)],
+    responses=responses({**USER_EXAMPLE, **TOKENS_EXAMPLE}, USER_REGISTRATION_ERRORS),
+)
 def register(
     context: ContextDep, body: Annotated[UserRegistration, Body(openapi_examples=body_example(NEW_USER_EXAMPLE))]
 ) -> RegisteredUser:
     """Register a user; the password may be set later."""
-    password_hash = hashed(body.password) if body.password else None
+    password_hash = hashed_new(body.password, body.name, body.email) if body.password else None
     with context.writing() as (session, principal):
         user = register_user(session, principal, body, password_hash)
-        tokens = begin_chain(session, context.market, user_account(user.id))
+        tokens, mails = begin_account(session, context, user_account(user.id), body.consent_version)
         view = user_view(user, Principal(user_id=user.id))
+    context.market.mail.send(mails)
     return RegisteredUser(**vars(view), **vars(tokens))
 
 
@@ -55,10 +62,12 @@ def list_users(context: ContextDep, page: CursorPageDep) -> list[UserView]:
     """List all users, for admins."""
     with context.reading() as (session, principal):
         require_admin(principal)
-        return [user_view(user, principal) for user in page.read(session, User, not_deleted_users())]
+        users = [user_view(user, principal) for user in page.read(session, User, not_deleted_users())]
+    _note_read(context, principal, [user.id for user in users])
+    return users
 
 
-@router.get("/me/export", responses=responses(EXPORT_EXAMPLE, USER_REQUIRED))
+@router.get("/me/export", dependencies=[Depends(no_store)], responses=responses(EXPORT_EXAMPLE, USER_REQUIRED))
 def export_me(context: ContextDep) -> dict[str, Any]:
     """Export all data about the caller."""
     with context.reading() as (session, principal):
@@ -96,7 +105,18 @@ def get_user(context: ContextDep, user_id: Id, response: Response) -> UserView:
     with context.reading() as (session, principal):
         user = find_user(session, user_id)
         set_etag(response, user.version)
-        return user_view(user, principal)
+        view = user_view(user, principal)
+    _note_read(context, principal, [user_id])
+    return view
+
+
+def _note_read(context: RequestContext, principal: Principal, user_ids: Sequence[int]) -> None:
+    """Admins see personal data of others: the audit log has whose, and when."""
+    others = [number for number in user_ids if number != principal.user_id]
+    if principal.is_admin and others:
+        with context.market.writing() as session:
+            for number in others:
+                audit.note(session, principal, "user.read", "user", number)
 
 
 @router.put("/{user_id}/grants", responses=responses(USER_EXAMPLE, {**ADMIN_REQUIRED, **NO_USER}))

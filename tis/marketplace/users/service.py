@@ -139,6 +139,7 @@ def _leave_suppliers(session: Session, user_id: int) -> list[Supplier]:
 
 def _clear_personal_data(user: User) -> None:
     user.name = "Deleted user"
+    user.email_confirmed_at = None
     user.email = user.email_key = user.phone = user.password_hash = None
     user.latitude = user.longitude = user.city = user.province = None
     user.role, user.ai_access_enabled = "user", False

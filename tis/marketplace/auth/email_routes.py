@@ -1,0 +1,148 @@
+"""Forgotten passwords, and confirming and changing an e-mail, by one-time links. Consent to the privacy notice."""
+
+from functools import partial
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Body, Depends
+from pydantic import BaseModel, Field
+
+from tis.marketplace.auth.accounts import account_holder, supplier_account
+from tis.marketplace.auth.consent import ConsentVersion, ConsentView, agree, consent_view
+from tis.marketplace.auth.passwords import Password, TypedPassword, matches
+from tis.marketplace.auth.recovery import ask_change, ask_confirmation, confirm_email, reset_mails, reset_password
+from tis.marketplace.auth.schemas import TOKEN_REQUIRED
+from tis.marketplace.auth.service import wrong_old_password
+from tis.marketplace.context import ContextDep
+from tis.marketplace.kit.docs import body_example, responses
+from tis.marketplace.kit.fields import MAX_ID, Email, TypedEmail
+from tis.marketplace.kit.responses import Message, no_store
+from tis.marketplace.policy import require_account, require_account_owner
+
+router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)])
+
+_NO_MAILS = {409: "This server sends no e-mail: its operator sets SMTP_HOST or MAIL_FOLDER."}
+_VOID_LINK = {400: "This link was used, has expired, or is not complete. Ask for a new one."}
+_SENT = "If an account has this e-mail, a link is on its way to it."
+_LINK_SENT = "A link is on its way to this e-mail."
+_CONSENT_EXAMPLE = {
+    "version": "2026-11",
+    "url": "https://example.com/privacy",
+    "agreed_version": "2026-11",
+    "agreed_at": "2026-11-21T03:00:00Z",
+}
+_Secret = Annotated[str, Field(max_length=100, description="what stands behind `=` in the link")]
+
+
+class ForgottenPassword(BaseModel, extra="forbid"):
+    email: TypedEmail
+    kind: Literal["user", "supplier"] | None = Field(None, description="if both have this e-mail; else both get a link")
+
+
+class PasswordReset(BaseModel, extra="forbid"):
+    token: _Secret
+    password: Password
+
+
+class NewEmail(BaseModel, extra="forbid"):
+    email: Email
+    password: TypedPassword | None = Field(None, description="of the caller; needed where one is set")
+    supplier_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
+        None, description="change the e-mail of this supplier, for its owners; the caller's own if omitted"
+    )
+
+
+class LinkSecret(BaseModel, extra="forbid"):
+    token: _Secret
+
+
+class NewConsent(BaseModel, extra="forbid"):
+    consent_version: ConsentVersion
+
+
+@router.post("/password/forgot", responses=responses({"detail": _SENT}, _NO_MAILS))
+def forgot_password(
+    context: ContextDep,
+    body: Annotated[ForgottenPassword, Body(openapi_examples=body_example({"email": "jane@email.com"}))],
+) -> Message:
+    """Send a link to set a new password. The answer is the same for every e-mail."""
+    context.market.mail.submit(partial(reset_mails, context.market, body.email, body.kind))
+    return Message(detail=_SENT)
+
+
+@router.post("/password/reset", responses=responses({"detail": "The password is set. Sign in with it."}, _VOID_LINK))
+def use_reset_link(
+    context: ContextDep,
+    body: Annotated[
+        PasswordReset, Body(openapi_examples=body_example({"token": "from-the-link", "password": "a long sentence"}))
+    ],
+) -> Message:
+    """Set a new password with the link from the mail. All sessions end."""
+    reset_password(context.market, body.token, body.password)
+    return Message(detail="The password is set. Sign in with it.")
+
+
+@router.post("/email/confirmation", responses=responses({"detail": _LINK_SENT}, TOKEN_REQUIRED, _NO_MAILS))
+def send_confirmation(context: ContextDep) -> Message:
+    """Send a link again that confirms the e-mail of the caller, at most three an hour."""
+    with context.writing() as (session, principal):
+        require_account(principal)
+        context.market.mail.require_configured()
+        mails = ask_confirmation(session, principal, context.market)
+    context.market.mail.send(mails)
+    return Message(detail=_LINK_SENT)
+
+
+@router.post(
+    "/email",
+    responses=responses({"detail": _LINK_SENT}, TOKEN_REQUIRED, {403: "The old password is not right."}, _NO_MAILS),
+)
+def change_email(
+    context: ContextDep,
+    body: Annotated[
+        NewEmail, Body(openapi_examples=body_example({"email": "jane@example.com", "password": "a long sentence"}))
+    ],
+) -> Message:
+    """Change an e-mail: it changes when the link that is sent to the new address is followed."""
+    with context.reading() as (session, principal):
+        own = require_account(principal)
+        account = own if body.supplier_id is None else supplier_account(body.supplier_id)
+        require_account_owner(principal, account)
+        caller = account_holder(session, own)
+        compared_hash = caller.password_hash if caller else None
+    context.market.mail.require_configured()
+    if compared_hash is not None and not (body.password and matches(body.password, compared_hash)):
+        raise wrong_old_password()
+    with context.writing() as (session, principal):
+        require_account_owner(principal, account)
+        mails = ask_change(session, principal, context.market, account, body.email, compared_hash)
+    context.market.mail.send(mails)
+    return Message(detail=_LINK_SENT)
+
+
+@router.post("/email/confirm", responses=responses({"detail": "The e-mail is confirmed."}, _VOID_LINK))
+def use_email_link(
+    context: ContextDep, body: Annotated[LinkSecret, Body(openapi_examples=body_example({"token": "from-the-link"}))]
+) -> Message:
+    """Confirm an e-mail, or a new one, with the link from the mail."""
+    with context.market.writing() as session:
+        confirm_email(session, body.token)
+    return Message(detail="The e-mail is confirmed.")
+
+
+@router.get("/consent", responses=responses(_CONSENT_EXAMPLE))
+def read_consent(context: ContextDep) -> ConsentView:
+    """Read which privacy notice registrations agree to, and which one the caller agreed to."""
+    with context.reading() as (session, principal):
+        return consent_view(session, context.market.rules, principal.account)
+
+
+@router.post("/consent", responses=responses(_CONSENT_EXAMPLE, {**TOKEN_REQUIRED, 400: "Show the privacy notice …"}))
+def give_consent(
+    context: ContextDep,
+    body: Annotated[NewConsent, Body(openapi_examples=body_example({"consent_version": "2026-11"}))],
+) -> ConsentView:
+    """Agree to the current privacy notice; the version and the time are kept."""
+    with context.writing() as (session, principal):
+        agree(session, context.market.rules, require_account(principal), body.consent_version)
+        session.flush()
+        return consent_view(session, context.market.rules, principal.account)
