@@ -1,5 +1,6 @@
 """What a route works with: the authenticated caller, a transaction, and the services of the market."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ class ServiceRules(Protocol):
     def refresh_token_days(self) -> float: ...
     @property
     def reservation_seconds(self) -> float: ...
+    @property
+    def max_sheet_rows_at_once(self) -> int: ...
+    @property
+    def sheet_batch_rows(self) -> int: ...
 
 
 class MarketServices(Protocol):
@@ -42,12 +47,14 @@ class MarketServices(Protocol):
 
     search: ProductSearch
     signer: Signer
+    sheet_slots: threading.BoundedSemaphore
 
     @property
     def rules(self) -> ServiceRules: ...
     def reading(self) -> AbstractContextManager[Session]: ...
     def writing(self) -> AbstractContextManager[Session]: ...
     def authenticate(self, session: Session, token: str | None) -> Principal: ...
+    def wake_importer(self) -> None: ...
 
 
 @dataclass(frozen=True)

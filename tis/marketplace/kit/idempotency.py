@@ -103,22 +103,30 @@ def _delete_expired(session: Session, scope: str, key: str) -> None:
     session.execute(own.where(IdempotentRequest.expires_at < now()))
 
 
-async def _idempotency_key(
-    request: Request,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=255,
-            pattern=r"^[\x20-\x7e]+$",
-            description="a name of your own for this request: sent again within a day, it is not done again",
-        ),
-    ] = None,
-) -> IdempotencyKey:
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern=r"^[\x20-\x7e]+$",
+        description="a name of your own for this request: sent again within a day, it is not done again",
+    ),
+]
+
+
+def key_for_content(request: Request, key: str | None, content: bytes) -> IdempotencyKey:
+    """For routes that read the body themselves. In a thread: the digest of a large body takes long."""
+    if key is None:
+        return IdempotencyKey(None)
+    target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
+    return IdempotencyKey(key, hashlib.sha256(target + content).hexdigest())
+
+
+async def _idempotency_key(request: Request, idempotency_key: KeyHeader = None) -> IdempotencyKey:
     if idempotency_key is None:
         return IdempotencyKey(None)
-    content = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
-    return IdempotencyKey(idempotency_key, hashlib.sha256(content).hexdigest())
+    return key_for_content(request, idempotency_key, await request.body())
 
 
 IdempotencyKeyDep = Annotated[IdempotencyKey, Depends(_idempotency_key)]
