@@ -68,7 +68,7 @@ class Market:
         self._sweeper = Sweeper(
             self.reading, self.writing, self.search, self.delete_expired_logins, interval_seconds=rules.sweep_seconds
         )
-        self._importer = ImportWorker(self.reading, self.writing, self.search, self._find_principal)
+        self._importer = ImportWorker(self.reading, self.writing, self.search, self.find_principal)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -92,7 +92,7 @@ class Market:
     def wake_importer(self) -> None:
         self._importer.wake()
 
-    def _find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
+    def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
         return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
 
     def open(self) -> None:

@@ -2,8 +2,8 @@
 
 The response is saved in the transaction that does the work: after a kill there are both or neither. A route takes
 `idempotency_key: IdempotencyKeyDep` and returns `idempotency_key.answer(session, principal, make_response)` inside
-`context.writing()`. Not for routes that take forms (their body is consumed before the dependency reads it), nor for
-responses with tokens (the table would hold them in clear text).
+`context.writing()`. A route that reads its body itself, such as a form, takes `KeyHeader` and calls `key_for_content`.
+Not for responses with tokens (the table would hold them in clear text).
 """
 
 import hashlib
