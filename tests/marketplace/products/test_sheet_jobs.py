@@ -4,17 +4,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import pytest
 from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
 
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.products.test_sheet_routes import HEADER, counts, goods_of, send
 from tests.marketplace.shop import Shop
 from tests.serving import REPOSITORY, Served, served, settings_with
-from tis.errors import QueueFull
+from tis.database.errors import DatabaseUnavailable
+from tis.errors import Conflict, QueueFull
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.sheet_import import plan_sheet
@@ -136,8 +139,8 @@ def begin(shop: Shop, sheet: str, actor: str | None = None, supplier: int | None
 
 
 def worker_on(market: Market, **parts: Any) -> ImportWorker:
-    values: dict[str, Any] = {"search": market.search, "find_principal": market.find_principal} | parts
-    return ImportWorker(market.reading, market.writing, **values)
+    values: dict[str, Any] = {"reading": market.reading, "writing": market.writing, "search": market.search}
+    return ImportWorker(**(values | {"find_principal": market.find_principal} | parts))
 
 
 def state_of(shop: Shop, import_id: str) -> tuple[str, int]:
@@ -204,6 +207,37 @@ def test_an_import_that_meets_a_fault_of_ours_fails_and_says_so(quiet: Shop, cap
     job, worker = begin(quiet, sheet_of(3)), worker_on(quiet.market, search=BrokenSearch())
     assert worker.step() and not worker.step() and state_of(quiet, job) == ("failed", 0)
     assert goods_of(quiet, quiet.id) == {} and "an import of a sheet failed" in caplog.text
+
+
+@pytest.mark.parametrize(("num_conflicts", "expected"), [(2, ("done", 2)), (3, ("failed", 0))])
+def test_a_batch_whose_sku_another_request_creates_meanwhile_is_tried_again(
+    quiet: Shop, num_conflicts: int, expected: tuple[str, int]
+) -> None:
+    job, conflicts = begin(quiet, sheet_of(2)), [Conflict("taken")] * num_conflicts
+    worker_on(quiet.market, writing=failing(quiet.market, conflicts)).step()
+    assert state_of(quiet, job) == expected
+
+
+def test_a_database_that_is_gone_fails_no_import(quiet: Shop) -> None:
+    job = begin(quiet, sheet_of(2))
+    worker = worker_on(quiet.market, writing=failing(quiet.market, [DatabaseUnavailable("gone")]))
+    with pytest.raises(DatabaseUnavailable):
+        worker.step()
+    assert state_of(quiet, job) == ("waiting", 0)
+    assert worker.step() and state_of(quiet, job) == ("done", 2)
+
+
+def failing(market: Market, errors: list[Any]) -> Any:
+    """Transactions that fail with these errors, one after the other, and then no more."""
+
+    @contextmanager
+    def writing() -> Iterator[Session]:
+        with market.writing() as session:
+            yield session
+            if errors:
+                raise errors.pop()
+
+    return writing
 
 
 def test_a_supplier_has_two_unfinished_imports_at_most(quiet: Shop) -> None:

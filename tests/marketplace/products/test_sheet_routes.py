@@ -236,3 +236,6 @@ def test_only_members_import_and_export_sheets(internet: httpx2.Client, strict_s
     assert [internet.get(path, headers=who).status_code for who in ({}, rival, seller)] == [401, 403, 200]
     answers = [send(internet, shop.id, HEADER + "A,B,1,1,c\n", headers=who) for who in ({}, rival, seller)]
     assert [answer.status_code for answer in answers] == [401, 403, 200]
+    # Before the sheet is read, so that strangers do not make the server hold megabytes.
+    too_large = [send(internet, shop.id, b"x" * (MAX_SHEET_BYTES + 1), headers=who) for who in ({}, rival, seller)]
+    assert [answer.status_code for answer in too_large] == [401, 403, 413]

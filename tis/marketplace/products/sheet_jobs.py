@@ -38,7 +38,7 @@ OpenTransaction = Callable[[], AbstractContextManager[Session]]
 
 
 class FindPrincipal(Protocol):
-    """The rights that an account has now; None if it is gone."""
+    """The rights that an account has now; None if it is closed or suspended."""
 
     def __call__(self, session: Session, account: str | None, request_id: str) -> Principal | None: ...
 
@@ -154,7 +154,7 @@ class ImportWorker:
         taken.append(job.id)
         principal = self._find_principal(session, job.actor, job.request_id or "-")
         if principal is None:
-            raise NotFound("The account that sent this sheet is gone.")
+            raise NotFound("The account that sent this sheet is closed or suspended.")
         batches = select(SheetBatch).where(SheetBatch.import_id == job.id).order_by(SheetBatch.position).limit(1)
         if batch := session.scalar(batches):
             self._import_batch(session, principal, job, batch)

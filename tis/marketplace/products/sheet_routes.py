@@ -48,7 +48,11 @@ class ImportProgress(BaseModel):
 
 
 _REPORT = {"created": 12, "updated": 3, "unchanged": 40, "errors": [], "dry_run": False}
-_PROBLEM = {"row": 7, "field": "price", "message": "must be a whole number, such as 15999000, 15.999.000 or 15.999.000,00"}
+_PROBLEM = {
+    "row": 7,
+    "field": "price",
+    "message": "must be a whole number, such as 15999000, 15.999.000 or 15.999.000,00",
+}
 _REFUSED_REPORT = _REPORT | {"created": 0, "updated": 0, "unchanged": 0, "errors": [_PROBLEM]}
 _REFUSED_REPORT |= {"detail": "Nothing was imported. Wrong rows: 1."}
 _PROGRESS = {
