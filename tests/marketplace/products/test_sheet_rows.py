@@ -7,7 +7,7 @@ import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tis.errors import Unprocessable
@@ -164,9 +164,13 @@ def test_a_wrong_row_is_reported_and_the_others_are_read() -> None:
         (b"name,price\nA\0,1\n", "row 2: contains a NUL"),
         (b'name,price\nA,1\n"B,2\nC,3\n', "row 3: "),
         (b"name,price\n" + b"x" * 200_000 + b",1\n", "row 2: field larger than"),
+        (
+            b"price,stock\n" + b"x,y\n" * 25_001,
+            "row 25002: more than 50,000 cells are wrong. The first: row 2, `price`: must",
+        ),
         (b"name\n" + b"x\n" * (MAX_ROWS + 1), f"row {MAX_ROWS + 2}: a sheet has at most"),
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_an_invalid_sheet_is_refused_with_the_row_number(sheet: bytes, said: str) -> None:
     with pytest.raises(Unprocessable) as refused:
@@ -222,6 +226,7 @@ products = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(products, max_size=5))
 def test_written_rows_are_read_back(goods: list[dict[str, Any]]) -> None:
     composed = [
@@ -234,6 +239,7 @@ def test_written_rows_are_read_back(goods: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@settings(deadline=None)
 @given(goods=st.lists(products, max_size=3))
 def test_no_cell_is_a_formula_for_any_delimiter(delimiter: str, goods: list[dict[str, Any]]) -> None:
     sheet = io.StringIO(write_rows(goods), newline="")

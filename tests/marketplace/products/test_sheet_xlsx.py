@@ -93,6 +93,7 @@ SHARED = (
     b'<row><c t="s"><v>1</v></c><c t="s"><v>0</v></c></row>'
     b'<row r="7"><c r="A7" t="s"><v>2</v></c><c r="B7"><f>6*7</f><v>42</v></c></row></sheetData></worksheet>'
 )
+SST = b'<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
 STRINGS = (
     b'<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>price</t></si><si><t>name</t></si>'
     b"<si><r><t>Tas </t></r><r><t>kulit</t></r></si></sst>"
@@ -109,6 +110,11 @@ def test_shared_texts_and_the_values_of_formulas_are_read() -> None:
     assert (row.number, row.values) == (7, {"name": "Tas kulit", "price": 42})
 
 
+MANY_CELLS = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>' + (
+    b'<row><c t="inlineStr"><is><t>description</t></is></c></row>'
+    + b'<row><c t="s"><v>0</v></c></row>' * 101
+    + b"</sheetData></worksheet>"
+)
 DTD = b'<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa">]><worksheet>&a;</worksheet>'
 EBCDIC = b'<?xml version="1.0" encoding="cp037"?>' + "<worksheet/>".encode("cp037")
 
@@ -141,10 +147,13 @@ def test_what_is_no_workbook_is_refused(data: bytes) -> None:
     "data",
     [
         changed(sheet=MEBIBYTE * 65),
-        changed(sheet=b"<a/>" * 4_000_001),
-        changed(styles=b"<a/>" * 200_001),
+        changed(sheet=b"<a/>" * 1_500_001),
+        changed(sheet=b"<a " + b'a="" ' * 2_000_001 + b"/>"),
+        changed(sheet="<a/>".encode("utf-16-le") * 1_500_001),
+        changed(styles=b"<a/>" * 100_001),
+        changed(sheet=MANY_CELLS, strings=SST + b"<si><t>" + b"x" * 100_000 + b"</t></si></sst>", types=TYPES),
     ],
-    ids=["bytes", "cells", "styles"],
+    ids=["bytes", "cells", "attributes", "UTF-16", "styles", "one text in many cells"],
 )
 def test_what_unpacks_to_too_much_is_refused_before_it_is_parsed(data: bytes) -> None:
     assert len(data) < 200_000
@@ -160,7 +169,7 @@ def test_a_part_is_not_unpacked_beyond_the_size_that_the_directory_says() -> Non
         read_rows(bytes(data).replace(size, (100).to_bytes(4, "little")))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(GOODS) - 1), st.binary(min_size=1, max_size=8))
 def test_a_damaged_workbook_is_read_or_refused(place: int, noise: bytes) -> None:
     try:

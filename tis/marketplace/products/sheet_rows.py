@@ -21,6 +21,7 @@ from tis.marketplace.products.sheet_columns import (
 from tis.marketplace.products.sheet_files import read_records
 
 MAX_ROWS = 50_000
+_MAX_PROBLEMS = 50_000
 _BOM = "\ufeff"
 _HOW_TO_IGNORE = "with `?ignore_unknown=1` it is ignored"
 UnknownColumns = Literal["refuse", "report", "ignore"]
@@ -70,10 +71,17 @@ def read_rows(data: bytes, unknown: UnknownColumns = "refuse") -> Sheet:
             num_rows += 1
             row, row_problems = _row(number, header, cells)
             problems += row_problems
+            if len(problems) > _MAX_PROBLEMS:
+                raise Unprocessable(f"row {number}: more than {_MAX_PROBLEMS:,} cells are wrong. {_first(problems)}")
             rows += [] if row_problems else [row]
     if header is None:
         raise Unprocessable("row 1: the header is missing")
     return Sheet(rows, problems, header.mapping, num_rows)
+
+
+def _first(problems: Sequence[RowProblem]) -> str:
+    first = problems[0]
+    return f"The first: row {first.row}, {f'`{first.field}`: ' if first.field else ''}{first.message}"
 
 
 def write_rows(rows: Iterable[dict[str, Any]], *, with_header: bool = False) -> str:
