@@ -66,7 +66,7 @@ test-faults: setup-dev            ## kills, full disks, lost connections, crowds
 
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour)
 	SOAK=1 $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
-		tests/engine/batching/test_grammars.py
+		tests/engine/batching/test_grammars.py tests/marketplace/products/test_sheet_kill.py
 
 check: style                      ## style, types, layers and the tests that need neither a model nor seconds
 	$(PYTEST) $(BY_FILE) -m "not slow and not model"

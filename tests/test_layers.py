@@ -31,6 +31,7 @@ HOMES = {
     "fastapi": {"cli", "app", "lazy_marketplace", "openai_api", "ktp", "marketplace", "status", "pages"} | {"http"},
     "torch": {"engine"},
     "transformers": {"engine"},
+    "openpyxl": {"marketplace"},
     "sqlalchemy": {"database", "marketplace", "streaming"},
     "redis": {"streaming", "http"},
     "mcp": {"mcp_client"},

@@ -102,6 +102,7 @@ TABLE = {
     "POST /api/suppliers/{supplier_id}/products/import": RoutePolicy(
         MEMBERS, content="sku,name,price,stock_quantity,category\nA-1,Kipas,1000,1,fan\n"
     ),
+    "GET /api/suppliers/{supplier_id}/products/imports/{import_id}": RoutePolicy(MEMBERS),
     # What is said of them: nobody praises their own
     "GET /api/products/{product_id}/reviews": RoutePolicy(EVERYBODY),
     "POST /api/products/{product_id}/reviews": same_in_open_mode(USERS - {"editor", "owner"}, json={"rating": 5}),

@@ -20,6 +20,7 @@ from tis.marketplace.tables import (
     RefreshToken,
     Reservation,
     Review,
+    SheetImport,
     Supplier,
     SupplierMember,
     Synonym,
@@ -90,12 +91,13 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
     session.flush()
     product_id, other_id = (product.id for product in goods)
     review = Review(product_id=other_id, user_id=user_id, rating=5)
-    reservation_id = str(uuid4())
+    reservation_id, import_id = str(uuid4()), str(uuid4())
     later = now() + timedelta(minutes=15)
     session.add_all(
         [
             review,
             Synonym(term=f"word{number}", means="kipas"),
+            SheetImport(id=import_id, supplier_id=supplier_id, num_rows=1, status="done"),
             Reservation(
                 id=reservation_id, product_id=product_id, actor=f"user:{user_id}", quantity=1, expires_at=later
             ),
@@ -108,6 +110,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "other_product_id": str(other_id),
         "review_id": str(review.id),
         "reservation_id": reservation_id,
+        "import_id": import_id,
         "slug": f"kind-{number}",
         "term": f"word{number}",
     }

@@ -1,5 +1,6 @@
 """What a route works with: the authenticated caller, a transaction, and the services of the market."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,10 @@ class ServiceRules(Protocol):
     def consent_version(self) -> str | None: ...
     @property
     def consent_url(self) -> str | None: ...
+    @property
+    def max_sheet_rows_at_once(self) -> int: ...
+    @property
+    def sheet_batch_rows(self) -> int: ...
 
 
 class MarketServices(Protocol):
@@ -51,12 +56,14 @@ class MarketServices(Protocol):
     search: ProductSearch
     signer: Signer
     mail: MailQueue
+    sheet_slots: threading.BoundedSemaphore
 
     @property
     def rules(self) -> ServiceRules: ...
     def reading(self) -> AbstractContextManager[Session]: ...
     def writing(self) -> AbstractContextManager[Session]: ...
     def authenticate(self, session: Session, token: str | None) -> Principal: ...
+    def wake_importer(self) -> None: ...
 
 
 @dataclass(frozen=True)

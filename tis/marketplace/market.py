@@ -16,12 +16,13 @@ from tis.database.errors import DatabaseUnavailable
 from tis.http.origins import AllowedOrigins
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.auth.links import delete_expired_links, has_expired_links
-from tis.marketplace.auth.service import authenticate
+from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
 from tis.marketplace.kit.mail import Mailer
 from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
+from tis.marketplace.products.sheet_jobs import ImportWorker
 from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.sweeper import Sweeper
@@ -31,6 +32,7 @@ from tis.observability.request_log import current_request_id
 _log = logging.getLogger("tis.marketplace")
 MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
+_MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
 
 
@@ -51,6 +53,9 @@ class MarketRules:
     consent_version: str | None = None  # of the privacy notice that registrations agree to; None: no consent needed
     consent_url: str | None = None
     retention: RetentionRules = RetentionRules()
+    # A sheet with more rows is imported in the background, so many rows per transaction.
+    max_sheet_rows_at_once: int = 5000
+    sheet_batch_rows: int = 500
 
     @property
     def is_open(self) -> bool:
@@ -66,12 +71,14 @@ class Market:
         self.search = ProductSearch(choose_backend(database))
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
+        self.sheet_slots = threading.BoundedSemaphore(_MAX_SHEETS_AT_ONCE)
         self._is_ready = False
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._sweeper = Sweeper(
             self.reading, self.writing, self.search, self.delete_expired, interval_seconds=rules.sweep_seconds
         )
+        self._importer = ImportWorker(self.reading, self.writing, self.search, self.find_principal)
 
     @property
     def state(self) -> Literal["ready", "waiting"]:
@@ -92,6 +99,12 @@ class Market:
     def authenticate(self, session: Session, token: str | None) -> Principal:
         return authenticate(session, self.signer, token, is_open=self.rules.is_open, request_id=current_request_id())
 
+    def wake_importer(self) -> None:
+        self._importer.wake()
+
+    def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
+        return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
+
     def open(self) -> None:
         """At start, in a thread. Without a database the server still serves models, and the sweeper tries again."""
         if self.rules.is_open:
@@ -103,6 +116,7 @@ class Market:
         except Exception as fault:
             log_exception("the marketplace cannot make its tables", fault, "-")
         self._sweeper.start()
+        self._importer.start()
 
     def delete_expired_logins(self) -> None:
         with self.reading() as session:
@@ -123,6 +137,7 @@ class Market:
 
     def close(self) -> None:
         self.mail.close()
+        self._importer.stop()
         self._sweeper.stop()
         self.database.close()
 

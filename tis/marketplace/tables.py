@@ -340,6 +340,44 @@ class IdempotentRequest(Table):
     created_at: Mapped[datetime] = mapped_column(default=now)
 
 
+class SheetImport(Table):
+    """A sheet too large for one transaction: a worker imports its batches one by one, each exactly once."""
+
+    __tablename__ = "sheet_imports"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    supplier_id: Mapped[int] = mapped_column(ForeignKey("suppliers.id", ondelete="CASCADE"))
+    actor: Mapped[str | None] = mapped_column(String(32))
+    request_id: Mapped[str | None] = mapped_column(String(128))
+    status: Mapped[str] = mapped_column(String(16), default="waiting")
+    num_rows: Mapped[int]
+    num_done: Mapped[int] = mapped_column(default=0)  # with those that were refused
+    num_created: Mapped[int] = mapped_column(default=0)
+    num_updated: Mapped[int] = mapped_column(default=0)
+    num_unchanged: Mapped[int] = mapped_column(default=0)
+    problems: Mapped[list[Any]] = mapped_column(Json, default=list)
+    detail: Mapped[str | None] = mapped_column(String(500))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    touched_at: Mapped[datetime] = mapped_column(default=now)  # the longest untouched is next
+    ended_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        CheckConstraint("status IN ('waiting', 'running', 'done', 'failed')", name="status"),
+        Index("ix_sheet_imports_status_touched_at", "status", "touched_at"),
+        Index("ix_sheet_imports_supplier_id_created_at", "supplier_id", "created_at"),
+    )
+
+
+class SheetBatch(Table):
+    """Rows of a `SheetImport` that are not imported yet; the transaction that imports them deletes it."""
+
+    __tablename__ = "sheet_batches"
+
+    import_id: Mapped[str] = mapped_column(ForeignKey("sheet_imports.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    rows: Mapped[list[Any]] = mapped_column(Json)
+
+
 class AuditEntry(Table):
     """Who changed what. Append-only; of personal data it has the names of the fields, never the values."""
 

@@ -1,5 +1,6 @@
 """Registering users, signing in with a password, and authenticating access tokens."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import SecretStr
@@ -34,6 +35,14 @@ def authenticate(session: Session, signer: Signer, token: str | None, *, is_open
     if principal is None:
         raise Unauthenticated("This token is no longer valid: its session ended, or its account did.")
     return Principal(**{**vars(principal), "is_open": is_open, "request_id": request_id})
+
+
+def find_principal(session: Session, account: str | None, *, is_open: bool, request_id: str) -> Principal | None:
+    """The rights of an account at this moment, for work that goes on after its request; None if it is gone."""
+    if account is None:
+        return Principal(is_open=is_open, request_id=request_id)
+    principal = _principal_of(session, account, chain="")
+    return principal and replace(principal, is_open=is_open, request_id=request_id, chain=None)
 
 
 def register_user(session: Session, principal: Principal, body: UserRegistration, password_hash: str | None) -> User:

@@ -2,8 +2,8 @@
 
 The response is saved in the transaction that does the work: after a kill there are both or neither. A route takes
 `idempotency_key: IdempotencyKeyDep` and returns `idempotency_key.answer(session, principal, make_response)` inside
-`context.writing()`. Not for routes that take forms (their body is consumed before the dependency reads it), nor for
-responses with tokens (the table would hold them in clear text).
+`context.writing()`. A route that reads its body itself, such as a form, takes `KeyHeader` and calls `key_for_content`.
+Not for responses with tokens (the table would hold them in clear text).
 """
 
 import hashlib
@@ -103,22 +103,30 @@ def _delete_expired(session: Session, scope: str, key: str) -> None:
     session.execute(own.where(IdempotentRequest.expires_at < now()))
 
 
-async def _idempotency_key(
-    request: Request,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=255,
-            pattern=r"^[\x20-\x7e]+$",
-            description="a name of your own for this request: sent again within a day, it is not done again",
-        ),
-    ] = None,
-) -> IdempotencyKey:
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern=r"^[\x20-\x7e]+$",
+        description="a name of your own for this request: sent again within a day, it is not done again",
+    ),
+]
+
+
+def key_for_content(request: Request, key: str | None, content: bytes) -> IdempotencyKey:
+    """For routes that read the body themselves. In a thread: the digest of a large body takes long."""
+    if key is None:
+        return IdempotencyKey(None)
+    target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
+    return IdempotencyKey(key, hashlib.sha256(target + content).hexdigest())
+
+
+async def _idempotency_key(request: Request, idempotency_key: KeyHeader = None) -> IdempotencyKey:
     if idempotency_key is None:
         return IdempotencyKey(None)
-    content = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
-    return IdempotencyKey(idempotency_key, hashlib.sha256(content).hexdigest())
+    return key_for_content(request, idempotency_key, await request.body())
 
 
 IdempotencyKeyDep = Annotated[IdempotencyKey, Depends(_idempotency_key)]

@@ -1,20 +1,30 @@
-"""Reads and writes the CSV sheet of products. Pure functions, no database."""
+"""Reads and writes the rows of a sheet of products. Pure functions, no database."""
 
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tis.errors import Unprocessable
-from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from tis.marketplace.products.sheet_columns import (
+    COLUMNS,
+    NULLABLE,
+    ColumnMapping,
+    Header,
+    read_header,
+    without_blank_end,
+)
+from tis.marketplace.products.sheet_files import read_records
 
-MAX_ROWS = 5000
-_DELIMITERS = ",;"
+MAX_ROWS = 50_000
+_MAX_PROBLEMS = 50_000
 _BOM = "\ufeff"
+_HOW_TO_IGNORE = "with `?ignore_unknown=1` it is ignored"
+UnknownColumns = Literal["refuse", "report", "ignore"]
 
 
 class RowProblem(BaseModel):
@@ -33,29 +43,45 @@ class SheetRow:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-def read_rows(data: bytes) -> tuple[list[SheetRow], list[RowProblem]]:
+@dataclass(frozen=True)
+class Sheet:
     """The valid rows, and the problems of the others."""
-    text = _decode(data)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter_of(text), strict=True)
+
+    rows: list[SheetRow]
+    problems: list[RowProblem]
+    columns: list[ColumnMapping]
+    num_rows: int
+
+
+def read_rows(data: bytes, unknown: UnknownColumns = "refuse") -> Sheet:
+    """Raises Unprocessable if the file as a whole cannot be read, or has a column that is unknown and not ignored."""
     rows: list[SheetRow] = []
     problems: list[RowProblem] = []
-    header: list[str] = []
+    header: Header | None = None
     num_rows = 0
-    for number, cells in _records(reader):
+    for number, cells in read_records(data):
         if not any(cell.strip() for cell in cells):
             continue
-        if not header:
-            header = _header(cells)
+        if header is None:
+            header = read_header(number, cells)
+            problems += _unknown_columns(number, header, unknown)
         elif num_rows == MAX_ROWS:
-            raise Unprocessable(f"row {number}: a sheet has at most {MAX_ROWS} rows below its header")
+            raise Unprocessable(f"row {number}: a sheet has at most {MAX_ROWS:,} rows below its header")
         else:
             num_rows += 1
             row, row_problems = _row(number, header, cells)
             problems += row_problems
+            if len(problems) > _MAX_PROBLEMS:
+                raise Unprocessable(f"row {number}: more than {_MAX_PROBLEMS:,} cells are wrong. {_first(problems)}")
             rows += [] if row_problems else [row]
-    if not header:
+    if header is None:
         raise Unprocessable("row 1: the header is missing")
-    return rows, problems
+    return Sheet(rows, problems, header.mapping, num_rows)
+
+
+def _first(problems: Sequence[RowProblem]) -> str:
+    first = problems[0]
+    return f"The first: row {first.row}, {f'`{first.field}`: ' if first.field else ''}{first.message}"
 
 
 def write_rows(rows: Iterable[dict[str, Any]], *, with_header: bool = False) -> str:
@@ -85,112 +111,57 @@ _CELL_START, _FORMULA = r"(?:\A|(?<=[;\t\r\n]))", r"""(?=['" ]*[=+\-@\t\r＝＋�
 _UNGUARDED, _GUARDED = re.compile(_CELL_START + _FORMULA), re.compile(f"{_CELL_START}'{_FORMULA}")
 
 
-def _decode(data: bytes) -> str:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise Unprocessable(f"row {line}: this is not UTF-8; save the sheet as “CSV UTF-8”") from None
-    if "\0" in text:
-        raise Unprocessable(f"row {text.count(chr(10), 0, text.index(chr(0))) + 1}: contains a NUL character")
-    return text.removeprefix(_BOM)
+def _unknown_columns(number: int, header: Header, unknown: UnknownColumns) -> list[RowProblem]:
+    if not any(header.fields):
+        raise Unprocessable(f"row {number}: no column has a known name; there are {', '.join(COLUMNS)}")
+    if unknown == "ignore":
+        return []
+    if unknown == "report":
+        message = f"is no known column; {_HOW_TO_IGNORE}"
+        return [RowProblem(row=number, field=name, message=message) for name in header.unknown]
+    if header.unknown:
+        known = ", ".join(COLUMNS)
+        raise Unprocessable(f"row {number}: unknown column `{header.unknown[0]}`; {_HOW_TO_IGNORE}; there are {known}")
+    return []
 
 
-def _delimiter_of(text: str) -> str:
-    """Where the decimal separator is a comma, spreadsheets write semicolons."""
-    first = text.lstrip("\r\n").partition("\n")[0]
-    return max(_DELIMITERS, key=first.count)
-
-
-def _records(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    number = 0
-    try:
-        for number, cells in enumerate(reader, start=1):
-            yield number, cells
-    except csv.Error as error:
-        raise Unprocessable(f"row {number + 1}: {error}") from None
-
-
-def _header(cells: list[str]) -> list[str]:
-    names = [cell.strip().lower() for cell in cells]
-    for place, name in enumerate(names):
-        if name not in COLUMNS:
-            shown = f"`{cells[place].strip()[:100]}`" if name else f"{place + 1} (it has no name)"
-            raise Unprocessable(f"row 1: unknown column {shown}; there are {', '.join(COLUMNS)}")
-        if name in names[:place]:
-            raise Unprocessable(f"row 1: column `{name}` appears twice")
-    return names
-
-
-def _row(number: int, header: list[str], cells: list[str]) -> tuple[SheetRow, list[RowProblem]]:
+def _row(number: int, header: Header, cells: Sequence[str]) -> tuple[SheetRow, list[RowProblem]]:
     row = SheetRow(number)
-    if len(cells) != len(header):
-        message = f"has {len(cells)} cells, the header has {len(header)}"
+    num_columns = len(header.fields)
+    if len(cells) > num_columns:
+        cells = [*cells[:num_columns], *without_blank_end(cells[num_columns:])]
+    if len(cells) != num_columns:
+        message = f"has {len(cells)} cells, the header has {num_columns}"
         return row, [RowProblem(row=number, field=None, message=message)]
     problems = []
-    for column, cell in zip(header, cells, strict=True):
-        try:
-            if cell.strip():
-                row.values[column] = COLUMNS[column](unguard(cell.strip()))
-            elif column in NULLABLE:
-                row.values[column] = None
-        except ValidationError as error:
-            message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-            problems.append(RowProblem(row=number, field=column, message=message))
-        except ValueError as error:
-            problems.append(RowProblem(row=number, field=column, message=str(error)))
+    for place, (field_name, cell) in enumerate(zip(header.fields, cells, strict=True), start=1):
+        text = cell.strip()
+        if field_name:
+            problems += _read_cell(row, field_name, text)
+        elif field_name == "" and text:
+            problems.append(
+                RowProblem(row=number, field=None, message=f"column {place} has no name, but has a cell here")
+            )
     return row, problems
+
+
+def _read_cell(row: SheetRow, field_name: str, text: str) -> list[RowProblem]:
+    """Adds the value to the row."""
+    parse: Callable[[str], Any] = COLUMNS[field_name]
+    try:
+        if text:
+            row.values[field_name] = parse(unguard(text))
+        elif field_name in NULLABLE:
+            row.values[field_name] = None
+        return []
+    except ValidationError as error:
+        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+    except ValueError as error:
+        message = str(error)
+    return [RowProblem(row=row.number, field=field_name, message=message)]
 
 
 def _cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else guard(str(value))
-
-
-def _number(cell: str) -> int:
-    """Takes thousands separators between groups of three digits; any other separator could mean a fraction."""
-    match = _NUMBER.fullmatch(cell)
-    if not match:
-        raise ValueError("must be a whole number, such as 15999000 or 15.999.000")
-    return int(re.sub(r"[.,]", "", match[1]))
-
-
-_NUMBER = re.compile(r"([0-9]{1,16}|[0-9]{1,3}(?:\.[0-9]{3}){1,5}|[0-9]{1,3}(?:,[0-9]{3}){1,5})")
-_CURRENCY = re.compile(r"^(?:rp\.?|idr)\s*", re.IGNORECASE)
-
-
-def _one_of(words: dict[str, Any]) -> Callable[[str], Any]:
-    def parse(cell: str) -> Any:
-        if cell.lower() not in words:
-            raise ValueError(f"must be one of {', '.join(words)}")
-        return words[cell.lower()]
-
-    return parse
-
-
-def _stock(cell: str) -> int:
-    return int(_STOCK.validate_python(_number(cell)))
-
-
-def _price(cell: str) -> int:
-    return int(_PRICE.validate_python(_number(_CURRENCY.sub("", cell))))
-
-
-_STOCK: TypeAdapter[int] = TypeAdapter(Stock)
-_PRICE: TypeAdapter[int] = TypeAdapter(Price)
-_CONDITIONS = {"new": "new", "used": "used", "baru": "new", "bekas": "used"}
-_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False, "ya": True, "tidak": False}
-COLUMNS: dict[str, Callable[[str], Any]] = {
-    "name": TypeAdapter(Title).validate_python,
-    "description": TypeAdapter(LongText).validate_python,
-    "price": _price,
-    "stock_quantity": _stock,
-    "category": TypeAdapter(ShortName).validate_python,
-    "tags": TypeAdapter(Tags).validate_python,
-    "sku": TypeAdapter(Sku).validate_python,
-    "brand": TypeAdapter(ShortName).validate_python,
-    "condition": _one_of(_CONDITIONS),
-    "is_available": _one_of(_BOOLEANS),
-}
-NULLABLE = frozenset({"description", "tags", "sku", "brand"})

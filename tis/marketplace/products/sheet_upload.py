@@ -1,0 +1,82 @@
+"""The body of an import: a sheet as it is, or as the file of a form."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, HTTPException, Request
+from starlette.datastructures import UploadFile
+from starlette.requests import ClientDisconnect
+
+from tis.errors import BadRequest, TooLarge, Unprocessable
+from tis.marketplace.context import ContextDep
+from tis.marketplace.kit.fields import Id
+from tis.marketplace.products.service import supplier_for_member
+
+MAX_SHEET_BYTES = 10_000_000
+_FORM_OVERHEAD_BYTES = 10_000
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+OPENAPI_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "text/csv": {
+                "schema": {"type": "string"},
+                "example": "sku,name,price,stock_quantity,category\nASU-1,Laptop ASUS ROG,15.999.000,5,laptop\n",
+            },
+            XLSX: {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            },
+        },
+    }
+}
+
+
+def _require_member(supplier_id: Id, context: ContextDep) -> None:
+    """Before the body is read: nobody else makes the server hold megabytes."""
+    with context.reading() as (session, principal):
+        supplier_for_member(session, principal, supplier_id)
+
+
+async def _read_sheet(request: Request, _: Annotated[None, Depends(_require_member)]) -> bytes:
+    """A dependency, because routes run in threads and only the event loop can read the body."""
+    try:
+        if int(request.headers.get("content-length", "0")) > MAX_SHEET_BYTES + _FORM_OVERHEAD_BYTES:
+            raise _too_large()
+        is_form = request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+        data = await (_read_file(request) if is_form else _read_body(request))
+    except ClientDisconnect:
+        raise BadRequest("The body ended before it was complete.") from None
+    if len(data) > MAX_SHEET_BYTES:
+        raise _too_large()
+    return data
+
+
+async def _read_body(request: Request) -> bytes:
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MAX_SHEET_BYTES:
+            raise _too_large()
+    return bytes(data)
+
+
+async def _read_file(request: Request) -> bytes:
+    try:
+        async with request.form(max_files=1, max_fields=10) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile):
+                raise Unprocessable("The form has no file called `file`.")
+            return await file.read(MAX_SHEET_BYTES + 1)
+    except HTTPException as error:
+        raise BadRequest(f"The form could not be read: {error.detail}") from None
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(f"A sheet has at most {MAX_SHEET_BYTES:,} bytes.")
+
+
+SheetDep = Annotated[bytes, Depends(_read_sheet)]
