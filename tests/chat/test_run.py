@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.chat.parse.parsing import TOOLS, cut, parser_config
 from tis.chat.parse.config import ParserConfig
-from tis.chat.parse.parts import ReasoningDelta, TextDelta
 from tis.chat.part_reader import PartReader
 from tis.chat.part_reader import parser_config as parser_config_of
+from tis.chat.parts import ReasoningDelta, TextDelta
 from tis.chat.resume import resume_with
 from tis.chat.run import Run
 from tis.chat.run_log import RunLog, decode_piece, encode_piece

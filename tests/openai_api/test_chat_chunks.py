@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from tis.chat.parse.parts import TextDelta
-from tis.chat.writer import ChoiceEnd, RunPart
+from tis.chat.parts import ChoiceEnd, RunPart, TextDelta
 from tis.engine.answer import FinishReason
 from tis.engine.errors import LoadFailed
 from tis.errors import QueueFull, ServiceError

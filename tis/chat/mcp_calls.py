@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from tis.cancellation import Cancelled, race_cancel
-from tis.chat.writer import ServerCall
+from tis.chat.parts import ServerCall
 from tis.engine.errors import GenerationInterrupted
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.errors import McpDependencyFailed, McpOperationFailed

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tis.chat.parse.config import CertainCalls, ParserConfig, ToolSchemas
 from tis.chat.parse.harmony import HarmonyParser
-from tis.chat.parse.parser import AnswerParser, ChoiceParser
-from tis.chat.parse.parts import ParseStep, Part, ReasoningDelta, TextDelta, ToolCallEnd
+from tis.chat.parse.parser import AnswerParser, ChoiceParser, ParseStep
+from tis.chat.parts import Part, ReasoningDelta, TextDelta, ToolCallEnd
 from tis.engine.answer import Piece, TokenLogprob
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from tis.chat.media import media_again
+from tis.chat.parts import NewWriter
 from tis.chat.run import Run
 from tis.chat.run_spec import RunSpec, Services
-from tis.chat.writer import NewWriter
 from tis.engine.errors import GenerationInterrupted
 from tis.errors import ServiceError
 from tis.observability.logs import log_exception

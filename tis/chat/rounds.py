@@ -8,10 +8,21 @@ from typing import Any
 from tis.chat.mcp_calls import text_for_model
 from tis.chat.media import ReloadMedia
 from tis.chat.parse.config import ParserConfig
-from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.chat.part_reader import parser_config
+from tis.chat.parts import (
+    ArgumentsDelta,
+    Part,
+    ReasoningDelta,
+    RunPart,
+    ServerCall,
+    ServerCallDelta,
+    ServerCallEnd,
+    ServerCallStart,
+    TextDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from tis.chat.run_spec import McpSpec, RunSpec
-from tis.chat.writer import RunPart, ServerCall, ServerCallDelta, ServerCallEnd, ServerCallStart
 from tis.engine.engine import Engine
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.grammar.tool_grammars import forced_calls, form_or_calls, strict_calls

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from tis.cancellation import Cancelled, race_cancel
 from tis.chat.mcp_calls import INTERRUPTED, McpCaller, list_failed, protocol_error
 from tis.chat.media import ReloadMedia
+from tis.chat.parts import Writer
 from tis.chat.rounds import Rounds, Transcript
 from tis.chat.run_log import ModelRound, RunLog
 from tis.chat.run_spec import McpSpec, RunSpec, Services
-from tis.chat.writer import Writer
 from tis.engine.answer import Answer, FinishReason, Piece
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import Medium

@@ -11,8 +11,7 @@ from typing import Any
 
 from tis.chat.parse.config import ParserConfig
 from tis.chat.part_reader import PartReader
-from tis.chat.rounds import Transcript
-from tis.chat.writer import (
+from tis.chat.parts import (
     CallApproved,
     CallBegun,
     CallDropped,
@@ -25,6 +24,7 @@ from tis.chat.writer import (
     ToolsListing,
     Writer,
 )
+from tis.chat.rounds import Transcript
 from tis.engine.answer import FinishReason, Piece, TokenLogprob
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.mcp_client.toolbox import Toolbox, tool_from_json

@@ -5,8 +5,8 @@ from typing import Any
 
 from tis.chat.parse.config import ParserConfig
 from tis.chat.parse.parser import ChoiceParser
-from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.chat.part_reader import new_parser
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.text.markers import CALL_MARKERS, REASONING_MARKERS, ToolFormat, marker_char
 
 TOOLS: dict[str, dict[str, Any]] = {

@@ -13,7 +13,7 @@ import pytest
 from tests.chat.parse.parsing import call, feed, parse
 from tests.engine.text.model_formats import FORMATS, tokenizer_of
 from tis.chat.parse.config import ParserConfig
-from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.prompt import ChatPrompt
 from tis.engine.text.detokenizer import MarkerDetokenizer
 from tis.engine.text.markers import ToolFormat, marker_char

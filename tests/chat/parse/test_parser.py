@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.chat.parse.parsing import as_tokens, call, cut, feed, parse, parser_config
 from tis.chat.parse.config import ParserConfig
-from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.text.markers import TOOL_FORMATS
 
 WEATHER = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung"}}\n</tool_call>'
@@ -62,7 +62,7 @@ CONFIGS = [
     parser_config(tool_format, marked=marked, **more)
     for tool_format in (None, *TOOL_FORMATS)
     for marked in (False, True)
-    for more in ({}, {"in_thought": True}, {"one_call": True}, {"thought": None})
+    for more in ({}, {"starts_in_reasoning": True}, {"one_call": True}, {"thought": None})
 ]
 
 

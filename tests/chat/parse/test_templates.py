@@ -12,7 +12,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from tests.chat.parse.parsing import as_tokens, parse, parser_config
 from tests.serving import REPOSITORY
 from tis.chat.parse.config import ParserConfig
-from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.text.markers import ToolFormat
 
 PARAMETERS = {

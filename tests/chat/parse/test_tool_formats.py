@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chat.parse.parsing import as_tokens, call, cut, parse, parser_config
-from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta
 from tis.engine.text.markers import ToolFormat
 
 NOW = '{"name": "now", "arguments": {}}'

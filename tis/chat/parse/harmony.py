@@ -9,7 +9,7 @@ import re
 from tis.chat.parse.config import ParserConfig, find_first, first_of, longest_beginning, may_become, visible
 from tis.chat.parse.json_call import NamedCallParser
 from tis.chat.parse.parser import ChoiceParser
-from tis.chat.parse.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.text.markers import CALL_MARKERS
 
 _BLANKS = " \t\r\n"

@@ -7,13 +7,22 @@ how the text was cut: the parser holds back text that may still become a marker.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tis.chat.parse.config import ParserConfig, find_first, first_of, longest_beginning, may_become, visible
-from tis.chat.parse.parts import ParseStep, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.chat.parse.tool_calls import ToolCallsParser
+from tis.chat.parts import Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 
 _BLANKS = " \t\r\n"
 _LINE_BREAKS = "\r\n"
+
+
+class ParseStep(NamedTuple):
+    """What a parser made of the text up to `end`, counted in characters from the beginning of the answer."""
+
+    parts: list[Part]
+    end: int
+    is_reasoning: bool
 
 
 class ChoiceParser(ABC):

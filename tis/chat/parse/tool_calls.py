@@ -1,17 +1,56 @@
 """Parses the section of an answer that contains tool calls: from the first marker until the answer is text again."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from tis.chat.parse.config import ParserConfig, find_first, first_of, longest_beginning, may_become, visible
 from tis.chat.parse.json_call import CallHeadPattern, JsonCallParser, NamedCallParser
-from tis.chat.parse.parts import ArgumentsDelta, CallParser, Part, TextDelta, ToolCallEnd, ToolCallStart
 from tis.chat.parse.xml_call import HEAD, GlmCallParser, XmlCallParser
+from tis.chat.parts import ArgumentsDelta, Part, TextDelta, ToolCallEnd, ToolCallStart
 
 _BETWEEN = " \t\r\n,;[]}"  # separators of calls, and superfluous braces
 _DEEPSEEK_CALL_END = "<｜tool▁call▁end｜>"
 _NAME_FIRST = ("mistral", "deepseek_v3", "deepseek_v31")
 
 StartCall = Callable[[str], ToolCallStart]
+
+
+class StreamedArguments(Protocol):
+    """The arguments of a call while they arrive."""
+
+    @property
+    def has_begun(self) -> bool: ...
+
+    @property
+    def is_done(self) -> bool: ...
+
+    def take_json(self) -> str:
+        """The JSON that is certain by now and was not returned before."""
+        ...
+
+    def take_raw(self) -> str:
+        """The text that was not returned and does not continue as JSON, exactly as the model wrote it."""
+        ...
+
+
+class CallParser(Protocol):
+    """Parses one call, which may turn out to be text until it has the name of a tool and its first argument."""
+
+    @property
+    def name(self) -> str | None: ...
+
+    @property
+    def arguments(self) -> StreamedArguments | None: ...
+
+    @property
+    def is_done(self) -> bool: ...
+
+    @property
+    def is_broken(self) -> bool: ...
+
+    def feed(self, text: str) -> str:
+        """Returns the text after the call, or the text that cannot be part of it."""
+        ...
 
 
 class ToolCallsParser:

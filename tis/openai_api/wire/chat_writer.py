@@ -7,18 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
-from tis.chat.parse.parts import ArgumentsDelta, ReasoningDelta, TextDelta, ToolCallStart
-from tis.chat.writer import (
+from tis.chat.parts import (
+    ArgumentsDelta,
     CallBegun,
     CallDropped,
     CallEnded,
     CallEvent,
     ChoiceEnd,
     Events,
+    ReasoningDelta,
     RoundEnd,
     RunPart,
     RunUsage,
     ServerCall,
+    TextDelta,
+    ToolCallStart,
 )
 from tis.engine.answer import FinishReason, TokenLogprob
 from tis.errors import ServiceError, error_with_code

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any
 
-from tis.chat.writer import ServerCall
+from tis.chat.parts import ServerCall
 from tis.openai_api.store.items import Item, output_id, tool_list_id
 
 _CALLS = {"function_call": "function_call_arguments", "mcp_call": "mcp_call_arguments"}

@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tis.chat.parse.parts import ArgumentsDelta, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
-from tis.chat.writer import (
+from tis.chat.parts import (
+    ArgumentsDelta,
     CallApproved,
     CallBegun,
     CallDropped,
@@ -14,12 +14,16 @@ from tis.chat.writer import (
     CallEvent,
     ChoiceEnd,
     Events,
+    ReasoningDelta,
     RoundEnd,
     RunPart,
     RunUsage,
     ServerCallDelta,
     ServerCallEnd,
     ServerCallStart,
+    TextDelta,
+    ToolCallEnd,
+    ToolCallStart,
     ToolsListed,
     ToolsListing,
 )

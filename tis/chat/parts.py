@@ -1,14 +1,59 @@
-"""What a dialect adds to a run: a `Writer`, which turns what happens into the events of its API."""
+"""What a run consists of: parts of the answer, calls between them; and the `Writer` that makes events of both."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tis.chat.parse.parts import Part
-from tis.engine.answer import FinishReason
+from tis.engine.answer import FinishReason, TokenLogprob
 from tis.mcp_client.toolbox import OfferedTool
 
 Events = Sequence[bytes]
+
+# Not frozen: the parser makes one for nearly every token. `PartReader` adds the tokens that a part is made of.
+
+
+@dataclass(slots=True)
+class TextDelta:
+    text: str
+    token_ids: Sequence[int] = ()
+    logprobs: Sequence[TokenLogprob] = ()
+
+
+@dataclass(slots=True)
+class ReasoningDelta:
+    text: str
+    token_ids: Sequence[int] = ()
+    logprobs: Sequence[TokenLogprob] = ()
+
+
+@dataclass(slots=True)
+class ToolCallStart:
+    index: int  # among the calls of one choice
+    id: str
+    name: str
+    token_ids: Sequence[int] = ()
+    logprobs: Sequence[TokenLogprob] = ()
+
+
+@dataclass(slots=True)
+class ArgumentsDelta:
+    """The pieces of one call, joined, are the JSON of its arguments."""
+
+    index: int
+    text: str
+    token_ids: Sequence[int] = ()
+    logprobs: Sequence[TokenLogprob] = ()
+
+
+@dataclass(slots=True)
+class ToolCallEnd:
+    index: int
+    is_cut: bool = False  # the answer ended before the arguments did
+    token_ids: Sequence[int] = ()
+    logprobs: Sequence[TokenLogprob] = ()
+
+
+Part = TextDelta | ReasoningDelta | ToolCallStart | ArgumentsDelta | ToolCallEnd
 
 
 @dataclass(slots=True)
