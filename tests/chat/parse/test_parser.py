@@ -62,7 +62,7 @@ CONFIGS = [
     parser_config(tool_format, marked=marked, **more)
     for tool_format in (None, *TOOL_FORMATS)
     for marked in (False, True)
-    for more in ({}, {"starts_in_reasoning": True}, {"one_call": True}, {"thought": None})
+    for more in ({}, {"starts_in_reasoning": True}, {"one_call": True}, {"reasoning": None})
 ]
 
 
