@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tis.chat.parse.config import CertainCalls, ParserConfig, ToolSchemas
 from tis.chat.parse.harmony import HarmonyParser
 from tis.chat.parse.parser import AnswerParser, ChoiceParser, ParseStep
-from tis.chat.parts import Part, ReasoningDelta, TextDelta, ToolCallEnd
+from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.answer import Piece, TokenLogprob
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest
@@ -92,8 +92,9 @@ class PartReader:
     def _own(self, step: ParseStep) -> Iterable[Part]:
         parts = step.parts
         if self._are_reasoning and not step.is_reasoning and self._token_ids:
-            parts = [ReasoningDelta(""), *parts]
-            self._give(parts[0])
+            markers = ReasoningDelta("")
+            parts = [markers, *parts]
+            self._give(markers)
         self._are_reasoning = step.is_reasoning
         while self._unread and self._unread[0][0] <= step.end:
             _, token_id, logprob = self._unread.popleft()
@@ -101,10 +102,11 @@ class PartReader:
             self._token_ids.append(token_id)
             if logprob:
                 self._logprobs.append(logprob)
-        if step.parts:
-            self._give(step.parts[0])
-            if isinstance(step.parts[-1], ToolCallEnd):
-                self._is_cut = step.parts[-1].is_cut
+        for part in step.parts:
+            if isinstance(part, ToolCallEnd):
+                self._is_cut = part.is_cut
+            elif self._token_ids:
+                self._give(part)
         return parts
 
     def _rest(self) -> Iterator[Part]:
@@ -114,7 +116,7 @@ class PartReader:
             self._give(part)
             yield part
 
-    def _give(self, part: Part) -> None:
+    def _give(self, part: TextDelta | ReasoningDelta | ToolCallStart | ArgumentsDelta) -> None:
         part.token_ids, part.logprobs = self._token_ids, self._logprobs
         self._token_ids, self._logprobs = [], []
 

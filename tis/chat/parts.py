@@ -47,10 +47,10 @@ class ArgumentsDelta:
 
 @dataclass(slots=True)
 class ToolCallEnd:
+    """Has no tokens: the next part has those of the marker that ends a call."""
+
     index: int
     is_cut: bool = False  # the answer ended before the arguments did
-    token_ids: Sequence[int] = ()
-    logprobs: Sequence[TokenLogprob] = ()
 
 
 Part = TextDelta | ReasoningDelta | ToolCallStart | ArgumentsDelta | ToolCallEnd
