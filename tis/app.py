@@ -256,6 +256,8 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         access_token_minutes=settings.access_token_expire_minutes,
         refresh_token_days=settings.refresh_token_expire_days,
         reservation_seconds=settings.reservation_seconds,
+        max_reservations_per_account=settings.max_reservations_per_account,
+        max_reserved_units_per_product=settings.max_reserved_units_per_product,
     )
 
 

@@ -109,7 +109,10 @@ TABLE = {
     "GET /api/reservations/{reservation_id}": RoutePolicy(HOLDERS | MEMBERS),
     # Without a token, an open server takes everybody for the shop, too; a buyer with one is the buyer.
     "POST /api/reservations/{reservation_id}/commit": RoutePolicy(MEMBERS, MEMBERS | {"anonymous"}),
+    "POST /api/reservations/{reservation_id}/accept": RoutePolicy(MEMBERS, MEMBERS | {"anonymous"}),
+    "POST /api/reservations/{reservation_id}/refuse": RoutePolicy(MEMBERS, MEMBERS | {"anonymous"}),
     "POST /api/reservations/{reservation_id}/release": RoutePolicy(HOLDERS | MEMBERS),
+    "GET /api/suppliers/{supplier_id}/reservations": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/stock-movements": RoutePolicy(MEMBERS),
     # What happened
     "GET /api/audit": same_in_open_mode(ADMIN),
