@@ -81,6 +81,12 @@ def sees_user(principal: Principal, user_id: int) -> bool:
     return principal.is_open or principal.is_admin or principal.user_id == user_id
 
 
+def require_user_visible(principal: Principal, user_id: int) -> None:
+    """For strangers there are no users, whatever their number."""
+    if not sees_user(principal, user_id):
+        raise NotFound("User not found")
+
+
 def sees_supplier(principal: Principal, supplier_id: int) -> bool:
     """Whether the person behind a supplier, its e-mail, phone and exact address are visible."""
     return principal.is_open or principal.is_admin or supplier_id in principal.owned_ids

@@ -18,6 +18,7 @@ from tis.marketplace.tables import (
     Review,
     StockMovement,
     Supplier,
+    SupplierInvitation,
     SupplierMember,
     Table,
 )
@@ -34,6 +35,7 @@ def export_user_data(session: Session, principal: Principal) -> dict[str, Any]:
     return {
         "profile": {**_columns(user), "has_password": user.password_hash is not None},
         "memberships": _memberships(session, user_id),
+        "invitations": _rows(session, select(SupplierInvitation).where(SupplierInvitation.user_id == user_id)),
         "reviews": _rows(session, select(Review).where(Review.user_id == user_id)),
         "reservations": _rows(session, select(Reservation).where(Reservation.actor == account)),
         "stock_movements": _rows(session, select(StockMovement).where(StockMovement.actor == account)),
