@@ -36,8 +36,10 @@ def list_invitations(session: Session, principal: Principal) -> Sequence[Row[Sup
 
 
 def accept_invitation(session: Session, principal: Principal, supplier_id: int) -> SupplierMember:
-    """Locks the supplier, then the user: a user who is being deleted becomes no member."""
+    """Locks the supplier and the user, in the order of `delete_user`: who is being deleted becomes no member."""
     user_id = require_user(principal)
+    if principal.is_admin:
+        account_holder(session, user_account(user_id), locked=True)  # `delete_user` locks all admins first
     supplier = lock_supplier_row(session, supplier_id)
     user = account_holder(session, user_account(user_id), locked=True)
     invitation = session.get(SupplierInvitation, (supplier_id, user_id), populate_existing=True)
