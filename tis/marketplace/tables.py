@@ -289,7 +289,8 @@ class Reservation(Table):
         CheckConstraint("status IN ('held', 'committed', 'released', 'refused', 'expired')", name="status"),
         Index("ix_stock_reservations_status_expires_at", "status", "expires_at"),
         Index("ix_stock_reservations_supplier_id_created_at", "supplier_id", "created_at", "id"),
-        Index("ix_stock_reservations_actor_status", "actor", "status", "product_id"),
+        Index("ix_stock_reservations_supplier_id_status", "supplier_id", "status", "created_at", "id"),
+        Index("ix_stock_reservations_actor_status", "actor", "status", "expires_at", "product_id", "quantity"),
     )
 
 

@@ -13,6 +13,11 @@ depends_on = None
 _BEFORE = "status IN ('held', 'committed', 'released', 'expired')"
 _NOW = "status IN ('held', 'committed', 'released', 'refused', 'expired')"
 _RESERVATIONS = "stock_reservations"
+_INDEXES = {
+    "ix_stock_reservations_supplier_id_created_at": ["supplier_id", "created_at", "id"],
+    "ix_stock_reservations_supplier_id_status": ["supplier_id", "status", "created_at", "id"],
+    "ix_stock_reservations_actor_status": ["actor", "status", "expires_at", "product_id", "quantity"],
+}
 _BUYER_REVIEW = (
     "status = 'committed' AND stock_reservations.product_id = reviews.product_id AND stock_reservations.actor ="
 )
@@ -27,8 +32,8 @@ def upgrade() -> None:
     op.add_column(_RESERVATIONS, sa.Column("accepted_at", UTCDateTime(), nullable=True))
     _fill_reservations()
     _replace_status_check(_NOW)
-    op.create_index("ix_stock_reservations_supplier_id_created_at", _RESERVATIONS, ["supplier_id", "created_at", "id"])
-    op.create_index("ix_stock_reservations_actor_status", _RESERVATIONS, ["actor", "status", "product_id"])
+    for name, columns in _INDEXES.items():
+        op.create_index(name, _RESERVATIONS, columns)
     op.add_column("reviews", sa.Column("verified_purchase", sa.Boolean(), nullable=False, server_default=sa.false()))
     for name in ("verified_sum", "verified_count"):
         op.add_column("products", sa.Column(name, sa.Integer(), nullable=False, server_default="0"))
@@ -43,8 +48,8 @@ def downgrade() -> None:
         op.drop_column("products", name)
     op.drop_column("reviews", "verified_purchase")
     op.execute("UPDATE stock_reservations SET status = 'released' WHERE status = 'refused'")
-    for index in ("supplier_id_created_at", "actor_status"):
-        op.drop_index(f"ix_stock_reservations_{index}", _RESERVATIONS)
+    for name in _INDEXES:
+        op.drop_index(name, _RESERVATIONS)
     _replace_status_check(_BEFORE)
     for name in ("accepted_at", "unit_price", "supplier_id"):
         op.drop_column(_RESERVATIONS, name)
