@@ -53,7 +53,8 @@ def set_member(session: Session, principal: Principal, supplier_id: int, user_id
     withdraw_invitation(session, supplier_id, user_id)
     before = member.role if member else None
     if member is None or (role == "owner" and member.role != "owner"):
-        _require_room(session, supplier_id)
+        if member is None:
+            _require_room(session, supplier_id)
         moment = now()
         invitation = SupplierInvitation(
             supplier_id=supplier_id, user_id=user_id, role=role, created_at=moment, expires_at=moment + _INVITED_FOR
