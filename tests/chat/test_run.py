@@ -187,14 +187,16 @@ def test_each_part_has_its_own_tokens_and_log_probabilities() -> None:
     ]
     reader = PartReader(parser_config(marked=True), 0, marker_ids)
     parts = [part for piece in pieces for part in reader.read(piece)]
-    found = [(type(part), getattr(part, "text", ""), list(part.token_ids)) for part in parts]
+    texts = [part for part in parts if isinstance(part, TextDelta | ReasoningDelta)]
+    assert texts == parts
+    found = [(type(part), part.text, list(part.token_ids)) for part in texts]
     assert found == [
         (ReasoningDelta, "Hm", [1, 2]),
         (ReasoningDelta, "", [3]),
         (TextDelta, "Yes", [4, 5]),
         (TextDelta, "!", [6]),
     ]
-    for part in parts:
+    for part in texts:
         assert [one.token_id for one in part.logprobs] == list(part.token_ids)
     assert reader.num_reasoning == 3
 

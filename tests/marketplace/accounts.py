@@ -60,6 +60,14 @@ def register_admin(client: httpx2.Client, database_url: str, **given: Any) -> di
     return user
 
 
+def employ(client: httpx2.Client, owner: dict[str, Any], path: str, user: dict[str, Any], role: str = "editor") -> None:
+    """Invites the user to the supplier at `path`, and accepts."""
+    invitation = {"user_id": user["id"], "role": role}
+    made(client.post(f"{path}/members", json=invitation, headers=bearer(owner)))
+    supplier_id = path.rpartition("/")[2]
+    made(client.post(f"/api/users/me/invitations/{supplier_id}/accept", headers=bearer(user)))
+
+
 def all_at_once(client: httpx2.Client, *requests: Callable[[httpx2.Client], httpx2.Response]) -> list[httpx2.Response]:
     """Sends each request in its own thread and connection, all starting at the same moment."""
     answers: list[httpx2.Response] = []

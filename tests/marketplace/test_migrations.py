@@ -1,14 +1,15 @@
 """Tables are made by migration, and a migration can be taken back."""
 
 import threading
+from typing import Any
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, func, insert, inspect, select
+from sqlalchemy import MetaData, create_engine, func, insert, inspect, select
 
 from tis.database.database import Database
 from tis.marketplace.market import MIGRATIONS
-from tis.marketplace.tables import Supplier, SupplierMember, Table, User
+from tis.marketplace.tables import Product, ProductFacts, Reservation, Review, Supplier, SupplierMember, Table, User
 
 
 def tables_of(url: str) -> set[str]:
@@ -81,3 +82,68 @@ def test_two_servers_that_start_at_once_migrate_one_after_the_other(database_url
     assert all(database.is_migrated(MIGRATIONS) for database in databases)
     for database in databases:
         database.close()
+
+
+def test_existing_reservations_get_the_price_of_their_day_and_buyers_are_marked(database_url: str) -> None:
+    database = Database(database_url)
+    database.migrate(MIGRATIONS, "base")
+    database.migrate(MIGRATIONS, "0050")
+    with database.writing() as session:
+        tables = MetaData()
+        tables.reflect(session.connection(), only=list(_A_SALE))
+        for name, rows in _A_SALE.items():
+            session.execute(insert(tables.tables[name]), rows)
+    database.migrate(MIGRATIONS)
+    with database.reading() as session:
+        prices = select(Reservation.id, Reservation.supplier_id, Reservation.unit_price).order_by(Reservation.id)
+        assert [tuple(row) for row in session.execute(prices)] == [("early", 1, 1000), ("late", 1, 2000)]
+        marks = select(Review.user_id, Review.verified_purchase).order_by(Review.user_id)
+        assert [tuple(row) for row in session.execute(marks)] == [(1, True), (2, False)]
+        product, facts = session.get_one(Product, 1), session.get_one(ProductFacts, 1)
+        assert (product.rating_sum, product.rating_count, product.verified_sum, product.verified_count) == (6, 2, 5, 1)
+        assert product.rating_rank == facts.rating_rank == (5 * 3.5 + 1 + 3 * 5) / 9 and facts.rating == 4
+        assert session.scalar(select(func.count()).select_from(SupplierMember)) == 0
+    database.migrate(MIGRATIONS, "base")
+    database.migrate(MIGRATIONS)
+    database.close()
+
+
+def _day(number: int) -> str:
+    return f"2026-11-{number:02}T00:00:00.000000Z"
+
+
+_CHANGED = {"version": 1, "updated_at": _day(1)}
+_USER = {"name": "a", "role": "user", "ai_access_enabled": False, "created_at": _day(1), **_CHANGED}
+_PLACE: dict[str, Any] = {"city": "c", "city_key": "c", "latitude": 0, "longitude": 0}
+_SHOP = {"name": "a", "business_name": "b", "status": "active", "shows_place": False, "pickup_enabled": True}
+_SHOP |= {"courier_enabled": True, "registration_date": _day(1), "email": "e", "email_key": "e", **_PLACE, **_CHANGED}
+_PRODUCT = {"name": "a", "price": 2000, "on_hand": 9, "reserved": 0, "category": "c", "category_key": "c"}
+_PRODUCT |= {"condition": "new", "attributes": {}, "is_available": True, "rating_sum": 6, "rating_count": 2}
+_PRODUCT |= {"rating_rank": 3.5, "created_at": _day(1), "supplier_id": 1, **_CHANGED}
+_FACTS: dict[str, Any] = {
+    "product_id": 1,
+    "supplier_id": 1,
+    "sellable": 1,
+    "price": 2000,
+    "rating": 3,
+    "rating_rank": 3.5,
+}
+_FACTS |= {"created_us": 0, "condition": "new", "category_key": "c", "city_key": "c", "words_digest": 0}
+_REVIEW = {"product_id": 1, "status": "published", "created_at": _day(9), "updated_at": _day(9)}
+_HELD = {"product_id": 1, "quantity": 1, "expires_at": _day(9)}
+# As version 0050 had it: the price rose between two reservations, and both buyers wrote a review.
+_A_SALE: dict[str, list[dict[str, Any]]] = {
+    "users": [{"id": 1, **_USER}, {"id": 2, **_USER}],
+    "suppliers": [{"id": 1, "public_latitude": 0, "public_longitude": 0, **_SHOP}],
+    "products": [{"id": 1, **_PRODUCT}],
+    "product_search": [{**_FACTS, "latitude": 0, "longitude": 0}],
+    "price_history": [
+        {"product_id": 1, "price": 1000, "valid_from": _day(2)},
+        {"product_id": 1, "price": 2000, "valid_from": _day(4)},
+    ],
+    "stock_reservations": [
+        {"id": "early", "actor": "user:1", "status": "committed", "created_at": _day(3), **_HELD},
+        {"id": "late", "actor": "user:2", "status": "expired", "created_at": _day(5), **_HELD},
+    ],
+    "reviews": [{"user_id": 1, "rating": 5, **_REVIEW}, {"user_id": 2, "rating": 1, **_REVIEW}],
+}

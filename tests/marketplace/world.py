@@ -22,6 +22,7 @@ from tis.marketplace.tables import (
     Review,
     SheetImport,
     Supplier,
+    SupplierInvitation,
     SupplierMember,
     Synonym,
     User,
@@ -35,7 +36,8 @@ KINDS = ("anonymous", "user", "other user", "supplier", "other supplier", "edito
 
 @dataclass(frozen=True)
 class World:
-    """`user` wrote the review and holds the reservation; `supplier` has the product, members and a clerk."""
+    """`user` wrote the review and holds the reservation; `supplier` has the product, members and a clerk, and
+    invites `other user`."""
 
     names: dict[str, str]
     tokens: dict[str, str]
@@ -55,6 +57,9 @@ def new_world(market: Market) -> World:
         supplier_id = shops["supplier"].id
         for kind, role in (("editor", "editor"), ("owner", "owner"), ("clerk", "editor")):
             session.add(SupplierMember(supplier_id=supplier_id, user_id=users[kind].id, role=role))
+        later = now() + timedelta(days=1)
+        invited = users["other user"].id
+        session.add(SupplierInvitation(supplier_id=supplier_id, user_id=invited, role="editor", expires_at=later))
         names = {
             "supplier_id": str(supplier_id),
             "user_id": str(users["clerk"].id),

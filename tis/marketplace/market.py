@@ -46,6 +46,8 @@ class MarketRules:
     access_token_minutes: float = 30
     refresh_token_days: float = 7
     reservation_seconds: float = 900
+    max_reservations_per_account: int = 20
+    max_reserved_units_per_product: int = 100
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
     mailer: Mailer | None = None

@@ -1,5 +1,7 @@
 """Authorization: what a principal may do and see. `tests/marketplace/test_policy.py` has the table of all routes."""
 
+from datetime import datetime
+
 from tis.errors import Forbidden, NotFound, Unauthenticated
 from tis.marketplace.kit.principal import Principal
 
@@ -62,16 +64,34 @@ def require_holder(principal: Principal, actor: str | None, supplier_id: int | N
         raise NotFound("Reservation not found")
 
 
-def require_seller(principal: Principal, supplier_id: int) -> None:
-    """To sell reserved stock. In open mode a request without a token counts as the supplier's."""
+def require_seller(
+    principal: Principal,
+    supplier_id: int,
+    reason: str = "Only the shop sells what is held. Who holds it can release it.",
+) -> None:
+    """To sell reserved stock, and to accept or refuse a reservation of it. In open mode a request without a token
+    counts as the supplier's."""
     is_unauthenticated = principal.is_open and principal.account is None
     if not (is_unauthenticated or principal.is_admin or supplier_id in principal.supplier_ids):
-        raise _refusal(principal, "Only the shop sells what is held. Who holds it can release it.")
+        raise _refusal(principal, reason)
+
+
+def sees_buyer(principal: Principal, accepted_at: datetime | None, status: str) -> bool:
+    """For members of the shop: the full name, e-mail and phone of who reserved, once they accepted, and as long as
+    the units are held or sold."""
+    is_accepted = accepted_at is not None and status in ("held", "committed")
+    return principal.is_open or principal.is_admin or is_accepted
 
 
 def sees_user(principal: Principal, user_id: int) -> bool:
     """Whether the full name, e-mail, phone, place and rights of a user are visible."""
     return principal.is_open or principal.is_admin or principal.user_id == user_id
+
+
+def require_user_visible(principal: Principal, user_id: int) -> None:
+    """For strangers there are no users, whatever their number."""
+    if not sees_user(principal, user_id):
+        raise NotFound("User not found")
 
 
 def sees_supplier(principal: Principal, supplier_id: int) -> bool:

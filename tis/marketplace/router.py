@@ -10,6 +10,7 @@ from tis.marketplace.products import search_routes as search
 from tis.marketplace.products import sheet_routes as product_sheet
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.stock import routes as stock
+from tis.marketplace.suppliers import invitation_routes as invitations
 from tis.marketplace.suppliers import routes as suppliers
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
@@ -24,6 +25,7 @@ for room in (
     stock,
     taxonomy,
     suppliers,
+    invitations,
     users,
     auth,
     session_routes,

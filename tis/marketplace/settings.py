@@ -52,7 +52,13 @@ class MarketplaceSettings(BaseModel):
     access_token_expire_minutes: float = Field(30, gt=0, le=1440, description="how long an access token is valid")
     refresh_token_expire_days: float = Field(7, gt=0, le=365, description="how long a refresh token is valid")
     reservation_seconds: float = Field(
-        900, ge=1, le=86_400, description="how long a reservation lasts if the request sets no time"
+        900, ge=1, le=3600, description="how long a reservation lasts if the request sets no time; an hour at most"
+    )
+    max_reservations_per_account: int = Field(
+        20, ge=1, le=100_000, description="reservations that one account holds at a time"
+    )
+    max_reserved_units_per_product: int = Field(
+        100, ge=1, le=1_000_000, description="units of one product that one account holds at a time"
     )
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     event,
+    select,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
@@ -135,6 +136,20 @@ class SupplierMember(Table):
     __table_args__ = (CheckConstraint("role IN ('owner', 'editor')", name="role"),)
 
 
+class SupplierInvitation(Table):
+    """Offers a user a role in a supplier. Only the user makes a `SupplierMember` of it, until it expires."""
+
+    __tablename__ = "supplier_invitations"
+
+    supplier_id: Mapped[int] = mapped_column(ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
+    role: Mapped[str] = mapped_column(String(16))
+    expires_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+    __table_args__ = (CheckConstraint("role IN ('owner', 'editor')", name="role"),)
+
+
 class RefreshToken(Table):
     """A chain of these begins with a login. A token that is used twice was stolen and ends its chain."""
 
@@ -218,6 +233,9 @@ class Product(Table):
     is_available: Mapped[bool] = mapped_column(default=True)
     rating_sum: Mapped[int] = mapped_column(default=0)
     rating_count: Mapped[int] = mapped_column(default=0)
+    # Of these, the reviews by buyers of a completed sale: they weigh more (`tis/marketplace/kit/ratings.py`).
+    verified_sum: Mapped[int] = mapped_column(default=0)
+    verified_count: Mapped[int] = mapped_column(default=0)
     granted_rating: Mapped[float | None]
     rating_rank: Mapped[float] = mapped_column(default=UNRATED)
     version: Mapped[int] = mapped_column(default=1)
@@ -289,22 +307,39 @@ class StockMovement(Table):
 
 
 class Reservation(Table):
+    """Its supplier and price are those of the product when it was inserted: the price stays, whatever the shop does."""
+
     __tablename__ = "stock_reservations"
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"), index=True)
+    supplier_id: Mapped[int] = mapped_column(BigId)
+    unit_price: Mapped[int] = mapped_column(BigId)
     actor: Mapped[str | None] = mapped_column(String(32), index=True)
     quantity: Mapped[int]
     status: Mapped[str] = mapped_column(String(16), default="held")
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(default=now)
+    accepted_at: Mapped[datetime | None]  # by the shop, which learns then how to reach the buyer
     ended_at: Mapped[datetime | None] = mapped_column(index=True)
 
     __table_args__ = (
         CheckConstraint("quantity > 0", name="quantity"),
-        CheckConstraint("status IN ('held', 'committed', 'released', 'expired')", name="status"),
+        CheckConstraint("status IN ('held', 'committed', 'released', 'refused', 'expired')", name="status"),
         Index("ix_stock_reservations_status_expires_at", "status", "expires_at"),
+        Index("ix_stock_reservations_supplier_id_created_at", "supplier_id", "created_at", "id"),
+        Index("ix_stock_reservations_supplier_id_status", "supplier_id", "status", "created_at", "id"),
+        Index("ix_stock_reservations_actor_status", "actor", "status", "expires_at", "product_id", "quantity"),
     )
+
+
+@event.listens_for(Reservation, "before_insert")
+def _copy_from_product(mapper: object, connection: object, reservation: Reservation) -> None:
+    """Read by the INSERT itself, so that no price can come in between."""
+    for name, column in (("supplier_id", Product.supplier_id), ("unit_price", Product.price)):
+        if getattr(reservation, name) is None:
+            of_product = select(column).where(Product.id == reservation.product_id)
+            setattr(reservation, name, of_product.scalar_subquery())
 
 
 class Review(Table):
@@ -317,6 +352,7 @@ class Review(Table):
     title: Mapped[str | None] = mapped_column(String(200))
     body: Mapped[str | None] = mapped_column(String(5000))
     status: Mapped[str] = mapped_column(String(16), default="published")
+    verified_purchase: Mapped[bool] = mapped_column(default=False)  # its author bought the product
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
 

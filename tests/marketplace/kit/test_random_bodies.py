@@ -27,6 +27,7 @@ ROUTES = {
     "POST /api/suppliers/register": {**supplier_body(), "phone": "x", "delivery_radius_km": 1},
     "PUT /api/suppliers/1": {**supplier_body(), "phone": "x", "delivery_radius_km": 1, "version": 1},
     "POST /api/suppliers/1/members": {"user_id": 1, "role": "owner"},
+    "POST /api/products/1/reservations": {"quantity": 1, "seconds": 60},
 }
 NUMBERS = st.sampled_from([0, -1, 2**31, 2**63, 2**64, -(2**70), 0.5, 1e308, float("nan"), float("inf"), 90.000001])
 WORDS = st.sampled_from(

@@ -35,7 +35,13 @@ def test_a_review_is_shown_with_a_first_name_and_an_initial(
 
 @pytest.mark.parametrize(
     ("name", "author"),
-    [("Budi", "Budi"), ("budi.s@example.com", "budi.s"), ("Ibu Ani ani@example.com", "Ibu A."), ("@", "?")],
+    [
+        ("Budi", "B."),
+        ("budi.s@example.com", "B."),
+        ("dewi specimen", "dewi S."),
+        ("Ibu Ani ani@example.com", "Ibu A."),
+        ("@", "?"),
+    ],
 )
 def test_no_e_mail_address_is_shown(
     server: MarketServer, stranger: httpx2.Client, product_id: int, name: str, author: str

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from sqlalchemy import select, true
+from sqlalchemy.orm import Session
 
 from tests.faults.forms import short_or_long
 from tests.marketplace.shop import Shop
@@ -15,19 +16,24 @@ from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.products.service import change_product, delete_product, restore_product
 from tis.marketplace.products.sheet_import import import_sheet
 from tis.marketplace.products.sheet_rows import read_rows
+from tis.marketplace.reviews.service import add_review, change_review
 from tis.marketplace.search.query import PageRequest, ProductQuery
+from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
+from tis.marketplace.stock.caps import ReservationCaps
 from tis.marketplace.suppliers.service import change_supplier
-from tis.marketplace.tables import Supplier
+from tis.marketplace.tables import Product, Reservation, Review, Supplier
 
 ANYBODY = Principal(is_open=True)
+CAPS = ReservationCaps(10_000, 10_000)
 NUM_PEOPLE = 12
 NUM_DEEDS = short_or_long(25, 600)
 
 
 class Participant:
-    def __init__(self, shop: Shop, supplier: int, goods: dict[str, int], seed: int) -> None:
+    def __init__(self, shop: Shop, supplier: int, goods: dict[str, int], user_id: int, seed: int) -> None:
         self.shop, self.supplier, self.goods, self.random = shop, supplier, goods, Random(seed)
+        self.user = Principal(f"user:{user_id}", user_id)
         self.held: list[str] = []
         self.done: set[str] = set()
 
@@ -36,6 +42,9 @@ class Participant:
             self.hold,
             self.hold,
             self.hold,
+            self.accept,
+            self.refuse,
+            self.review,
             self.sell,
             self.give_back,
             self.lose,
@@ -57,12 +66,32 @@ class Participant:
         product = self.random.choice(list(self.goods.values()))
         with self.shop.market.writing() as session:
             quantity = self.random.randint(1, 4)
-            made = stock.reserve(session, ANYBODY, self.shop.market.search, product, quantity, 600)
+            who = self.random.choice([ANYBODY, self.user])
+            made = stock.reserve(session, who, self.shop.market.search, product, quantity, 600, CAPS)
             name = made.reservation.id
         self.held.append(name)
 
     def one_held(self) -> str | None:
         return self.held.pop(self.random.randrange(len(self.held))) if self.held else None
+
+    def accept(self) -> None:
+        if self.held:
+            with self.shop.market.writing() as session:
+                sales.accept(session, ANYBODY, self.shop.market.search, self.held[-1], 600)
+
+    def refuse(self) -> None:
+        if name := self.one_held():
+            with self.shop.market.writing() as session:
+                sales.refuse(session, ANYBODY, self.shop.market.search, name)
+
+    def review(self) -> None:
+        product, values = self.random.choice(list(self.goods.values())), {"rating": self.random.randint(1, 5)}
+        with self.shop.market.writing() as session:
+            own = select(Review.id).where(Review.product_id == product, Review.user_id == self.user.user_id)
+            if written := session.scalar(own):
+                change_review(session, self.shop.market.search, self.user, written, values)
+            else:
+                add_review(session, self.shop.market.search, self.user, product, values)
 
     def sell(self) -> None:
         if name := self.one_held():
@@ -113,11 +142,13 @@ def test_there_is_no_deadlock_and_the_ledger_agrees(shop: Shop) -> None:
     goods = {f"S-{number}": shop.product(on_hand=20, sku=f"S-{number}", supplier_id=supplier) for number in range(6)}
     with shop.market.writing() as session:
         shop.market.search.rebuild(session)
-    people = [Participant(shop, supplier, goods, seed) for seed in range(NUM_PEOPLE)]
+    users = [shop.user() for _ in range(4)]
+    people = [Participant(shop, supplier, goods, users[seed % len(users)], seed) for seed in range(NUM_PEOPLE)]
     with ThreadPoolExecutor(NUM_PEOPLE) as pool:
         for life in [pool.submit(person.live) for person in people]:
             life.result()
     kinds = {"hold", "sell", "give_back", "lose", "sweep", "count", "send_a_sheet", "move", "close_and_open"}
+    kinds |= {"accept", "refuse", "review"}
     assert set().union(*(person.done for person in people)) == kinds
     assert [shop.stock_columns(product) for product in goods.values()] == [
         shop.stock_ledger(one) for one in goods.values()
@@ -127,3 +158,19 @@ def test_there_is_no_deadlock_and_the_ledger_agrees(shop: Shop) -> None:
         [city] = session.scalars(select(Supplier.city).where(Supplier.id == supplier))
         found = shop.market.search.find(session, ProductQuery(city=city), PageRequest())
         assert {hit.product.id for hit in found.hits} == sellable, "what is searched is what is there"
+        for product in goods.values():
+            assert counters_of(session, product) == counted_reviews(session, product)
+
+
+def counters_of(session: Session, product_id: int) -> tuple[int, ...]:
+    product = session.get_one(Product, product_id)
+    return product.rating_sum, product.rating_count, product.verified_sum, product.verified_count
+
+
+def counted_reviews(session: Session, product_id: int) -> tuple[int, ...]:
+    """As the sales and the reviews add up."""
+    reviews = session.scalars(select(Review).where(Review.product_id == product_id)).all()
+    sales_of = select(Reservation.actor).where(Reservation.product_id == product_id, Reservation.status == "committed")
+    buyers = set(session.scalars(sales_of))
+    bought = [review.rating for review in reviews if f"user:{review.user_id}" in buyers]
+    return sum(review.rating for review in reviews), len(reviews), sum(bought), len(bought)

@@ -223,6 +223,27 @@ def test_a_supplier_without_owners_that_closes_itself_is_deleted(
     assert register_supplier(internet, email=given["email"])["id"] != supplier["id"]
 
 
+def test_a_supplier_that_has_only_a_token_is_deleted_after_confirmation(internet: httpx2.Client) -> None:
+    supplier = register_supplier(internet)
+    path = f"/api/suppliers/{supplier['id']}"
+    for unconfirmed in (path, f"{path}?confirm=0"):
+        asked = internet.delete(unconfirmed, headers=bearer(supplier))
+        assert asked.status_code == 409 and "?confirm=1" in asked.json()["detail"]
+        assert internet.get(path).json()["is_active"] is True
+    assert internet.delete(f"{path}?confirm=1", headers=bearer(supplier)).json()["is_active"] is False
+    assert internet.get("/api/auth/me", headers=bearer(supplier)).status_code == 401
+
+
+def test_closing_a_supplier_that_has_only_a_token_needs_confirmation_of_admins_too(
+    internet: httpx2.Client, laptop: httpx2.Client, strict_database_url: str
+) -> None:
+    path, admin = f"/api/suppliers/{register_supplier(internet)['id']}", register_admin(internet, strict_database_url)
+    assert internet.delete(path, headers=bearer(admin)).status_code == 409
+    assert internet.delete(f"{path}?confirm=1", headers=bearer(admin)).status_code == 200
+    assert internet.delete(path, headers=bearer(admin)).status_code == 200  # again: nothing new
+    assert laptop.delete(f"/api/suppliers/{register_supplier(laptop)['id']}").status_code == 409
+
+
 def test_an_owner_may_restore_a_supplier_that_closed_itself(internet: httpx2.Client) -> None:
     owner = register_user(internet)
     supplier = register_supplier(internet, bearer(owner), phone="+6281234567890")

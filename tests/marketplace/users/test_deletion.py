@@ -15,6 +15,7 @@ from tests.marketplace.accounts import (
     PASSWORD,
     all_at_once,
     bearer,
+    employ,
     new_email,
     register_admin,
     register_supplier,
@@ -195,7 +196,7 @@ def _user_with_shared_reservations(market: Market) -> tuple[int, list[int]]:
 def test_a_supplier_stays_with_its_remaining_owner(internet: httpx2.Client) -> None:
     owner, successor = register_user(internet), register_user(internet)
     path = f"/api/suppliers/{register_supplier(internet, bearer(owner))['id']}"
-    internet.post(f"{path}/members", json={"user_id": successor["id"], "role": "owner"}, headers=bearer(owner))
+    employ(internet, owner, path, successor, "owner")
     assert internet.delete("/api/users/me", headers=bearer(owner)).status_code == 200
     assert [one["user_id"] for one in internet.get(f"{path}/members", headers=bearer(successor)).json()] == [
         successor["id"]
@@ -207,13 +208,61 @@ def test_a_supplier_is_deleted_with_its_last_owner(internet: httpx2.Client, stri
     mallory, victim = register_user(internet), register_user(internet)
     shop = register_supplier(internet, bearer(mallory), phone="+6281234567890", name="Mallory")
     path = f"/api/suppliers/{shop['id']}"
-    internet.post(f"{path}/members", json={"user_id": victim["id"], "role": "owner"}, headers=bearer(mallory))
+    employ(internet, mallory, path, victim, "owner")
+    internet.post("/api/auth/logout", headers=bearer(shop))
     assert internet.delete(f"{path}/members/{mallory['id']}", headers=bearer(mallory)).status_code == 200
     assert internet.delete("/api/users/me", headers=bearer(victim)).status_code == 200
     assert internet.get(path).status_code == 404
     admin = register_admin(internet, strict_database_url)
     left = internet.get(path, headers=bearer(admin)).text
     assert "Mallory" not in left and "+6281234567890" not in left
+
+
+def test_a_supplier_with_a_login_of_its_own_survives_its_last_owner(
+    internet: httpx2.Client, strict_database_url: str
+) -> None:
+    admin = register_admin(internet, strict_database_url)
+    for password in ({}, {"password": PASSWORD}):
+        for closes_first in (False, True):
+            member = register_user(internet)
+            shop = register_supplier(internet, bearer(member), business_name="Toko Sri", **password)
+            path = f"/api/suppliers/{shop['id']}"
+            if closes_first:
+                assert internet.delete(path, headers=bearer(member)).status_code == 200
+            assert internet.delete("/api/users/me", headers=bearer(member)).status_code == 200
+            left = internet.get(path, headers=bearer(admin)).json()
+            assert (left["business_name"], left["is_active"]) == ("Toko Sri", not closes_first)
+            assert internet.get("/api/auth/me", headers=bearer(shop)).status_code == (401 if closes_first else 200)
+
+
+def test_a_deleted_user_takes_its_invitations_along(internet: httpx2.Client) -> None:
+    owner, user = register_user(internet), register_user(internet)
+    path = f"/api/suppliers/{register_supplier(internet, bearer(owner))['id']}"
+    internet.post(f"{path}/members", json={"user_id": user["id"]}, headers=bearer(owner))
+    [invitation] = internet.get("/api/users/me/export", headers=bearer(user)).json()["invitations"]
+    assert (invitation["user_id"], invitation["role"]) == (user["id"], "editor")
+    internet.delete("/api/users/me", headers=bearer(user))
+    assert [one["user_id"] for one in internet.get(f"{path}/members", headers=bearer(owner)).json()] == [owner["id"]]
+
+
+def test_a_user_who_leaves_while_accepting_is_no_member(internet: httpx2.Client) -> None:
+    for _ in range(4):
+        owner, user = register_user(internet), register_user(internet)
+        path = f"/api/suppliers/{register_supplier(internet, bearer(owner))['id']}"
+        internet.post(f"{path}/members", json={"user_id": user["id"]}, headers=bearer(owner))
+        accept, headers = f"/api/users/me/invitations/{path.rpartition('/')[2]}/accept", bearer(user)
+        answers = all_at_once(internet, accepting(accept, headers), leaving(headers))
+        assert {answer.status_code for answer in answers} <= {200, 401, 404}
+        members = internet.get(f"{path}/members", headers=bearer(owner)).json()
+        assert [one["user_id"] for one in members] == [owner["id"]]
+
+
+def accepting(path: str, headers: dict[str, str]) -> Callable[[httpx2.Client], httpx2.Response]:
+    return lambda client: client.post(path, headers=headers)
+
+
+def leaving(headers: dict[str, str]) -> Callable[[httpx2.Client], httpx2.Response]:
+    return lambda client: client.delete("/api/users/me", headers=headers)
 
 
 def without_admins(url: str) -> None:

@@ -7,7 +7,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.marketplace.accounts import PASSWORD, bearer, made, new_email, register_admin, register_user, user_body
+from tests.marketplace.accounts import (
+    PASSWORD,
+    bearer,
+    made,
+    new_email,
+    register_admin,
+    register_supplier,
+    register_user,
+    user_body,
+)
 
 SEED: dict[str, Any] = {
     "name": "Jane Smith",
@@ -76,13 +85,16 @@ def test_an_admin_can_give_up_the_role(internet: httpx2.Client, strict_database_
     assert internet.put("/api/users/me", json={"role": "user"}, headers=bearer(admin)).json()["role"] == "user"
 
 
-def test_personal_data_is_hidden_from_others(internet: httpx2.Client) -> None:
+def test_for_strangers_there_are_no_users(internet: httpx2.Client, laptop: httpx2.Client) -> None:
     user = register_user(internet, **{**SEED, "email": new_email()})
-    stranger = register_user(internet)
+    stranger, supplier = register_user(internet), register_supplier(internet)
     private = ("email", "phone", "latitude", "longitude", "city", "province", "role", "ai_access_enabled")
-    for headers in ({}, bearer(stranger)):
-        seen = internet.get(f"/api/users/{user['id']}", headers=headers).json()
-        assert seen["name"] == "Jane S." and all(seen[name] is None for name in private)
+    for headers in ({}, bearer(stranger), bearer(supplier)):
+        for user_id in (user["id"], 999999999):
+            hidden = internet.get(f"/api/users/{user_id}", headers=headers)
+            assert (hidden.status_code, hidden.json()) == (404, {"detail": "User not found"})
+            assert "ETag" not in hidden.headers
+    assert laptop.get(f"/api/users/{register_user(laptop)['id']}").status_code == 200
     own = internet.get(f"/api/users/{user['id']}", headers=bearer(user)).json()
     assert own["name"] == "Jane Smith" and all(own[name] is not None for name in private)
 

@@ -75,6 +75,14 @@ def is_chain_active(session: Session, chain: str, account: str) -> bool:
     return bool(session.scalar(select(begun & ~ended)))
 
 
+def has_session(session: Session, account: str, *, or_ended: bool = False) -> bool:
+    """Whether a refresh token of the account is valid; with `or_ended`, whether one would be if nobody had ended it."""
+    link = aliased(RefreshToken)
+    ended = exists().where(RefreshToken.chain == link.chain, RefreshToken.revoked_at.is_not(None))
+    newest = exists().where(link.account == account, link.used_at.is_(None), link.expires_at > now())
+    return bool(session.scalar(select(newest if or_ended else newest.where(~ended))))
+
+
 def end_chain(session: Session, chain: str) -> bool:
     """Returns whether the chain was active until now."""
     links = RefreshToken.chain == chain, RefreshToken.revoked_at.is_(None)

@@ -121,6 +121,12 @@ Longitude = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
 
 
 def abbreviated_name(name: str) -> str:
-    """First name and initial. Some people's name is their e-mail address: the part behind the @ is never shown."""
-    first, *others = name.partition("@")[0].split() or ["?"]
-    return f"{first} {others[-1][0].upper()}." if others else first
+    """First name and initial; of a single word, which may be the family name, the initial.
+
+    Some people's name is their e-mail address: the part behind the @ is never shown.
+    """
+    words = name.partition("@")[0].split()
+    if not words:
+        return "?"
+    initial = f"{words[-1][0].upper()}."
+    return initial if len(words) == 1 else f"{words[0]} {initial}"

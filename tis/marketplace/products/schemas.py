@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from tis.bounds import MaxItems
 from tis.marketplace.kit.docs import schema_example
 from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
+from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.products import product_examples as examples
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.tables import Product
@@ -147,7 +148,6 @@ def product_view(
 
 
 def rating_of(product: Product | ProductRow) -> float | None:
-    """The mean of the reviews; without any, the rating that an admin granted."""
-    if product.rating_count:
-        return round(product.rating_sum / product.rating_count, 2)
-    return product.granted_rating
+    """The mean of the reviews, rounded; without any, the rating that an admin granted."""
+    mean = mean_rating(product)
+    return round(mean, 2) if product.rating_count and mean is not None else mean

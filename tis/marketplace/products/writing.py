@@ -20,11 +20,10 @@ from tis.errors import ServiceError
 from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import UNRATED, AuditEntry, PriceChange, Product, StockMovement
+from tis.marketplace.tables import AuditEntry, PriceChange, Product, StockMovement
 
-# The Bayesian prior of a rating counts like this many reviews, so that one five does not beat forty times 4.8.
-PRIOR_COUNT = 5
 _MAX_AUDITED_CHARS = 500
 # API field -> column, where they have different names.
 COLUMN_OF_FIELD = {"stock_quantity": "on_hand", "rating": "granted_rating"}
@@ -91,19 +90,13 @@ def is_same_value(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def rating_rank_of(granted_rating: float | None, rating_sum: int, rating_count: int) -> float:
-    """Sort key of the rating: the Bayesian mean, whose prior is the rating that an admin granted."""
-    prior = UNRATED if granted_rating is None else granted_rating
-    return (PRIOR_COUNT * prior + rating_sum) / (PRIOR_COUNT + rating_count)
-
-
 def _values_before(write: ProductWrite) -> dict[str, Any]:
     return {} if write.action == "create" else {name: getattr(write.product, name) for name in write.values}
 
 
 def _insert_products(session: Session, writes: Sequence[ProductWrite]) -> None:
     for write in writes:
-        for name, value in _with_derived_columns(write.values, rating_sum=0, rating_count=0).items():
+        for name, value in _with_derived_columns(write.values, (0, 0)).items():
             setattr(write.product, name, value)
     session.add_all([write.product for write in writes])
     session.flush()
@@ -114,8 +107,8 @@ def _update_products(session: Session, writes: Sequence[ProductWrite], moment: d
     rows = []
     for write in writes:
         product = write.product
-        counters = (0, 0) if "granted_rating" not in write.values else (product.rating_sum, product.rating_count)
-        columns = _with_derived_columns(write.values, *counters)
+        stars_and_weight = (0, 0) if "granted_rating" not in write.values else weighted_stars(product)
+        columns = _with_derived_columns(write.values, stars_and_weight)
         rows.append({"id": product.id, **columns, "version": product.version + 1, "updated_at": moment})
     if rows:
         session.execute(update(Product), rows)
@@ -125,12 +118,12 @@ def _update_products(session: Session, writes: Sequence[ProductWrite], moment: d
                 set_committed_value(write.product, name, value)
 
 
-def _with_derived_columns(values: Mapping[str, Any], rating_sum: int, rating_count: int) -> dict[str, Any]:
+def _with_derived_columns(values: Mapping[str, Any], stars_and_weight: tuple[int, int]) -> dict[str, Any]:
     columns = dict(values)
     if "category" in values:
         columns["category_key"] = key_of(values["category"])
     if "granted_rating" in values:
-        columns["rating_rank"] = rating_rank_of(values["granted_rating"], rating_sum, rating_count)
+        columns["rating_rank"] = rating_rank_of(values["granted_rating"], *stars_and_weight)
     return columns
 
 

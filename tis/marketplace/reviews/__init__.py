@@ -1,4 +1,5 @@
 """Reviews of products, and their moderation.
 
 A review changes the sum, the count and the rank of its product in one UPDATE, so that concurrent reviews all count.
+A review by a buyer of a completed sale is marked, whichever comes first, and counts like three others.
 """

@@ -90,6 +90,7 @@ def _view(review_and_author: ReviewAndAuthor) -> ReviewView:
         title=review.title,
         body=review.body,
         author=_author_name(author),
+        verified_purchase=review.verified_purchase,
         status="published" if review.status == "published" else "hidden",
         created_at=review.created_at,
         updated_at=review.updated_at,

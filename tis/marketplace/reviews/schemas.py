@@ -14,6 +14,7 @@ REVIEW_EXAMPLE: dict[str, Any] = {
     "id": 1,
     "product_id": 1,
     "author": "Jane S.",
+    "verified_purchase": True,
     "status": "published",
     "created_at": "2026-11-21T03:00:00Z",
     "updated_at": "2026-11-21T03:00:00Z",
@@ -51,6 +52,7 @@ class ReviewView(BaseModel):
     title: str | None
     body: str | None
     author: str
+    verified_purchase: bool  # the author bought the product; such reviews count like three others
     status: ReviewStatus
     created_at: datetime
     updated_at: datetime

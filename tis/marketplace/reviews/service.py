@@ -1,20 +1,22 @@
 """Reviews of products. A change of a review updates the rating columns of its product in the same transaction."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import and_, exists, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, Forbidden, NotFound
+from tis.marketplace.auth.accounts import account_holder, split_account, user_account
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
-from tis.marketplace.products.writing import PRIOR_COUNT
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import UNRATED, Product, Review, User
+from tis.marketplace.tables import UNRATED, Product, Reservation, Review, User
 
 ReviewAndAuthor = tuple[Review, User]
 
@@ -40,14 +42,16 @@ def add_review(
     user_id = require_user(principal)
     if product.supplier_id in principal.supplier_ids:
         raise Forbidden("You cannot review products of a supplier that you work for.")
-    review = Review(product_id=product_id, user_id=user_id, **values)
+    lock_buyer(session, principal.account)
+    verified = _has_bought(session, user_id, product_id)
+    review = Review(product_id=product_id, user_id=user_id, verified_purchase=verified, **values)
     session.add(review)
     try:
         session.flush()
     except IntegrityError as error:
         raise Conflict("Already reviewed") from error
     audit.note(session, principal, "create", "review", review.id, product_id=[None, product_id], **_audited({}, values))
-    _update_rating(session, search, product_id, review.rating, 1)
+    _update_rating(session, search, review, review.rating, 1)
     return review, session.get_one(User, user_id)
 
 
@@ -62,7 +66,7 @@ def change_review(
     if audited := _audited(before, values):
         audit.note(session, principal, "change", "review", review.id, **audited)
     if review.status == "published" and "rating" in audited:
-        _update_rating(session, search, review.product_id, review.rating - before["rating"], 0)
+        _update_rating(session, search, review, review.rating - before["rating"], 0)
     return review, session.get_one(User, review.user_id)
 
 
@@ -74,8 +78,30 @@ def delete_review(session: Session, search: ProductSearch, principal: Principal,
     author = session.get_one(User, review.user_id)
     session.delete(review)
     audit.note(session, principal, "delete", "review", review.id, rating=[review.rating, None])
-    _update_rating(session, search, review.product_id, -review.rating, -1)
+    _update_rating(session, search, review, -review.rating, -1)
     return review, author
+
+
+def lock_buyer(session: Session, account: str | None) -> None:
+    """A sale and a review of one user wait for each other: else neither would see the other."""
+    if account is not None and split_account(account)[0] == "user":
+        account_holder(session, account, locked=True)
+
+
+def verify_review(session: Session, search: ProductSearch, account: str | None, product_id: int) -> None:
+    """After a sale: marks what the buyer has already written. The caller has locked the buyer."""
+    kind, user_id = split_account(account) if account else ("", 0)
+    if kind != "user":
+        return
+    own = select(Review).where(Review.product_id == product_id, Review.user_id == user_id)
+    review = session.scalar(own.with_for_update(of=Review).execution_options(populate_existing=True))
+    if review is None or review.verified_purchase:
+        return
+    # `updated_at` keeps its value: the author changed nothing.
+    mark = update(Review).where(Review.id == review.id)
+    session.execute(mark.values(verified_purchase=True, updated_at=Review.updated_at))
+    if review.status == "published":
+        _add_to_rating(session, search, product_id, verified_stars=review.rating, verified_reviews=1)
 
 
 def set_status(
@@ -88,7 +114,7 @@ def set_status(
         audit.note(session, principal, "moderate", "review", review.id, status=[review.status, status])
         review.status = status
         sign = 1 if status == "published" else -1
-        _update_rating(session, search, review.product_id, sign * review.rating, sign)
+        _update_rating(session, search, review, sign * review.rating, sign)
     return review, session.get_one(User, review.user_id)
 
 
@@ -109,18 +135,44 @@ def _lock_review(session: Session, review_id: int) -> Review:
     return review
 
 
+def _has_bought(session: Session, user_id: int, product_id: int) -> bool:
+    is_sale = and_(
+        Reservation.actor == user_account(user_id),
+        Reservation.status == "committed",
+        Reservation.product_id == product_id,
+    )
+    return bool(session.scalar(select(exists().where(is_sale))))
+
+
 def _update_rating(
-    session: Session, search: ProductSearch, product_id: int, added_stars: int, added_reviews: int
+    session: Session, search: ProductSearch, review: Review, added_stars: int, added_reviews: int
+) -> None:
+    verified = (added_stars, added_reviews) if review.verified_purchase else (0, 0)
+    _add_to_rating(session, search, review.product_id, added_stars, added_reviews, *verified)
+
+
+def _add_to_rating(
+    session: Session,
+    search: ProductSearch,
+    product_id: int,
+    stars: int = 0,
+    reviews: int = 0,
+    verified_stars: int = 0,
+    verified_reviews: int = 0,
 ) -> None:
     """One UPDATE, because others may review the same product now. `rating_rank_of` in SQL."""
     session.flush()
-    new_sum, new_count = Product.rating_sum + added_stars, Product.rating_count + added_reviews
-    rank = (PRIOR_COUNT * func.coalesce(Product.granted_rating, UNRATED) + new_sum) / (PRIOR_COUNT + new_count)
+    counters = {
+        "rating_sum": Product.rating_sum + stars,
+        "rating_count": Product.rating_count + reviews,
+        "verified_sum": Product.verified_sum + verified_stars,
+        "verified_count": Product.verified_count + verified_reviews,
+    }
+    new_stars, new_weight = weighted_stars(SimpleNamespace(**counters))
+    rank = (PRIOR_COUNT * func.coalesce(Product.granted_rating, UNRATED) + new_stars) / (PRIOR_COUNT + new_weight)
     statement = update(Product).where(Product.id == product_id)
     # `updated_at` keeps its value (`onupdate` would set it): the supplier changed nothing.
-    statement = statement.values(
-        rating_sum=new_sum, rating_count=new_count, rating_rank=rank, updated_at=Product.updated_at
-    )
+    statement = statement.values(**counters, rating_rank=rank, updated_at=Product.updated_at)
     session.execute(statement, execution_options={"synchronize_session": False})
     search.refresh(session, [product_id])
 

@@ -10,6 +10,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.sql import id_list, run, run_many
@@ -105,6 +106,8 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
             Product.condition,
             Product.rating_sum,
             Product.rating_count,
+            Product.verified_sum,
+            Product.verified_count,
             Product.granted_rating,
             Product.rating_rank,
             Product.created_at,
@@ -145,13 +148,12 @@ def _digest(entry: IndexEntry) -> int:
 
 
 def _columns(product: Row[Any], digest: int) -> dict[str, Any]:
-    rating = product.rating_sum / product.rating_count if product.rating_count else product.granted_rating
     return {
         "product_id": product.id,
         "supplier_id": product.supplier_id,
         "sellable": int(product.is_available and product.on_hand > product.reserved),
         "price": product.price,
-        "rating": rating,
+        "rating": mean_rating(product),
         "rating_rank": product.rating_rank,
         "created_us": round(product.created_at.timestamp() * 1_000_000),
         "latitude": product.public_latitude,

@@ -35,6 +35,8 @@ class _Columns(NamedTuple):
     condition: Literal["new", "used"]
     rating_sum: int
     rating_count: int
+    verified_sum: int
+    verified_count: int
     granted_rating: float | None
     version: int
     raw_is_available: Any

@@ -116,6 +116,8 @@ def _product(rng: random.Random, number: int, kind: ProductKind, common_words: l
         "is_available": not 0.2 <= roll < 0.22,
         "rating_sum": 0,
         "rating_count": 0,
+        "verified_sum": 0,
+        "verified_count": 0,
         "granted_rating": stars,
         "rating_rank": UNRATED if stars is None else stars,
         "version": 1,

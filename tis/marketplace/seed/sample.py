@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import email_key, key_of
-from tis.marketplace.products.writing import rating_rank_of
+from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.history import max_supplier_id, write_history
 from tis.marketplace.tables import Product, Review, Supplier, User
@@ -83,6 +83,6 @@ def _add_reviews(session: Session, rows: list[dict[str, Any]], products: list[Pr
         reviews.append(Review(**row, product_id=product.id, user_id=user_id))
         product.rating_sum += row["rating"]
         product.rating_count += 1
-        product.rating_rank = rating_rank_of(product.granted_rating, product.rating_sum, product.rating_count)
+        product.rating_rank = rating_rank_of(product.granted_rating, *weighted_stars(product))
     session.add_all(reviews)
     return reviews

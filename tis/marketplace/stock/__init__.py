@@ -2,12 +2,12 @@
 
 Buyers see the units on hand less those that are reserved. `reserve` checks and takes in one UPDATE, and the number of
 changed rows is the result. `commit` sells, and only the shop may; `release` gives back; a reservation that has seen
-neither in time expires. Buyers change the two counters only in `tis/marketplace/stock/counters.py`. Every server has
-a `Sweeper` that expires reservations; a reservation that finds too little sweeps its product itself, so no buyer
-waits for the sweeper.
+neither in time expires. The shop accepts or refuses a reservation (`sales`); an account holds so much (`caps`).
+Buyers change the two counters only in `tis/marketplace/stock/counters.py`. Every server has a `Sweeper` that expires
+reservations; a reservation that finds too little sweeps its product itself, so no buyer waits for the sweeper.
 
-Locks: reservations before products, and products in the order of their ids. The search index is refreshed when the
-last unit goes and when the first comes back. Units on hand are the sum of the movements, reserved units the sum of
+Locks: accounts, then reservations, reviews, and products in the order of their ids. The search index is refreshed when
+the last unit goes and when the first comes back. Units on hand are the sum of the movements, reserved units the sum of
 the held reservations: `tests/marketplace/stock/test_random_order.py` runs random operations and checks it. Reasons:
-`docs/decisions/0017-stock-is-an-update.md`.
+`docs/decisions/0017-stock-is-an-update.md`, `0030-the-shop-answers-a-reservation.md`.
 """

@@ -1,6 +1,6 @@
 """Reservations of stock, and the stock ledger of a supplier."""
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
@@ -10,40 +10,58 @@ from tis.errors import Conflict
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
-from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, Before, Limit, page_response
+from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, MAX_COUNTED, Before, Limit, page_response, total_headers
 from tis.marketplace.kit.responses import json_response
-from tis.marketplace.stock import service
+from tis.marketplace.stock import sales, service
+from tis.marketplace.stock.caps import ReservationCaps
 from tis.marketplace.stock.schemas import (
+    ACCEPT_RESPONSES,
     COMMIT_RESPONSES,
     MOVEMENTS_RESPONSES,
+    REFUSE_RESPONSES,
     RELEASE_RESPONSES,
     RESERVATION_RESPONSES,
     RESERVATIONS_RESPONSES,
+    SHOP_RESERVATIONS_RESPONSES,
     ReservationRequest,
     ReservationView,
+    ShopReservationView,
     StockMovementView,
+    reservation_view,
+    shop_reservation_view,
 )
-from tis.marketplace.stock.service import CurrentReservation, ReservationStatus
+from tis.marketplace.stock.service import ReservationStatus
 from tis.marketplace.tables import StockMovement
 
 router = APIRouter(tags=["stock"])
+View = TypeVar("View", ReservationView, ShopReservationView)
 
 
-_ENDED = {"expired": "has expired", "released": "was released", "committed": "was committed"}
+_ENDED = {
+    "expired": "has expired",
+    "released": "was released",
+    "refused": "was refused",
+    "committed": "was committed",
+}
 
 
 @router.post("/products/{product_id}/reservations", response_model=ReservationView, responses=RESERVATION_RESPONSES)
 def reserve(
     product_id: Id, body: ReservationRequest, context: ContextDep, idempotency_key: IdempotencyKeyDep
 ) -> JSONResponse:
-    """Reserve units for a while, never more than the stock: a 409 says how many are left."""
-    seconds = body.seconds or context.market.rules.reservation_seconds
+    """Reserve units for a while at the price of this moment, never more than the stock: a 409 says how many are left.
+
+    Where the shop accepts, it sees the name, e-mail and phone of the caller.
+    """
+    rules = context.market.rules
+    seconds = body.seconds or rules.reservation_seconds
+    caps = ReservationCaps(rules.max_reservations_per_account, rules.max_reserved_units_per_product)
     with context.writing() as (session, principal):
 
         def reserve() -> JSONResponse:
             search = context.market.search
-            view = _view(service.reserve(session, principal, search, product_id, body.quantity, seconds))
-            return json_response(view)
+            held = service.reserve(session, principal, search, product_id, body.quantity, seconds, caps)
+            return json_response(reservation_view(held))
 
         return idempotency_key.answer(session, principal, reserve)
 
@@ -52,28 +70,44 @@ def reserve(
 def commit(reservation_id: UUID, context: ContextDep) -> ReservationView:
     """Sell reserved units, for the shop. Idempotent; 409 after an expiry or a release."""
     with context.writing() as (session, principal):
-        view = _view(service.commit(session, principal, context.market.search, str(reservation_id)))
-    # Outside the transaction, so that an expiry is committed although the request is refused.
-    if view.status != "committed":
-        raise Conflict(f"This reservation {_ENDED[view.status]}.", code=f"reservation_{view.status}")
-    return view
+        view = reservation_view(service.commit(session, principal, context.market.search, str(reservation_id)))
+    return _require_status(view, "committed")
 
 
 @router.post("/reservations/{reservation_id}/release", responses=RELEASE_RESPONSES)
 def release(reservation_id: UUID, context: ContextDep) -> ReservationView:
     """Release reserved units. Idempotent, also after an expiry; 409 after the sale."""
     with context.writing() as (session, principal):
-        view = _view(service.release(session, principal, context.market.search, str(reservation_id)))
-    if view.status == "committed":
-        raise Conflict(f"This reservation {_ENDED[view.status]}.", code="reservation_committed")
-    return view
+        view = reservation_view(service.release(session, principal, context.market.search, str(reservation_id)))
+    return _require_status(view, "released", "refused", "expired")
+
+
+@router.post("/reservations/{reservation_id}/accept", responses=ACCEPT_RESPONSES)
+def accept(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
+    """Accept a reservation, for the shop, which sees how to reach the buyer then.
+
+    The units are held for another RESERVATION_SECONDS, an hour at most in all. Idempotent.
+    """
+    market = context.market
+    with context.writing() as (session, principal):
+        seconds = market.rules.reservation_seconds
+        view = shop_reservation_view(sales.accept(session, principal, market.search, str(reservation_id), seconds))
+    return _require_status(view, "held", "committed")
+
+
+@router.post("/reservations/{reservation_id}/refuse", responses=REFUSE_RESPONSES)
+def refuse(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
+    """Refuse a reservation, for the shop: its units are available again. Idempotent; 409 after the sale."""
+    with context.writing() as (session, principal):
+        view = shop_reservation_view(sales.refuse(session, principal, context.market.search, str(reservation_id)))
+    return _require_status(view, "refused", "released", "expired")
 
 
 @router.get("/reservations/{reservation_id}", responses=RESERVATION_RESPONSES)
 def look_at(reservation_id: UUID, context: ContextDep) -> ReservationView:
     """Read a reservation, for its buyer and for the supplier of the product."""
     with context.reading() as (session, principal):
-        return _view(service.get_reservation(session, principal, str(reservation_id)))
+        return reservation_view(service.get_reservation(session, principal, str(reservation_id)))
 
 
 @router.get("/reservations", response_model=list[ReservationView], responses=RESERVATIONS_RESPONSES)
@@ -88,7 +122,33 @@ def list_own(
     with context.reading() as (session, principal):
         before_id = None if before is None else str(before)
         reservations, total = service.list_reservations(session, principal, status, before_id, limit + 1)
-        return page_response(request, reservations, limit, _view, lambda current: current.reservation.id, total)
+        return page_response(
+            request, reservations, limit, reservation_view, lambda current: current.reservation.id, total
+        )
+
+
+@router.get(
+    "/suppliers/{supplier_id}/reservations",
+    response_model=list[ShopReservationView],
+    responses=SHOP_RESERVATIONS_RESPONSES,
+)
+def list_for_shop(
+    request: Request,
+    supplier_id: Id,
+    context: ContextDep,
+    status: ReservationStatus | None = None,
+    before: Annotated[UUID | None, Query(description=BEFORE_DESCRIPTION)] = None,
+    limit: Limit = 50,
+) -> JSONResponse:
+    """List the reservations of a supplier's products, newest first, for its members; `Link` has the next page."""
+    with context.reading() as (session, principal):
+        before_id = None if before is None else str(before)
+        rows, total = sales.list_for_shop(session, principal, supplier_id, status, before_id, limit + 1)
+        response = page_response(
+            request, rows, limit, shop_reservation_view, lambda shown: shown.current.reservation.id
+        )
+    response.headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
+    return response
 
 
 @router.get(
@@ -112,13 +172,8 @@ def _movement_view(movement: StockMovement) -> StockMovementView:
     return StockMovementView.model_validate(movement, from_attributes=True)
 
 
-def _view(current: CurrentReservation) -> ReservationView:
-    reservation = current.reservation
-    return ReservationView(
-        id=reservation.id,
-        product_id=reservation.product_id,
-        quantity=reservation.quantity,
-        status=current.status,
-        expires_at=reservation.expires_at,
-        available_quantity=current.available,
-    )
+def _require_status(view: View, *wanted: ReservationStatus) -> View:
+    """Call it outside the transaction, so that an expiry is committed although the request is refused."""
+    if view.status not in wanted:
+        raise Conflict(f"This reservation {_ENDED[view.status]}.", code=f"reservation_{view.status}")
+    return view

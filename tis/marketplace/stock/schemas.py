@@ -1,17 +1,23 @@
 """Bodies and views of reservations and stock movements, with their examples."""
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from tis.marketplace.kit.docs import responses
-from tis.marketplace.stock.service import ReservationStatus
+from tis.marketplace.stock.sales import SHOP_DECIDES, ShopReservation
+from tis.marketplace.stock.service import CurrentReservation, ReservationStatus
 
 
 class ReservationRequest(BaseModel):
-    quantity: int = Field(ge=1, le=1_000_000)
+    quantity: int = Field(ge=1, le=1_000_000, strict=True)
     seconds: int | None = Field(
-        None, ge=1, le=86_400, description="how long the units are reserved; RESERVATION_SECONDS if omitted"
+        None,
+        ge=1,
+        le=3600,
+        strict=True,
+        description="how long the units are reserved, an hour at most; RESERVATION_SECONDS if omitted",
     )
 
 
@@ -19,9 +25,25 @@ class ReservationView(BaseModel):
     id: str
     product_id: int
     quantity: int
+    unit_price: int  # of the moment it was reserved
     status: ReservationStatus
+    created_at: datetime
+    accepted_at: datetime | None  # by the shop
     expires_at: datetime
     available_quantity: int  # of the product, for everybody
+
+
+class BuyerView(BaseModel):
+    """Before the shop accepts: "Dewi S.", and no contact data."""
+
+    name: str
+    email: str | None
+    phone: str | None
+
+
+class ShopReservationView(ReservationView):
+    product_name: str
+    buyer: BuyerView | None
 
 
 class StockMovementView(BaseModel):
@@ -38,9 +60,25 @@ _RESERVATION_EXAMPLE = {
     "id": "0b0e4a2e-6f0c-4d53-9f63-6d0c4b7a5a11",
     "product_id": 1,
     "quantity": 2,
+    "unit_price": 15999000,
     "status": "held",
+    "created_at": "2026-11-21T10:00:00Z",
+    "accepted_at": None,
     "expires_at": "2026-11-21T10:15:00Z",
     "available_quantity": 3,
+}
+_ACCEPTED_EXAMPLE = {
+    **_RESERVATION_EXAMPLE,
+    "accepted_at": "2026-11-21T10:02:00Z",
+    "expires_at": "2026-11-21T10:17:00Z",
+    "product_name": "Laptop Gaming Rinjani G15",
+    "buyer": {"name": "Dewi Specimen", "email": "dewi@example.com", "phone": "+6281234567890"},
+}
+_REFUSED_EXAMPLE = {
+    **_ACCEPTED_EXAMPLE,
+    "status": "refused",
+    "accepted_at": None,
+    "buyer": {"name": "Dewi S.", "email": None, "phone": None},
 }
 _MOVEMENT_EXAMPLE = {
     "id": 17,
@@ -58,5 +96,36 @@ COMMIT_RESPONSES = responses(
     {403: "Only the shop sells what is held. Who holds it can release it.", 409: "This reservation has expired."},
 )
 RELEASE_RESPONSES = responses(_RESERVATION_EXAMPLE | {"status": "released"}, {409: "This reservation was committed."})
+ACCEPT_RESPONSES = responses(_ACCEPTED_EXAMPLE, {403: SHOP_DECIDES, 409: "This reservation has expired."})
+REFUSE_RESPONSES = responses(_REFUSED_EXAMPLE, {403: SHOP_DECIDES, 409: "This reservation was committed."})
+SHOP_RESERVATIONS_RESPONSES = responses([_ACCEPTED_EXAMPLE], {403: "This belongs to another supplier."})
 RESERVATIONS_RESPONSES = responses([_RESERVATION_EXAMPLE])
 MOVEMENTS_RESPONSES = responses([_MOVEMENT_EXAMPLE])
+
+
+def reservation_view(current: CurrentReservation) -> ReservationView:
+    return ReservationView(**_common(current))
+
+
+def shop_reservation_view(shown: ShopReservation) -> ShopReservationView:
+    buyer = shown.buyer
+    return ShopReservationView(
+        **_common(shown.current),
+        product_name=shown.product_name,
+        buyer=None if buyer is None else BuyerView(name=buyer.name, email=buyer.email, phone=buyer.phone),
+    )
+
+
+def _common(current: CurrentReservation) -> dict[str, Any]:
+    reservation = current.reservation
+    return {
+        "id": reservation.id,
+        "product_id": reservation.product_id,
+        "quantity": reservation.quantity,
+        "unit_price": reservation.unit_price,
+        "status": current.status,
+        "created_at": reservation.created_at,
+        "accepted_at": reservation.accepted_at,
+        "expires_at": reservation.expires_at,
+        "available_quantity": current.available,
+    }

@@ -1,6 +1,7 @@
 """Reservations: units of a product held for one account until they are sold, released, or expired.
 
-Every function locks reservations before products, so that no two transactions deadlock.
+Every function locks accounts before reservations, these before reviews, and products last, so that no two
+transactions deadlock.
 """
 
 from collections import Counter
@@ -18,7 +19,9 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
 from tis.marketplace.products.service import supplier_for_member
+from tis.marketplace.reviews.service import lock_buyer, verify_review
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.stock.caps import MAX_HOLD, ReservationCaps, require_within_caps
 from tis.marketplace.stock.counters import (
     available_of,
     execute_update,
@@ -29,7 +32,8 @@ from tis.marketplace.stock.counters import (
 )
 from tis.marketplace.tables import Product, Reservation, StockMovement
 
-ReservationStatus = Literal["held", "committed", "released", "expired"]
+ReservationStatus = Literal["held", "committed", "released", "refused", "expired"]
+_DEFAULT_CAPS = ReservationCaps()
 MAX_EXPIRED_AT_ONCE = 500  # per transaction, so that other writers get their turn
 
 
@@ -44,10 +48,17 @@ class CurrentReservation:
 
 
 def reserve(
-    session: Session, principal: Principal, search: ProductSearch, product_id: int, quantity: int, seconds: float
+    session: Session,
+    principal: Principal,
+    search: ProductSearch,
+    product_id: int,
+    quantity: int,
+    seconds: float,
+    caps: ReservationCaps = _DEFAULT_CAPS,
 ) -> CurrentReservation:
     require_somebody(principal)
     left = require_on_sale(session, product_id)
+    require_within_caps(session, principal, caps, product_id, quantity)
     of_product = Reservation.product_id == product_id
     if left < quantity:
         # Reservations that are due may hold the missing units. This waits for a sweep that is running.
@@ -60,24 +71,29 @@ def reserve(
         available = reserve_units(session, search, product_id, quantity)
     if available is None:
         raise Conflict(f"Only {require_on_sale(session, product_id)} left", code="insufficient_stock")
+    moment = now()
     reservation = Reservation(
         id=str(uuid4()),
         product_id=product_id,
         actor=principal.account,
         quantity=quantity,
         status="held",
-        expires_at=now() + timedelta(seconds=seconds),
+        created_at=moment,
+        expires_at=moment + min(timedelta(seconds=seconds), MAX_HOLD),
     )
     session.add(reservation)
+    session.flush()
     return CurrentReservation(reservation, reservation.status, available)
 
 
 def commit(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> CurrentReservation:
     """Sells the units, unless the returned status says that it was too late."""
-    reservation, supplier_id = _find(session, principal, reservation_id)
-    require_holder(principal, reservation.actor, supplier_id)
-    require_seller(principal, supplier_id)
-    if _end(session, search, reservation, "committed"):
+    reservation = find_reservation(session, principal, reservation_id)
+    require_holder(principal, reservation.actor, reservation.supplier_id)
+    require_seller(principal, reservation.supplier_id)
+    lock_buyer(session, reservation.actor)
+    if end_reservation(session, search, reservation, "committed"):
+        verify_review(session, search, reservation.actor, reservation.product_id)
         sell_units(session, reservation.product_id, reservation.quantity)
         session.add(
             StockMovement(
@@ -88,22 +104,22 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
                 actor=principal.account,
             )
         )
-    return _current(session, reservation)
+    return current_reservation(session, reservation)
 
 
 def release(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> CurrentReservation:
     """Makes the units available again, unless the returned status says that they were sold."""
-    reservation, supplier_id = _find(session, principal, reservation_id)
-    require_holder(principal, reservation.actor, supplier_id)
-    if _end(session, search, reservation, "released"):
+    reservation = find_reservation(session, principal, reservation_id)
+    require_holder(principal, reservation.actor, reservation.supplier_id)
+    if end_reservation(session, search, reservation, "released"):
         release_units(session, search, reservation.product_id, reservation.quantity)
-    return _current(session, reservation)
+    return current_reservation(session, reservation)
 
 
 def get_reservation(session: Session, principal: Principal, reservation_id: str) -> CurrentReservation:
-    reservation, supplier_id = _find(session, principal, reservation_id)
-    require_holder(principal, reservation.actor, supplier_id)
-    return _current(session, reservation)
+    reservation = find_reservation(session, principal, reservation_id)
+    require_holder(principal, reservation.actor, reservation.supplier_id)
+    return current_reservation(session, reservation)
 
 
 def list_reservations(
@@ -112,8 +128,8 @@ def list_reservations(
     """Reservations of the caller, newest first, and their total number."""
     require_somebody(principal)
     own = Reservation.actor == principal.account if principal.account else Reservation.actor.is_(None)
-    wanted = and_(own, _has_status(status)) if status else own
-    earlier = [] if before is None else [_is_before(session, before, own)]
+    wanted = and_(own, has_status(status)) if status else own
+    earlier = [] if before is None else [is_before(session, before, own)]
     rows = session.execute(
         select(Reservation, Product.on_hand - Product.reserved)
         .join(Product, Product.id == Reservation.product_id)
@@ -122,7 +138,7 @@ def list_reservations(
         .limit(limit)
     )
     reservations = [
-        CurrentReservation(reservation, _status_of(reservation), available) for reservation, available in rows
+        CurrentReservation(reservation, status_of(reservation), available) for reservation, available in rows
     ]
     return reservations, session.scalar(select(func.count()).where(wanted)) or 0
 
@@ -146,7 +162,7 @@ def list_movements(
     return session.scalars(movements).all()
 
 
-def _is_before(session: Session, reservation_id: str, own: ColumnElement[bool]) -> ColumnElement[bool]:
+def is_before(session: Session, reservation_id: str, own: ColumnElement[bool]) -> ColumnElement[bool]:
     created_at = session.scalar(select(Reservation.created_at).where(Reservation.id == reservation_id, own))
     if created_at is None:
         raise NotFound("Reservation not found")
@@ -198,47 +214,49 @@ def _end_locked(session: Session, search: ProductSearch, rows: Sequence[_HeldRow
         release_units(session, search, product_id, quantity)
 
 
-def _end(session: Session, search: ProductSearch, reservation: Reservation, status: ReservationStatus) -> bool:
-    """True for the one transaction that ends the reservation. A reservation that is due ends as expired."""
+def end_reservation(
+    session: Session, search: ProductSearch, reservation: Reservation, status: ReservationStatus
+) -> bool:
+    """True for the one transaction that ends the reservation. A reservation that is due ends as expired.
+
+    A sale is an acceptance, too.
+    """
+    moment = now()
+    accepted = {"accepted_at": func.coalesce(Reservation.accepted_at, moment)} if status == "committed" else {}
     ended = execute_update(
         session,
         update(Reservation)
-        .where(Reservation.id == reservation.id, Reservation.status == "held", Reservation.expires_at > now())
-        .values(status=status, ended_at=now()),
+        .where(Reservation.id == reservation.id, Reservation.status == "held", Reservation.expires_at > moment)
+        .values(status=status, ended_at=moment, **accepted),
     )
     if not ended:
         expire_due(session, search, Reservation.id == reservation.id)
     return bool(ended)
 
 
-def _find(session: Session, principal: Principal, reservation_id: str) -> tuple[Reservation, int]:
-    """The reservation and the id of the supplier of its product."""
+def find_reservation(session: Session, principal: Principal, reservation_id: str) -> Reservation:
     require_somebody(principal)
-    row = session.execute(
-        select(Reservation, Product.supplier_id)
-        .join(Product, Product.id == Reservation.product_id)
-        .where(Reservation.id == reservation_id)
-    ).one_or_none()
-    if row is None:
+    reservation = session.get(Reservation, reservation_id)
+    if reservation is None:
         raise NotFound("Reservation not found")
-    return row[0], row[1]
+    return reservation
 
 
-def _current(session: Session, reservation: Reservation) -> CurrentReservation:
+def current_reservation(session: Session, reservation: Reservation) -> CurrentReservation:
     session.refresh(reservation)
-    return CurrentReservation(reservation, _status_of(reservation), available_of(session, reservation.product_id))
+    return CurrentReservation(reservation, status_of(reservation), available_of(session, reservation.product_id))
 
 
 def _is_due() -> ColumnElement[bool]:
     return and_(Reservation.status == "held", Reservation.expires_at <= now())
 
 
-def _has_status(status: ReservationStatus) -> ColumnElement[bool]:
+def has_status(status: ReservationStatus) -> ColumnElement[bool]:
     if status == "held":
         return and_(Reservation.status == "held", Reservation.expires_at > now())
     return or_(Reservation.status == status, _is_due()) if status == "expired" else Reservation.status == status
 
 
-def _status_of(reservation: Reservation) -> str:
+def status_of(reservation: Reservation) -> str:
     is_due = reservation.status == "held" and reservation.expires_at <= now()
     return "expired" if is_due else reservation.status

@@ -6,23 +6,29 @@ Reviews, reservations and ledger lines stay, without a name: others rely on them
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
+from tis.errors import Conflict
 from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.links import delete_links
+from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.service import release_all
 from tis.marketplace.suppliers.members import owners_of
+from tis.marketplace.suppliers.schemas import LAST_LOGIN
 from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_update
-from tis.marketplace.tables import IdempotentRequest, RefreshToken, Supplier, SupplierMember
+from tis.marketplace.tables import IdempotentRequest, RefreshToken, Supplier, SupplierInvitation, SupplierMember
 
 
 def close_or_delete_supplier(
-    session: Session, principal: Principal, search: ProductSearch, supplier_id: int
+    session: Session, principal: Principal, search: ProductSearch, supplier_id: int, *, confirmed: bool = True
 ) -> Supplier:
     """A supplier that closes itself and has no owner is deleted: nobody could ever sign in to restore it."""
     supplier = lock_supplier_for_update(session, principal, supplier_id)
-    if principal.account == supplier_account(supplier_id) and not owners_of(session, supplier_id):
+    owners = owners_of(session, supplier_id)
+    if not (confirmed or owners or supplier.password_hash or supplier.deleted_at):
+        raise Conflict(LAST_LOGIN[409], code="confirm_needed")
+    if principal.account == supplier_account(supplier_id) and not owners:
         delete_supplier(session, principal, search, supplier)
     else:
         close_supplier(session, principal, search, supplier)
@@ -31,7 +37,8 @@ def close_or_delete_supplier(
 
 def delete_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
     delete_account_data(session, search, supplier_account(supplier.id))
-    session.execute(delete(SupplierMember).where(SupplierMember.supplier_id == supplier.id))
+    for table in (SupplierMember, SupplierInvitation):
+        session.execute(delete(table).where(table.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
     supplier.email_confirmed_at = None
@@ -39,6 +46,12 @@ def delete_supplier(session: Session, principal: Principal, search: ProductSearc
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     close_supplier(session, principal, search, supplier)
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)
+
+
+def has_login(session: Session, supplier: Supplier) -> bool:
+    """Whether the supplier could sign in by itself. A closed one counts as it was: closing ended its sessions."""
+    account, was_closed = supplier_account(supplier.id), supplier.deleted_at is not None
+    return supplier.password_hash is not None or has_session(session, account, or_ended=was_closed)
 
 
 def delete_account_data(session: Session, search: ProductSearch, account: str) -> None:

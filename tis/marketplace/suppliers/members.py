@@ -1,56 +1,109 @@
-"""The users who work for a supplier. A supplier without a password of its own keeps at least one owner."""
+"""The users who work for a supplier. A supplier without a password of its own keeps at least one owner.
 
-from collections.abc import Sequence
+An owner invites; only the user makes a member of it (`tis/marketplace/suppliers/invitations.py`). Whoever changes
+members or invitations locks the row of the supplier first.
+"""
 
-from sqlalchemy import Row, Select, select
+from datetime import timedelta
+
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
+from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_owner
+from tis.marketplace.suppliers.schemas import MemberView, invitation_view, member_view
 from tis.marketplace.suppliers.service import lock_supplier_for_update, public_supplier
-from tis.marketplace.tables import Supplier, SupplierMember, User
+from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember, User
 
-Member = Row[SupplierMember, str]
+_INVITED_FOR = timedelta(days=14)
+_MAX_MEMBERS = 100  # of a supplier, with those it has invited
 
 
-def list_members(session: Session, principal: Principal, supplier_id: int) -> Sequence[Member]:
+def list_members(session: Session, principal: Principal, supplier_id: int) -> list[MemberView]:
+    """Members, then open invitations."""
     public_supplier(session, principal, supplier_id)
     require_owner(principal, supplier_id)
-    return session.execute(_with_names(supplier_id)).all()
+    members = session.execute(
+        select(SupplierMember, User.name)
+        .join(User, User.id == SupplierMember.user_id)
+        .where(SupplierMember.supplier_id == supplier_id)
+        .order_by(SupplierMember.user_id)
+    )
+    invited = (
+        select(SupplierInvitation)
+        .where(SupplierInvitation.supplier_id == supplier_id, SupplierInvitation.expires_at > now())
+        .order_by(SupplierInvitation.user_id)
+    )
+    return [
+        *(member_view(member, name) for member, name in members),
+        *map(invitation_view, session.scalars(invited)),
+    ]
 
 
-def set_member(session: Session, principal: Principal, supplier_id: int, user_id: int, role: str) -> Member:
-    """Adds the user, or changes the role of one who is a member already."""
+def set_member(session: Session, principal: Principal, supplier_id: int, user_id: int, role: str) -> MemberView:
+    """Invites the user, also a member who is to become an owner. A member's role is lowered at once."""
     supplier = lock_supplier_for_update(session, principal, supplier_id)
-    if session.scalar(select(User.id).where(User.id == user_id, User.deleted_at.is_(None))) is None:
+    name = session.scalar(select(User.name).where(User.id == user_id, User.deleted_at.is_(None)))
+    if name is None:
         raise NotFound("User not found")
-    member = session.get(SupplierMember, (supplier_id, user_id))
+    member = session.get(SupplierMember, (supplier_id, user_id), populate_existing=True)
+    withdraw_invitation(session, supplier_id, user_id)
     before = member.role if member else None
-    if member is None:
-        session.add(SupplierMember(supplier_id=supplier_id, user_id=user_id, role=role))
-    else:
-        if role != "owner":
-            require_another_owner(session, supplier, user_id)
-        member.role = role
+    if member is None or (role == "owner" and member.role != "owner"):
+        if member is None:
+            _require_room(session, supplier_id)
+        moment = now()
+        invitation = SupplierInvitation(
+            supplier_id=supplier_id, user_id=user_id, role=role, created_at=moment, expires_at=moment + _INVITED_FOR
+        )
+        session.add(invitation)
+        session.flush()
+        audit.note(session, principal, "member.invite", "supplier", supplier_id, user_id=user_id, role=[before, role])
+        return invitation_view(invitation)
+    if role != "owner":
+        require_another_owner(session, supplier, user_id)
+    member.role = role
     session.flush()
-    audit.note(session, principal, "member.set", "supplier", supplier_id, user_id=user_id, role=[before, role])
-    return session.execute(_with_names(supplier_id).where(SupplierMember.user_id == user_id)).one()
+    if before != role:
+        audit.note(session, principal, "member.set", "supplier", supplier_id, user_id=user_id, role=[before, role])
+    return member_view(member, name)
 
 
 def remove_member(session: Session, principal: Principal, supplier_id: int, user_id: int) -> None:
-    """Owners remove anybody; every member may leave."""
+    """Owners remove anybody, and withdraw invitations; every member may leave."""
     if principal.user_id == user_id and supplier_id in principal.supplier_ids:
-        supplier = session.get(Supplier, supplier_id, with_for_update={"key_share": True}, populate_existing=True)
+        supplier = lock_supplier_row(session, supplier_id)
     else:
         supplier = lock_supplier_for_update(session, principal, supplier_id)
-    member = session.get(SupplierMember, (supplier_id, user_id))
-    if supplier is None or member is None:
+    was_invited = withdraw_invitation(session, supplier_id, user_id)
+    member = session.get(SupplierMember, (supplier_id, user_id), populate_existing=True)
+    if supplier is None or (member is None and not was_invited):
         raise NotFound("Member not found")
-    require_another_owner(session, supplier, user_id)
-    session.delete(member)
-    audit.note(session, principal, "member.remove", "supplier", supplier_id, user_id=user_id, role=[member.role, None])
+    before = None
+    if member is not None:
+        require_another_owner(session, supplier, user_id)
+        before = member.role
+        session.delete(member)
+    audit.note(session, principal, "member.remove", "supplier", supplier_id, user_id=user_id, role=[before, None])
+
+
+def lock_supplier_row(session: Session, supplier_id: int) -> Supplier | None:
+    """For members, who need no rights to leave or to come: see `lock_supplier_for_update`."""
+    return session.get(Supplier, supplier_id, with_for_update={"key_share": True}, populate_existing=True)
+
+
+def withdraw_invitation(session: Session, supplier_id: int, user_id: int) -> bool:
+    """Whether there was one. The caller has locked the row of the supplier."""
+    invitation = session.get(SupplierInvitation, (supplier_id, user_id), populate_existing=True)
+    if invitation is None:
+        return False
+    was_open = invitation.expires_at > now()
+    session.delete(invitation)
+    session.flush()
+    return was_open
 
 
 def require_another_owner(session: Session, supplier: Supplier, user_id: int) -> None:
@@ -70,10 +123,12 @@ def owners_of(session: Session, supplier_id: int) -> set[int]:
     return set(session.scalars(owners))
 
 
-def _with_names(supplier_id: int) -> Select[SupplierMember, str]:
-    return (
-        select(SupplierMember, User.name)
-        .join(User, User.id == SupplierMember.user_id)
-        .where(SupplierMember.supplier_id == supplier_id)
-        .order_by(SupplierMember.user_id)
+def _require_room(session: Session, supplier_id: int) -> None:
+    expired = SupplierInvitation.supplier_id == supplier_id, SupplierInvitation.expires_at <= now()
+    session.execute(delete(SupplierInvitation).where(*expired))
+    num_people = sum(
+        session.scalar(select(func.count()).where(table.supplier_id == supplier_id)) or 0
+        for table in (SupplierMember, SupplierInvitation)
     )
+    if num_people >= _MAX_MEMBERS:
+        raise Conflict(f"A supplier has at most {_MAX_MEMBERS} members and invitations.")

@@ -21,6 +21,8 @@ from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.schemas import (
     EMAIL_BY_LINK,
     EXPORT_OF_SUPPLIER,
+    INVITED_EXAMPLE,
+    LAST_LOGIN,
     LAST_OWNER,
     MEMBER_EXAMPLE,
     NEW_SUPPLIER_EXAMPLE,
@@ -34,7 +36,6 @@ from tis.marketplace.suppliers.schemas import (
     SupplierRegistration,
     SupplierStatus,
     SupplierView,
-    member_view,
     supplier_view,
 )
 from tis.marketplace.suppliers.service import (
@@ -119,16 +120,22 @@ def put_supplier(
         return supplier_view(supplier, principal)
 
 
-@router.delete("/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, OWNER_REQUIRED))
-def delete_supplier(context: ContextDep, supplier_id: Id) -> SupplierView:
+@router.delete("/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, OWNER_REQUIRED, LAST_LOGIN))
+def delete_supplier(
+    context: ContextDep,
+    supplier_id: Id,
+    confirm: Annotated[
+        bool, Query(description="where the supplier has neither a password nor an owner: nobody can sign in again")
+    ] = False,
+) -> SupplierView:
     """Close a supplier: it and its products are no longer found, until it is restored.
 
     One that closes itself, where no user owns it, is erased with its personal data.
     """
     with context.writing() as (session, principal):
-        return supplier_view(
-            close_or_delete_supplier(session, principal, context.market.search, supplier_id), principal
-        )
+        search = context.market.search
+        supplier = close_or_delete_supplier(session, principal, search, supplier_id, confirmed=confirm)
+        return supplier_view(supplier, principal)
 
 
 @router.post("/{supplier_id}/restore", responses=responses(SUPPLIER_EXAMPLE, OWNER_REQUIRED))
@@ -154,29 +161,30 @@ def put_status(
 
 @router.get("/{supplier_id}/members", responses=responses([MEMBER_EXAMPLE], OWNER_REQUIRED))
 def list_members(context: ContextDep, supplier_id: Id) -> list[MemberView]:
-    """List the members of a supplier."""
+    """List the members of a supplier, then those it has invited."""
     with context.reading() as (session, principal):
-        rows = members.list_members(session, principal, supplier_id)
-        return [member_view(member, name) for member, name in rows]
+        return members.list_members(session, principal, supplier_id)
 
 
-@router.post("/{supplier_id}/members", responses=responses(MEMBER_EXAMPLE, OWNER_REQUIRED, LAST_OWNER))
+@router.post("/{supplier_id}/members", responses=responses(INVITED_EXAMPLE, OWNER_REQUIRED, LAST_OWNER))
 def put_member(
     context: ContextDep,
     supplier_id: Id,
     body: Annotated[NewMember, Body(openapi_examples=body_example({"user_id": 1, "role": "editor"}))],
 ) -> MemberView:
-    """Add a user to a supplier, or change the user's role there."""
+    """Invite a user to work for a supplier, or to become its owner. An owner who is a member becomes an editor at once.
+
+    The user accepts with `POST /api/users/me/invitations/{supplier_id}/accept`.
+    """
     with context.writing() as (session, principal):
-        member, name = members.set_member(session, principal, supplier_id, body.user_id, body.role)
-        return member_view(member, name)
+        return members.set_member(session, principal, supplier_id, body.user_id, body.role)
 
 
 @router.delete(
     "/{supplier_id}/members/{user_id}", responses=responses({"detail": "Removed."}, OWNER_REQUIRED, LAST_OWNER)
 )
 def delete_member(context: ContextDep, supplier_id: Id, user_id: Id) -> Message:
-    """Remove a user from a supplier. Users may always remove themselves."""
+    """Remove a user from a supplier, or withdraw an invitation. Users may always remove themselves."""
     with context.writing() as (session, principal):
         members.remove_member(session, principal, supplier_id, user_id)
     return Message(detail="Removed.")

@@ -23,7 +23,7 @@ from tis.marketplace.kit.geo import WithPlaceChange
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import VersionedChange
 from tis.marketplace.policy import sees_supplier
-from tis.marketplace.tables import Supplier, SupplierMember
+from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember
 
 _Kilometres = Annotated[float, Field(ge=0, le=20_100, allow_inf_nan=False)]
 
@@ -48,7 +48,21 @@ SUPPLIER_EXAMPLE = {
     "delivery_radius_km": None,
     "version": 1,
 }
-MEMBER_EXAMPLE = {"user_id": 1, "name": "Jane Smith", "role": "owner", "created_at": "2026-11-21T03:00:00Z"}
+MEMBER_EXAMPLE = {
+    "user_id": 1,
+    "name": "Jane S.",
+    "role": "owner",
+    "status": "member",
+    "created_at": "2026-11-21T03:00:00Z",
+    "expires_at": None,
+}
+INVITED_EXAMPLE = {
+    **MEMBER_EXAMPLE,
+    "name": None,
+    "role": "editor",
+    "status": "invited",
+    "expires_at": "2026-12-05T03:00:00Z",
+}
 EXPORT_OF_SUPPLIER = {
     "profile": {**SUPPLIER_EXAMPLE, "has_password": True},
     "members": [MEMBER_EXAMPLE],
@@ -69,6 +83,10 @@ EXPORT_OF_SUPPLIER = {
 NO_SUPPLIER = {404: "Supplier not found"}
 OWNER_REQUIRED = {**TOKEN_REQUIRED, 403: "Only an owner of this supplier may do that.", **NO_SUPPLIER}
 EMAIL_BY_LINK = {409: "The e-mail changes by a link: ask for one with `POST /api/auth/email`."}
+LAST_LOGIN = {
+    409: "This supplier has neither a password nor an owner: nobody could sign in to it any more. "
+    "If that is what you want, send `?confirm=1`."
+}
 LAST_OWNER = {
     409: "This is the last owner of supplier 3. Name another one, give the supplier a password, or delete it first."
 }
@@ -142,9 +160,11 @@ class RegisteredSupplier(TokenPair, SupplierView):
 
 class MemberView(BaseModel):
     user_id: int
-    name: str
+    name: str | None  # null until the user accepts
     role: Literal["owner", "editor"]
+    status: Literal["member", "invited"]
     created_at: datetime
+    expires_at: datetime | None  # of an invitation
 
 
 def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
@@ -171,7 +191,24 @@ def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
 
 
 def member_view(member: SupplierMember, name: str) -> MemberView:
-    """The name is abbreviated: an owner can add any user, and must not learn the full name by that."""
+    """The name is abbreviated: owners need to tell members apart, not to know their full names."""
     return MemberView(
-        user_id=member.user_id, name=abbreviated_name(name), role=member.role, created_at=member.created_at
+        user_id=member.user_id,
+        name=abbreviated_name(name),
+        role=member.role,
+        status="member",
+        created_at=member.created_at,
+        expires_at=None,
+    )
+
+
+def invitation_view(invitation: SupplierInvitation) -> MemberView:
+    """Without a name: nobody learns names by inviting."""
+    return MemberView(
+        user_id=invitation.user_id,
+        name=None,
+        role=invitation.role,
+        status="invited",
+        created_at=invitation.created_at,
+        expires_at=invitation.expires_at,
     )

@@ -9,7 +9,7 @@ from tis.marketplace.auth.account_export import account_export, columns_of, rows
 from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_user
-from tis.marketplace.tables import Review, Supplier, SupplierMember
+from tis.marketplace.tables import Review, Supplier, SupplierInvitation, SupplierMember
 from tis.marketplace.users.service import find_user
 
 
@@ -19,6 +19,7 @@ def export_user_data(session: Session, principal: Principal) -> dict[str, Any]:
     return {
         "profile": {**columns_of(user), "has_password": user.password_hash is not None},
         "memberships": _memberships(session, user_id),
+        "invitations": rows_of(session, select(SupplierInvitation).where(SupplierInvitation.user_id == user_id)),
         "reviews": rows_of(session, select(Review).where(Review.user_id == user_id)),
         **account_export(session, user_account(user_id)),
     }

@@ -18,7 +18,7 @@ from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
-from tis.marketplace.policy import require_admin
+from tis.marketplace.policy import require_admin, require_user_visible
 from tis.marketplace.tables import User
 from tis.marketplace.users.data_export import export_user_data
 from tis.marketplace.users.schemas import (
@@ -101,8 +101,9 @@ def delete_me(context: ContextDep) -> Message:
 
 @router.get("/{user_id}", responses=responses(USER_EXAMPLE, NO_USER))
 def get_user(context: ContextDep, user_id: Id, response: Response) -> UserView:
-    """Read a user. Private fields are null except for the user, admins and in open mode."""
+    """Read a user, for the user and for admins; in open mode for everybody."""
     with context.reading() as (session, principal):
+        require_user_visible(principal, user_id)
         user = find_user(session, user_id)
         set_etag(response, user.version)
         view = user_view(user, principal)

@@ -37,6 +37,7 @@ NEW_USER_EXAMPLE = {
 EXPORT_EXAMPLE = {
     "profile": {**USER_EXAMPLE, "has_password": True},
     "memberships": [{"supplier_id": 3, "user_id": 1, "role": "owner", "business_name": "Tech Store Jakarta"}],
+    "invitations": [],
     "reviews": [],
     "reservations": [],
     "stock_movements": [],

@@ -1,8 +1,9 @@
 """Changing, granting rights to and deleting users."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, delete, select
+from sqlalchemy import Select, delete, or_, select
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Conflict, NotFound
@@ -14,9 +15,9 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_user
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.suppliers.deletion import delete_account_data, delete_supplier
+from tis.marketplace.suppliers.deletion import delete_account_data, delete_supplier, has_login
 from tis.marketplace.suppliers.members import owners_of
-from tis.marketplace.tables import Supplier, SupplierMember, User
+from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember, User
 
 _GRANTED = {"role", "ai_access_enabled"}
 _ROLES = ("user", "admin")
@@ -70,13 +71,14 @@ def grant_rights(session: Session, principal: Principal, user_id: int, granted: 
 def delete_user(session: Session, principal: Principal, search: ProductSearch) -> None:
     """Reviews, reservations and ledger lines stay, without a name: others rely on them.
 
-    Suppliers that nobody could sign in to any more are deleted, too.
+    Suppliers that nobody could sign in to any more are deleted, too; one with a login of its own is not.
     """
     user_id = require_user(principal)
     admins = lock_admins(session)
-    orphans = _leave_suppliers(session, user_id)
+    suppliers = _lock_own_suppliers(session, user_id)
     user = lock_user(session, user_id)
     require_another_admin(user, admins)
+    orphans = _leave_suppliers(session, user_id, suppliers)
     delete_account_data(session, search, user_account(user_id))
     for supplier in orphans:
         delete_supplier(session, principal, search, supplier)
@@ -121,19 +123,23 @@ def _require_found(user: User | None) -> User:
     return user
 
 
-def _leave_suppliers(session: Session, user_id: int) -> list[Supplier]:
-    """Returns the suppliers that nobody else can sign in to."""
-    memberships = SupplierMember.user_id == user_id
-    own = Supplier.id.in_(select(SupplierMember.supplier_id).where(memberships))
+def _lock_own_suppliers(session: Session, user_id: int) -> Sequence[Supplier]:
+    """Also those that invite the user, who could be accepting at this moment."""
+    tables = (SupplierMember, SupplierInvitation)
+    own = or_(*(Supplier.id.in_(select(table.supplier_id).where(table.user_id == user_id)) for table in tables))
     locked = select(Supplier).where(own).order_by(Supplier.id).with_for_update(key_share=True)
-    suppliers = session.scalars(locked.execution_options(populate_existing=True)).all()
+    return session.scalars(locked.execution_options(populate_existing=True)).all()
+
+
+def _leave_suppliers(session: Session, user_id: int, suppliers: Sequence[Supplier]) -> list[Supplier]:
+    """Returns the suppliers that nobody can sign in to without this user."""
     orphans = [
         supplier
         for supplier in suppliers
-        if owners_of(session, supplier.id) == {user_id}
-        and (supplier.password_hash is None or supplier.deleted_at is not None)
+        if owners_of(session, supplier.id) == {user_id} and not has_login(session, supplier)
     ]
-    session.execute(delete(SupplierMember).where(memberships))
+    for table in (SupplierMember, SupplierInvitation):
+        session.execute(delete(table).where(table.user_id == user_id))
     return orphans
 
 

@@ -6,7 +6,7 @@ from alembic import op
 from tis.marketplace.columns import BigId, UTCDateTime
 
 revision = "0070"
-down_revision = "0050"
+down_revision = "0061"
 branch_labels = None
 depends_on = None
 

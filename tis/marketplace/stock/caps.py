@@ -1,0 +1,54 @@
+"""How much one account may hold at a time, so that nobody empties a shop without buying."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from tis.errors import Conflict
+from tis.marketplace.auth.accounts import account_holder
+from tis.marketplace.columns import now
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.tables import Product, Reservation
+
+MAX_HOLD = timedelta(hours=1)  # from the reservation to its end, whoever accepts it meanwhile
+
+
+@dataclass(frozen=True)
+class ReservationCaps:
+    reservations: int = 20
+    units_of_product: int = 100
+
+
+def require_within_caps(
+    session: Session, principal: Principal, caps: ReservationCaps, product_id: int, quantity: int
+) -> None:
+    """The shop of the product has no caps, nor has a caller without an account (open mode).
+
+    Locks the account: two reservations at once would both find room for one.
+    """
+    if principal.account is None or _works_for_shop_of(session, principal, product_id):
+        return
+    account_holder(session, principal.account, locked=True)
+    held = select(Reservation.product_id, func.count(), func.sum(Reservation.quantity)).where(
+        Reservation.actor == principal.account, Reservation.status == "held", Reservation.expires_at > now()
+    )
+    rows = [tuple(row) for row in session.execute(held.group_by(Reservation.product_id))]
+    if sum(count for _, count, _ in rows) >= caps.reservations:
+        raise Conflict(
+            f"You hold {caps.reservations} reservations already: release one, or wait until one ends.",
+            code="too_many_reservations",
+        )
+    units = sum(int(units) for product, _, units in rows if product == product_id)
+    if units + quantity > caps.units_of_product:
+        raise Conflict(
+            f"An account holds at most {caps.units_of_product} units of a product at a time; you hold {units}.",
+            code="too_many_units",
+        )
+
+
+def _works_for_shop_of(session: Session, principal: Principal, product_id: int) -> bool:
+    if not principal.supplier_ids:
+        return False
+    return session.scalar(select(Product.supplier_id).where(Product.id == product_id)) in principal.supplier_ids

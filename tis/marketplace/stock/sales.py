@@ -1,0 +1,155 @@
+"""The shop's side of reservations: list them, accept or refuse them, and learn how to reach a buyer it accepted."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from tis.marketplace.auth.accounts import split_account
+from tis.marketplace.columns import now
+from tis.marketplace.kit import audit
+from tis.marketplace.kit.fields import abbreviated_name
+from tis.marketplace.kit.paging import MAX_COUNTED
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.policy import require_holder, require_seller, sees_buyer
+from tis.marketplace.products.service import supplier_for_member
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.stock.caps import MAX_HOLD
+from tis.marketplace.stock.counters import execute_update, release_units
+from tis.marketplace.stock.service import (
+    CurrentReservation,
+    ReservationStatus,
+    current_reservation,
+    end_reservation,
+    expire_due,
+    find_reservation,
+    has_status,
+    is_before,
+    status_of,
+)
+from tis.marketplace.tables import Product, Reservation, Supplier, User
+
+SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
+
+
+@dataclass(frozen=True)
+class Buyer:
+    name: str
+    email: str | None = None
+    phone: str | None = None
+
+
+@dataclass(frozen=True)
+class ShopReservation:
+    current: CurrentReservation
+    product_name: str
+    buyer: Buyer | None  # None: reserved without a token, in open mode
+
+
+def accept(
+    session: Session, principal: Principal, search: ProductSearch, reservation_id: str, seconds: float
+) -> ShopReservation:
+    """Holds the units for `seconds` from now if that is longer, within the hour. Too late if the status is not held."""
+    reservation = _find_own(session, principal, reservation_id)
+    moment = now()
+    until = min(moment + timedelta(seconds=seconds), reservation.created_at + MAX_HOLD)
+    accepted = execute_update(
+        session,
+        update(Reservation)
+        .where(
+            Reservation.id == reservation_id,
+            Reservation.status == "held",
+            Reservation.expires_at > moment,
+            Reservation.accepted_at.is_(None),
+        )
+        .values(accepted_at=moment, expires_at=max(until, reservation.expires_at)),
+    )
+    if accepted:
+        audit.note(session, principal, "reservation.accept", "reservation", reservation_id)
+    else:
+        expire_due(session, search, Reservation.id == reservation_id)
+    return _described(session, principal, current_reservation(session, reservation))
+
+
+def refuse(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ShopReservation:
+    """Makes the units available again, unless the returned status says that they were sold."""
+    reservation = _find_own(session, principal, reservation_id)
+    if end_reservation(session, search, reservation, "refused"):
+        release_units(session, search, reservation.product_id, reservation.quantity)
+        audit.note(session, principal, "reservation.refuse", "reservation", reservation_id)
+    return _described(session, principal, current_reservation(session, reservation))
+
+
+def list_for_shop(
+    session: Session,
+    principal: Principal,
+    supplier_id: int,
+    status: ReservationStatus | None,
+    before: str | None,
+    limit: int,
+) -> tuple[list[ShopReservation], int]:
+    """Newest first, and their number, counted up to `MAX_COUNTED + 1`."""
+    supplier_for_member(session, principal, supplier_id)
+    own = Reservation.supplier_id == supplier_id
+    wanted = [own, has_status(status)] if status else [own]
+    earlier = [] if before is None else [is_before(session, before, own)]
+    rows = session.execute(
+        select(Reservation, Product.on_hand - Product.reserved, Product.name)
+        .join(Product, Product.id == Reservation.product_id)
+        .where(*wanted, *earlier)
+        .order_by(Reservation.created_at.desc(), Reservation.id.desc())
+        .limit(limit)
+    ).all()
+    buyers = _buyers(session, principal, [row[0] for row in rows])
+    listed = [
+        ShopReservation(CurrentReservation(row[0], status_of(row[0]), row[1]), row[2], buyers.get(row[0].id))
+        for row in rows
+    ]
+    counted = select(Reservation.id).where(*wanted).limit(MAX_COUNTED + 1).subquery()
+    return listed, session.scalar(select(func.count()).select_from(counted)) or 0
+
+
+def _find_own(session: Session, principal: Principal, reservation_id: str) -> Reservation:
+    reservation = find_reservation(session, principal, reservation_id)
+    require_holder(principal, reservation.actor, reservation.supplier_id)
+    require_seller(principal, reservation.supplier_id, SHOP_DECIDES)
+    return reservation
+
+
+def _described(session: Session, principal: Principal, current: CurrentReservation) -> ShopReservation:
+    reservation = current.reservation
+    name = session.scalar(select(Product.name).where(Product.id == reservation.product_id)) or ""
+    return ShopReservation(current, name, _buyers(session, principal, [reservation]).get(reservation.id))
+
+
+def _buyers(session: Session, principal: Principal, reservations: Sequence[Reservation]) -> dict[str, Buyer]:
+    """By id of the reservation. Contact data only of those that the shop accepted."""
+    accounts = {one.actor for one in reservations if one.actor}
+    people: dict[str, User | Supplier] = {}
+    for kind, table in (("user", User), ("supplier", Supplier)):
+        ids = _ids_of(kind, accounts)
+        rows: Iterable[User | Supplier] = session.scalars(select(table).where(table.id.in_(ids))) if ids else ()
+        people |= {f"{kind}:{row.id}": row for row in rows}
+    return {
+        one.id: _buyer(people[one.actor], shows_contact=sees_buyer(principal, one.accepted_at, status_of(one)))
+        for one in reservations
+        if one.actor in people
+    }
+
+
+def _ids_of(kind: str, accounts: Iterable[str]) -> list[int]:
+    return [number for name, number in map(split_account, accounts) if name == kind]
+
+
+def _buyer(account: User | Supplier, *, shows_contact: bool) -> Buyer:
+    if isinstance(account, Supplier):
+        name = account.business_name
+    elif account.deleted_at is not None:
+        name = "Deleted user"
+    else:
+        name = account.name if shows_contact else abbreviated_name(account.name)
+    if account.deleted_at is not None or not shows_contact:
+        return Buyer(name)
+    return Buyer(name, account.email, account.phone)
