@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from tests.chat.parse.parsing import as_tokens, parser_config
+from tests.openai_api.responses.event_order import check_events
 from tests.openai_api.responses.response_requests import create, stream
 from tis.chat.run_log import RunLog
 from tis.engine.answer import Piece, TokenLogprob
@@ -15,6 +16,8 @@ from tis.engine.text.markers import split_markers
 from tis.openai_api.wire.response_writer import ResponseWriter
 
 LOGPROBS = {"include": ["message.output_text.logprobs"]}
+TOOL = {"type": "function", "name": "now", "parameters": {"type": "object"}}
+CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 
 
 def message_after(*pieces: list[str]) -> dict[str, Any]:
@@ -58,3 +61,14 @@ def test_markers_that_are_spelled_out_are_part_of_the_reasoning(hermes: httpx2.C
         assert [one["token"] for one in message["content"][0]["logprobs"]] == list("Yes.")
         deltas = [event for event in stream(hermes, text, stop=stop, **LOGPROBS) if "logprobs" in event]
         assert [one["token"] for event in deltas[:-1] for one in event["logprobs"]] == list("Yes.")
+
+
+@pytest.mark.parametrize("text", [f"<think>Hm.</think>\n{CALL}", "<think>Hm.</think>\n\n", CALL, "Yes."])
+def test_logprobs_make_no_items(hermes: httpx2.Client, text: str) -> None:
+    """The tokens of a marker that ends a call, or of blanks, are no message."""
+
+    def kinds(**more: Any) -> list[str]:
+        response = check_events(stream(hermes, text, tools=[TOOL], **more))
+        return [item["type"] for item in response["output"]]
+
+    assert kinds(**LOGPROBS) == kinds()

@@ -66,6 +66,7 @@ class OutputItems:
         self._shapes = {"message": _TEXT, "reasoning": _SUMMARY if summarises else _REASONING}
         self._done: list[Item] = []
         self._open: _OpenItem | None = None
+        self._early_logprobs: list[Any] = []  # of tokens without text, before a message that may come
         self._asking: ServerCall | None = None  # a call that needs an approval: an item once it is whole
         self._call_items: dict[int, int] = {}  # the place of each call of an MCP server
         self._with_arguments_done: set[int] = set()
@@ -80,7 +81,14 @@ class OutputItems:
         return [*self._done, *([_whole(self._open, status)] if self._open else [])]
 
     def text(self, text: str, logprobs: Sequence[Any] = ()) -> list[bytes]:
-        return self._grow("message", text, logprobs)
+        """Tokens without text make no message: those behind a call may be all that comes."""
+        if not text and (self._open is None or self._open.kind != "message"):
+            self._early_logprobs += logprobs
+            return []
+        return self._message(text, logprobs)
+
+    def empty_message(self) -> list[bytes]:
+        return self._message("", ())
 
     def reasoning(self, text: str) -> list[bytes]:
         return self._grow("reasoning", text)
@@ -150,6 +158,7 @@ class OutputItems:
 
     def close(self, status: str = "completed") -> list[bytes]:
         """Ends the item that grows, if there is one."""
+        self._early_logprobs = []
         if self._asking:
             return self._close_request(status)
         if self._open is None:
@@ -187,6 +196,10 @@ class OutputItems:
             self._event("response.output_item.added", {"output_index": number, "item": item}),
             self._item_done(number),
         ]
+
+    def _message(self, text: str, logprobs: Sequence[Any]) -> list[bytes]:
+        early, self._early_logprobs = self._early_logprobs, []
+        return self._grow("message", text, [*early, *logprobs])
 
     def _grow(self, kind: str, text: str, logprobs: Sequence[Any] = ()) -> list[bytes]:
         events: list[bytes] = []

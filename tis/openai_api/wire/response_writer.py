@@ -63,7 +63,7 @@ class ResponseWriter:
 
     def ended(self, finish: FinishReason, usage: RunUsage) -> Events:
         started = [self._start()] if self._response["status"] == "queued" else []
-        nothing = self._items.text("") if self._items.is_empty else []
+        nothing = self._items.empty_message() if self._items.is_empty else []
         status = _STATUS[finish]
         closed = self._items.close("completed" if status == "completed" else "incomplete")
         changes: dict[str, Any] = {"status": status, "usage": response_usage(usage)}
@@ -91,7 +91,7 @@ class ResponseWriter:
         match part:
             case TextDelta(text):
                 entries = [logprob_entry(one) for one in part.logprobs]
-                return items.text(text, entries) if text or entries else []
+                return items.text(text, entries)
             case ReasoningDelta(text):
                 return items.reasoning(text) if text else []
             case ToolCallStart(_, call_id, name):
