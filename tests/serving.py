@@ -23,6 +23,7 @@ from fastapi import FastAPI
 
 import tis.marketplace.router  # noqa: F401  here, as imports in threads meet pytest's filters for warnings
 from tis.app import create_app
+from tis.marketplace.settings import RateSettings
 from tis.settings import OTHER_NAMES, Settings
 
 REPOSITORY = Path(__file__).parent.parent
@@ -41,6 +42,7 @@ def settings_with(**values: object) -> Settings:
             "log_level": "warning",
             "drain_seconds": 0.2,
             "database_url": _database_of_its_own(),
+            **dict.fromkeys(RateSettings.model_fields, 0),
             **values,
         }
     )

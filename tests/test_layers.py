@@ -33,6 +33,7 @@ HOMES = {
     "transformers": {"engine"},
     "sqlalchemy": {"database", "marketplace", "streaming"},
     "redis": {"streaming", "http"},
+    "limits": {"http"},
     "mcp": {"mcp_client"},
     "mcp_types": {"mcp_client"},
     "httpx2": {"mcp_client"},

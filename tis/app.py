@@ -246,6 +246,7 @@ def _market(settings: Settings, rules: "MarketRules | None") -> "tuple[Market, A
 
 def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.market import MarketRules
+    from tis.marketplace.settings import RateSettings
 
     return MarketRules(
         auth=settings.marketplace_auth,
@@ -256,6 +257,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         access_token_minutes=settings.access_token_expire_minutes,
         refresh_token_days=settings.refresh_token_expire_days,
         reservation_seconds=settings.reservation_seconds,
+        rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
-from tis.marketplace.settings import MarketplaceSettings
+from tis.marketplace.settings import MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
 from tis.media.settings import MediaSettings
 from tis.openai_api.settings import ResponseSettings
@@ -49,12 +49,14 @@ AREAS: tuple[type[BaseModel], ...] = (
     ResponseSettings,
     McpSettings,
     MarketplaceSettings,
+    RateSettings,
     AccessSettings,
 )
 
 
 class Settings(
     AccessSettings,
+    RateSettings,
     MarketplaceSettings,
     McpSettings,
     ResponseSettings,

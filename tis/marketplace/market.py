@@ -3,9 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -13,9 +13,12 @@ from sqlalchemy.orm import Session
 
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
+from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
+from tis.http.rate_limits import RateLimits
 from tis.marketplace.auth.service import authenticate
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
+from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.search.backends.choose import choose_backend
@@ -40,6 +43,7 @@ class MarketRules:
     access_token_minutes: float = 30
     refresh_token_days: float = 7
     reservation_seconds: float = 900
+    rates: Mapping[str, int] = field(default_factory=dict)  # `RateSettings` by their names
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
 
@@ -56,6 +60,8 @@ class Market:
         self.rules = rules
         self.search = ProductSearch(choose_backend(database))
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
+        self.rates = RateLimits(rules.rates)
+        self.passwords = PasswordQueue()
         self._is_ready = False
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
@@ -82,6 +88,15 @@ class Market:
     def authenticate(self, session: Session, token: str | None) -> Principal:
         return authenticate(session, self.signer, token, is_open=self.rules.is_open, request_id=current_request_id())
 
+    def account_named_by(self, token: str | None) -> str | None:
+        """The account of a token of ours, without a look at the database: its session may have ended."""
+        if token is None or not self._is_ready:
+            return None
+        try:
+            return self.signer.read(token, "access").account
+        except Unauthenticated:
+            return None
+
     def open(self) -> None:
         """At start, in a thread. Without a database the server still serves models, and the sweeper tries again."""
         if self.rules.is_open:
@@ -102,6 +117,7 @@ class Market:
             delete_expired_chains(session)
 
     def close(self) -> None:
+        self.passwords.close()
         self._sweeper.stop()
         self.database.close()
 

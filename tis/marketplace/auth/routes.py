@@ -13,6 +13,8 @@ from tis.marketplace.auth.schemas import (
     NEW_ACCOUNT_EXAMPLE,
     TOKEN_REQUIRED,
     TOKENS_EXAMPLE,
+    TOO_MANY_LOGINS,
+    TOO_MANY_REGISTRATIONS,
     USER_REGISTRATION_ERRORS,
     AccountRegistration,
     AccountView,
@@ -22,32 +24,48 @@ from tis.marketplace.auth.schemas import (
 )
 from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
 from tis.marketplace.auth.tokens import TokenPair, begin_chain, end_chain, rotate
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.responses import Message
 from tis.marketplace.policy import require_account
+from tis.marketplace.rates import limited
 
 router = APIRouter(prefix="/auth", tags=["accounts"])
 
 _TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_example({"refresh_token": "eyJhbGciOi…"}))]
 
 
-@router.post("/register", responses=responses(TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS))
-def register(
+@router.post(
+    "/register",
+    responses=responses(TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS, TOO_MANY_REGISTRATIONS),
+    dependencies=[limited("registrations", by_address=True)],
+)
+async def register(
     context: ContextDep,
     body: Annotated[AccountRegistration, Body(openapi_examples=body_example(NEW_ACCOUNT_EXAMPLE))],
 ) -> TokenPair:
     """Register a user with a password."""
-    password_hash = hashed(body.password)
-    with context.writing() as (session, principal):
-        user = register_user(session, principal, body, password_hash)
-        return begin_chain(session, context.market, user_account(user.id))
+
+    def create() -> TokenPair:
+        password_hash = hashed(body.password)
+        with context.writing() as (session, principal):
+            user = register_user(session, principal, body, password_hash)
+            return begin_chain(session, context.market, user_account(user.id))
+
+    return await context.market.passwords.run(create)
 
 
-@router.post("/login", responses=responses(TOKENS_EXAMPLE, {401: "Incorrect email or password"}))
-def login(context: ContextDep, body: Annotated[Login, Body(openapi_examples=body_example(LOGIN_EXAMPLE))]) -> TokenPair:
+@router.post(
+    "/login",
+    responses=responses(TOKENS_EXAMPLE, {401: "Incorrect email or password"}, TOO_MANY_LOGINS),
+    dependencies=[limited("logins", by_address=True)],
+)
+async def login(
+    context: ContextDep, body: Annotated[Login, Body(openapi_examples=body_example(LOGIN_EXAMPLE))]
+) -> TokenPair:
     """Sign in as a user or a supplier."""
-    return sign_in(context.market, body.email, body.password, body.kind)
+    market = context.market
+    return await market.passwords.run(lambda: sign_in(market, body.email, body.password, body.kind))
 
 
 @router.post("/refresh", responses=responses(TOKENS_EXAMPLE, {401: "This token was used before."}))
@@ -83,13 +101,18 @@ def logout(context: ContextDep, body: _TokenBody = None) -> Message:
 
 @router.post(
     "/password",
-    responses=responses(ACCOUNT_EXAMPLE, {**TOKEN_REQUIRED, 403: "The old password is not right."}),
+    responses=responses(ACCOUNT_EXAMPLE, {**TOKEN_REQUIRED, 403: "The old password is not right."}, TOO_MANY_LOGINS),
+    dependencies=[limited("logins")],
 )
-def change_password(
+async def change_password(
     context: ContextDep,
     body: Annotated[PasswordChange, Body(openapi_examples=body_example({"password": "another long sentence"}))],
 ) -> AccountView:
     """Set a password, or change it with the old one. All other sessions end."""
+    return await context.market.passwords.run(lambda: _change_password(context, body))
+
+
+def _change_password(context: RequestContext, body: PasswordChange) -> AccountView:
     with context.reading() as (session, principal):
         account = account_holder(session, require_account(principal))
         compared_hash = account.password_hash if account else None

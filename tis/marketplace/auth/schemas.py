@@ -36,6 +36,8 @@ ACCOUNT_EXAMPLE = {
 # Errors of routes, for `docs.responses`.
 EMAIL_TAKEN = {400: "Email already registered"}
 USER_REGISTRATION_ERRORS = {**EMAIL_TAKEN, 403: ROLE_REFUSED}
+TOO_MANY_LOGINS = {429: "Too many logins: at most 10 per minute. Try again in 42 s."}
+TOO_MANY_REGISTRATIONS = {429: "Too many registrations: at most 20 per hour. Try again in 1200 s."}
 TOKEN_REQUIRED = {401: f"{TOKEN_NEEDED} {HOW_TO_SIGN_IN}"}
 ADMIN_REQUIRED = {**TOKEN_REQUIRED, 403: "Only an admin may do that."}
 

@@ -32,6 +32,7 @@ from tis.marketplace.products.search_schemas import (
     validate_sort,
     validate_text,
 )
+from tis.marketplace.rates import count_request, limited
 from tis.marketplace.search.query import Facets, FacetValue, PriceRange, SearchHit, SearchResults
 
 router = APIRouter(tags=["products"])
@@ -59,7 +60,12 @@ def list_products(
     return _results_response(request, results, language, in_envelope=envelope)
 
 
-@router.get("/products/search", response_model=list[ProductView] | ProductPage, responses=SEARCH_RESPONSES)
+@router.get(
+    "/products/search",
+    response_model=list[ProductView] | ProductPage,
+    responses=SEARCH_RESPONSES,
+    dependencies=[limited("searches")],
+)
 def search_products(
     request: Request,
     context: ContextDep,
@@ -83,6 +89,8 @@ def search_products(
     page, facet_names = page_request(limit, skip, cursor), parse_facets(facets)
     if facet_names and not envelope:
         raise Unprocessable("facets need envelope=1.")
+    if facet_names:
+        count_request(request, "facets")
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
         counts = context.market.search.facets(session, query, facet_names) if facet_names else None
@@ -90,7 +98,10 @@ def search_products(
 
 
 @router.get(
-    "/products/facets", response_model=dict[str, list[FacetValue] | list[PriceRange]], responses=FACETS_RESPONSES
+    "/products/facets",
+    response_model=dict[str, list[FacetValue] | list[PriceRange]],
+    responses=FACETS_RESPONSES,
+    dependencies=[limited("facets")],
 )
 def facets_of_products(
     context: ContextDep,

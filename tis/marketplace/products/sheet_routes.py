@@ -16,6 +16,7 @@ from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.products.service import list_supplier_products, supplier_for_member
 from tis.marketplace.products.sheet_import import ImportReport, import_sheet
 from tis.marketplace.products.sheet_rows import COLUMNS, read_rows, write_rows
+from tis.marketplace.rates import limited
 from tis.marketplace.tables import Product
 
 router = APIRouter(tags=["products"])
@@ -99,6 +100,7 @@ SheetDep = Annotated[bytes, Depends(_read_sheet)]
     response_model=ImportReport,
     responses=_IMPORT_RESPONSES,
     openapi_extra=_OPENAPI_BODY,
+    dependencies=[limited("imports")],
 )
 def import_products(
     supplier_id: Id,

@@ -12,6 +12,7 @@ from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, Before, Limit, page_response
 from tis.marketplace.kit.responses import json_response
+from tis.marketplace.rates import limited
 from tis.marketplace.stock import service
 from tis.marketplace.stock.schemas import (
     COMMIT_RESPONSES,
@@ -32,7 +33,12 @@ router = APIRouter(tags=["stock"])
 _ENDED = {"expired": "has expired", "released": "was released", "committed": "was committed"}
 
 
-@router.post("/products/{product_id}/reservations", response_model=ReservationView, responses=RESERVATION_RESPONSES)
+@router.post(
+    "/products/{product_id}/reservations",
+    response_model=ReservationView,
+    responses=RESERVATION_RESPONSES,
+    dependencies=[limited("reservations")],
+)
 def reserve(
     product_id: Id, body: ReservationRequest, context: ContextDep, idempotency_key: IdempotencyKeyDep
 ) -> JSONResponse:

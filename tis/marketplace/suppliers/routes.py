@@ -6,15 +6,16 @@ from fastapi import APIRouter, Body, Query, Response
 
 from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.passwords import hashed
-from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE
+from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE, TOO_MANY_REGISTRATIONS
 from tis.marketplace.auth.tokens import begin_chain
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id, Words
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
+from tis.marketplace.rates import limited
 from tis.marketplace.suppliers import members
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.schemas import (
@@ -47,12 +48,20 @@ from tis.marketplace.tables import Supplier
 router = APIRouter(prefix="/suppliers", tags=["suppliers"])
 
 
-@router.post("/register", responses=responses({**SUPPLIER_EXAMPLE, **TOKENS_EXAMPLE}, EMAIL_TAKEN))
-def register(
+@router.post(
+    "/register",
+    responses=responses({**SUPPLIER_EXAMPLE, **TOKENS_EXAMPLE}, EMAIL_TAKEN, TOO_MANY_REGISTRATIONS),
+    dependencies=[limited("registrations", by_address=True)],
+)
+async def register(
     context: ContextDep,
     body: Annotated[SupplierRegistration, Body(openapi_examples=body_example(NEW_SUPPLIER_EXAMPLE))],
 ) -> RegisteredSupplier:
     """Register a supplier. The user of the token owns it."""
+    return await context.market.passwords.run(lambda: _register(context, body))
+
+
+def _register(context: RequestContext, body: SupplierRegistration) -> RegisteredSupplier:
     password_hash = hashed(body.password) if body.password else None
     with context.writing() as (session, principal):
         supplier = register_supplier(session, principal, body, password_hash)

@@ -6,10 +6,16 @@ from fastapi import APIRouter, Body, Response
 
 from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.auth.passwords import hashed
-from tis.marketplace.auth.schemas import ADMIN_REQUIRED, TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS, UserRegistration
+from tis.marketplace.auth.schemas import (
+    ADMIN_REQUIRED,
+    TOKENS_EXAMPLE,
+    TOO_MANY_REGISTRATIONS,
+    USER_REGISTRATION_ERRORS,
+    UserRegistration,
+)
 from tis.marketplace.auth.service import register_user
 from tis.marketplace.auth.tokens import begin_chain
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
@@ -17,6 +23,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.policy import require_admin
+from tis.marketplace.rates import limited
 from tis.marketplace.tables import User
 from tis.marketplace.users.data_export import export_user_data
 from tis.marketplace.users.schemas import (
@@ -37,11 +44,19 @@ from tis.marketplace.users.service import change_profile, delete_user, find_user
 router = APIRouter(prefix="/users", tags=["users"])
 
 
-@router.post("/register", responses=responses({**USER_EXAMPLE, **TOKENS_EXAMPLE}, USER_REGISTRATION_ERRORS))
-def register(
+@router.post(
+    "/register",
+    responses=responses({**USER_EXAMPLE, **TOKENS_EXAMPLE}, USER_REGISTRATION_ERRORS, TOO_MANY_REGISTRATIONS),
+    dependencies=[limited("registrations", by_address=True)],
+)
+async def register(
     context: ContextDep, body: Annotated[UserRegistration, Body(openapi_examples=body_example(NEW_USER_EXAMPLE))]
 ) -> RegisteredUser:
     """Register a user; the password may be set later."""
+    return await context.market.passwords.run(lambda: _register(context, body))
+
+
+def _register(context: RequestContext, body: UserRegistration) -> RegisteredUser:
     password_hash = hashed(body.password) if body.password else None
     with context.writing() as (session, principal):
         user = register_user(session, principal, body, password_hash)
