@@ -27,10 +27,11 @@ from tis.marketplace.auth.tokens import TokenPair, begin_chain, end_chain, rotat
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.responses import Message
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account
 from tis.marketplace.rates import limited
 
-router = APIRouter(prefix="/auth", tags=["accounts"])
+router = APIRouter(prefix="/auth", tags=["accounts"], route_class=CheckedRoute)
 
 _TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_example({"refresh_token": "eyJhbGciOi…"}))]
 

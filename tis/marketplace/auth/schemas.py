@@ -1,13 +1,14 @@
-"""Bodies and views of `/auth`, with their examples. Unknown fields in bodies are ignored."""
+"""Bodies and views of `/auth`, with their examples."""
 
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tis.marketplace.auth.passwords import Password, TypedPassword
 from tis.marketplace.kit.fields import City, Email, Latitude, Longitude, Name, PhoneNumber, TypedEmail
 from tis.marketplace.kit.geo import WithPlace
+from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.policy import HOW_TO_SIGN_IN, ROLE_REFUSED, TOKEN_NEEDED
 
 Role = Annotated[str, Field(max_length=16)]
@@ -56,20 +57,22 @@ class UserRegistration(WithPlace):
 
 
 class AccountRegistration(UserRegistration):
+    model_config = ConfigDict(extra="forbid")
+
     password: Password
 
 
-class Login(BaseModel):
+class Login(StrictBody):
     email: TypedEmail
     password: TypedPassword
     kind: Literal["user", "supplier"] | None = Field(None, description="if both have the same e-mail and password")
 
 
-class RefreshTokenBody(BaseModel):
+class RefreshTokenBody(StrictBody):
     refresh_token: Annotated[str, Field(max_length=4096)]
 
 
-class PasswordChange(BaseModel):
+class PasswordChange(StrictBody):
     password: Password
     old_password: TypedPassword | None = Field(None, description="needed where a password is set")
 

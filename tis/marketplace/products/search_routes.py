@@ -11,6 +11,7 @@ from tis.errors import Unprocessable
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.delivery import Language, advise
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.schemas import ProductView, product_view
@@ -35,7 +36,7 @@ from tis.marketplace.products.search_schemas import (
 from tis.marketplace.rates import count_request, limited
 from tis.marketplace.search.query import Facets, FacetValue, PriceRange, SearchHit, SearchResults
 
-router = APIRouter(tags=["products"])
+router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _VIEWS = TypeAdapter(list[ProductView])
 _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
 

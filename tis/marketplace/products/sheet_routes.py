@@ -13,13 +13,14 @@ from tis.marketplace.context import ContextDep, MarketServices
 from tis.marketplace.kit.docs import Responses, json_example, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.responses import JSONText
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.service import list_supplier_products, supplier_for_member
 from tis.marketplace.products.sheet_import import ImportReport, import_sheet
 from tis.marketplace.products.sheet_rows import COLUMNS, read_rows, write_rows
 from tis.marketplace.rates import limited
 from tis.marketplace.tables import Product
 
-router = APIRouter(tags=["products"])
+router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _EXPORT_BATCH = 500
 MAX_SHEET_BYTES = 5_000_000
 _FORM_OVERHEAD_BYTES = 10_000

@@ -10,6 +10,7 @@ from tis.marketplace.kit.fields import Id, abbreviated_name
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import json_response
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.rates import limited
 from tis.marketplace.reviews.schemas import (
     REVIEW_CHANGED,
@@ -32,7 +33,7 @@ from tis.marketplace.reviews.service import (
 )
 from tis.marketplace.tables import User
 
-router = APIRouter(tags=["reviews"])
+router = APIRouter(tags=["reviews"], route_class=CheckedRoute)
 
 
 @router.post(

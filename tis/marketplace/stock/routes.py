@@ -12,6 +12,7 @@ from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, Before, Limit, page_response
 from tis.marketplace.kit.responses import json_response
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.rates import limited
 from tis.marketplace.stock import service
 from tis.marketplace.stock.schemas import (
@@ -27,7 +28,7 @@ from tis.marketplace.stock.schemas import (
 from tis.marketplace.stock.service import CurrentReservation, ReservationStatus
 from tis.marketplace.tables import StockMovement
 
-router = APIRouter(tags=["stock"])
+router = APIRouter(tags=["stock"], route_class=CheckedRoute)
 
 
 _ENDED = {"expired": "has expired", "released": "was released", "committed": "was committed"}

@@ -5,10 +5,11 @@ from datetime import datetime
 from pydantic import BaseModel, Field
 
 from tis.marketplace.kit.docs import responses
+from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.stock.service import ReservationStatus
 
 
-class ReservationRequest(BaseModel):
+class ReservationRequest(StrictBody):
     quantity: int = Field(ge=1, le=1_000_000)
     seconds: int | None = Field(
         None, ge=1, le=86_400, description="how long the units are reserved; RESERVATION_SECONDS if omitted"

@@ -14,6 +14,7 @@ from tis.marketplace.kit.fields import Id, Words
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.rates import limited
 from tis.marketplace.suppliers import members
@@ -45,7 +46,7 @@ from tis.marketplace.suppliers.service import (
 )
 from tis.marketplace.tables import Supplier
 
-router = APIRouter(prefix="/suppliers", tags=["suppliers"])
+router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedRoute)
 
 
 @router.post(

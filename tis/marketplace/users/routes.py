@@ -21,6 +21,7 @@ from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.policy import require_admin
 from tis.marketplace.rates import limited
@@ -41,7 +42,7 @@ from tis.marketplace.users.schemas import (
 )
 from tis.marketplace.users.service import change_profile, delete_user, find_user, grant_rights, not_deleted_users
 
-router = APIRouter(prefix="/users", tags=["users"])
+router = APIRouter(prefix="/users", tags=["users"], route_class=CheckedRoute)
 
 
 @router.post(
