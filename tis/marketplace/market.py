@@ -73,6 +73,11 @@ class Market:
     def state(self) -> Literal["ready", "waiting"]:
         return "ready" if self._is_ready and self.database.is_available else "waiting"
 
+    @property
+    def failure(self) -> str | None:
+        """Why the state is `waiting`, as far as it is known."""
+        return self.database.failure
+
     @contextmanager
     def reading(self) -> Iterator[Session]:
         self._ensure_ready()
@@ -131,6 +136,8 @@ class Market:
             if not self._is_ready:
                 self._migrate()
                 self.signer = Signer(signing_secret(self.database, self.rules.jwt_secret))
+                if self.database.created_file:
+                    _log.warning("there was no database at %s: created an empty one", self.database.created_file)
                 self._is_ready = True
         except DatabaseUnavailable as failure:
             self._failure = self._failure or (time.monotonic(), failure)
