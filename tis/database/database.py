@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from tis.database.engines import make_engine
 from tis.database.error_codes import is_busy, is_unavailable, short_message
 from tis.database.errors import DatabaseUnavailable, DatabaseUrlError
-from tis.database.sqlite_file import DatabaseFileGone, SqliteFile
+from tis.database.sqlite_file import DatabaseFile, DatabaseFileGone
 
 _log = logging.getLogger("tis.database")
 _MIGRATION_LOCK_ID = 7_415_001  # of an advisory lock: any number that no other program uses in this database
@@ -29,7 +29,7 @@ class Database:
     def __init__(self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5) -> None:
         """`wait_seconds` limits waits for locks and statements; `read_seconds` a read transaction on SQLite."""
         self._wait_seconds = wait_seconds
-        self._file = SqliteFile()
+        self._file = DatabaseFile()
         try:
             self._url = make_url(url)
             self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds, file=self._file)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.pool import QueuePool
 
-from tis.database.sqlite_file import SqliteFile
+from tis.database.sqlite_file import DatabaseFile
 
 _POOL: dict[str, Any] = {"pool_size": 16, "max_overflow": 32}  # together more than the threads that serve requests
 # Without keepalives, a client waits for hours for a server whose machine has vanished.
@@ -31,7 +31,7 @@ _PRAGMAS = (
 )
 
 
-def make_engine(url: str, *, wait_seconds: float, read_seconds: float, file: SqliteFile) -> Engine:
+def make_engine(url: str, *, wait_seconds: float, read_seconds: float, file: DatabaseFile) -> Engine:
     """A transaction that writes needs the execution option `writes`: on SQLite it begins with BEGIN IMMEDIATE."""
     dialect = make_url(url).get_backend_name()
     if dialect == "sqlite":
@@ -44,7 +44,7 @@ def make_engine(url: str, *, wait_seconds: float, read_seconds: float, file: Sql
     return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=wait_seconds / 2, **_POOL)
 
 
-def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float, file: SqliteFile) -> Engine:
+def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float, file: DatabaseFile) -> Engine:
     arguments: dict[str, Any] = {"timeout": wait_seconds}
     pool = {"pool_timeout": wait_seconds / 2, **_POOL}
     if make_url(url).database in (None, "", ":memory:"):

@@ -19,7 +19,7 @@ class DatabaseFileGone(sqlite3.OperationalError):
     """The file was moved, deleted or replaced while the server ran."""
 
 
-class SqliteFile:
+class DatabaseFile:
     def __init__(self) -> None:
         self.created: Path | None = None  # if the first connection found no file
         self._identity: Identity | None = None
