@@ -1,12 +1,14 @@
 """Register, sign in, refresh and end sessions, change the password."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
 
 from tis.errors import BadRequest, Unauthenticated
-from tis.marketplace.auth.accounts import account_holder, user_account
+from tis.marketplace.auth.accounts import account_holder
 from tis.marketplace.auth.passwords import hashed, matches
+from tis.marketplace.auth.registration_keys import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ACCOUNT_EXAMPLE,
     LOGIN_EXAMPLE,
@@ -23,7 +25,7 @@ from tis.marketplace.auth.schemas import (
     RefreshTokenBody,
 )
 from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
-from tis.marketplace.auth.tokens import TokenPair, begin_chain, end_chain, rotate
+from tis.marketplace.auth.tokens import TokenPair, end_chain, rotate
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.responses import Message
@@ -44,14 +46,15 @@ _TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_examp
 async def register(
     context: ContextDep,
     body: Annotated[AccountRegistration, Body(openapi_examples=body_example(NEW_ACCOUNT_EXAMPLE))],
+    key: RegistrationKeyDep,
 ) -> TokenPair:
     """Register a user with a password."""
 
     def create() -> TokenPair:
         password_hash = hashed(body.password)
         with context.writing() as (session, principal):
-            user = register_user(session, principal, body, password_hash)
-            return begin_chain(session, context.market, user_account(user.id))
+            create = partial(register_user, session, principal, body, password_hash)
+            return key.register(session, context.market, principal, create)[1]
 
     return await context.market.passwords.run(create)
 

@@ -36,6 +36,13 @@ def begin_chain(session: Session, market: MarketServices, account: str) -> Token
     return _add_link(session, market, account, secrets.token_hex(16))
 
 
+def extend_chain(session: Session, market: MarketServices, account: str, chain: str) -> TokenPair | None:
+    """Further tokens of a session, for a client that lost those it got. None if the session or the account ended."""
+    if is_chain_active(session, chain, account) and is_active(session, account):
+        return _add_link(session, market, account, chain)
+    return None
+
+
 def rotate(session: Session, market: MarketServices, refresh_token: str) -> TokenPair | None:
     """None if the token is not the newest of its chain. The chain is ended then, so the caller must commit."""
     claims = market.signer.read(refresh_token, "refresh")

@@ -1,13 +1,13 @@
 """Suppliers and their members."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Response
 
-from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.passwords import hashed
+from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE, TOO_MANY_REGISTRATIONS
-from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id, Words
@@ -57,16 +57,17 @@ router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedR
 async def register(
     context: ContextDep,
     body: Annotated[SupplierRegistration, Body(openapi_examples=body_example(NEW_SUPPLIER_EXAMPLE))],
+    key: RegistrationKeyDep,
 ) -> RegisteredSupplier:
     """Register a supplier. The user of the token owns it."""
-    return await context.market.passwords.run(lambda: _register(context, body))
+    return await context.market.passwords.run(lambda: _register(context, body, key))
 
 
-def _register(context: RequestContext, body: SupplierRegistration) -> RegisteredSupplier:
+def _register(context: RequestContext, body: SupplierRegistration, key: RegistrationKey) -> RegisteredSupplier:
     password_hash = hashed(body.password) if body.password else None
     with context.writing() as (session, principal):
-        supplier = register_supplier(session, principal, body, password_hash)
-        tokens = begin_chain(session, context.market, supplier_account(supplier.id))
+        create = partial(register_supplier, session, principal, body, password_hash)
+        supplier, tokens = key.register(session, context.market, principal, create)
         view = supplier_view(supplier, Principal(owned_ids=frozenset({supplier.id})))
     return RegisteredSupplier(**vars(view), **vars(tokens))
 

@@ -1,11 +1,12 @@
 """Users: register, read, change, export and delete."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Response
 
-from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.auth.passwords import hashed
+from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ADMIN_REQUIRED,
     TOKENS_EXAMPLE,
@@ -14,7 +15,6 @@ from tis.marketplace.auth.schemas import (
     UserRegistration,
 )
 from tis.marketplace.auth.service import register_user
-from tis.marketplace.auth.tokens import begin_chain
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id
@@ -51,17 +51,19 @@ router = APIRouter(prefix="/users", tags=["users"], route_class=CheckedRoute)
     dependencies=[limited("registrations", by_address=True)],
 )
 async def register(
-    context: ContextDep, body: Annotated[UserRegistration, Body(openapi_examples=body_example(NEW_USER_EXAMPLE))]
+    context: ContextDep,
+    body: Annotated[UserRegistration, Body(openapi_examples=body_example(NEW_USER_EXAMPLE))],
+    key: RegistrationKeyDep,
 ) -> RegisteredUser:
     """Register a user; the password may be set later."""
-    return await context.market.passwords.run(lambda: _register(context, body))
+    return await context.market.passwords.run(lambda: _register(context, body, key))
 
 
-def _register(context: RequestContext, body: UserRegistration) -> RegisteredUser:
+def _register(context: RequestContext, body: UserRegistration, key: RegistrationKey) -> RegisteredUser:
     password_hash = hashed(body.password) if body.password else None
     with context.writing() as (session, principal):
-        user = register_user(session, principal, body, password_hash)
-        tokens = begin_chain(session, context.market, user_account(user.id))
+        create = partial(register_user, session, principal, body, password_hash)
+        user, tokens = key.register(session, context.market, principal, create)
         view = user_view(user, Principal(user_id=user.id))
     return RegisteredUser(**vars(view), **vars(tokens))
 
