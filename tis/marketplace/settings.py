@@ -33,7 +33,7 @@ _NumRequests = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class RateSettings(BaseModel):
-    """Rate limits of the marketplace, per account or client address and per process; 0 = no limit"""
+    """Rate limits of the marketplace: requests per account or client address; 0 = no limit"""
 
     logins_per_minute: _NumRequests = Field(10, description="logins and changes of passwords")
     registrations_per_hour: _NumRequests = Field(20, description="registrations of users and suppliers")

@@ -38,6 +38,19 @@ def test_a_list_has_its_warnings_in_a_header(anybody: httpx2.Client) -> None:
     assert in_envelope["warnings"] == ["Unknown query parameter 'sku' was ignored."]
 
 
+def test_warnings_are_bounded_and_their_names_are_printable(server: MarketServer, anybody: httpx2.Client) -> None:
+    product = new_product(anybody, server.supplier())
+    long = "😀" * 1000
+    body = '{"\\ud800": 1, "a\\r\\nb\\u202e": 2, ' + ", ".join(f'"{number}{long}": 1' for number in range(30)) + "}"
+    answer = anybody.put(
+        f"/api/products/{product['id']}", content=body.encode(), headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 200 and len(answer.headers["x-warnings"]) < 5000
+    warnings = answer.json()["warnings"]
+    assert warnings[:2] == ["Unknown field '\\ud800' was ignored.", "Unknown field 'a\\r\\nb\\u202e' was ignored."]
+    assert len(warnings) == 20 and max(map(len, warnings)) < 150
+
+
 def test_what_is_known_gets_no_warning(server: MarketServer, anybody: httpx2.Client) -> None:
     created = anybody.post(f"/api/suppliers/{server.supplier()}/products", json=LAPTOP)
     assert "warnings" not in created.json() and "x-warnings" not in created.headers

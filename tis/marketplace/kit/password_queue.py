@@ -33,4 +33,4 @@ class PasswordQueue:
             self.num_requests -= 1
 
     def close(self) -> None:
-        self._threads.shutdown()
+        self._threads.shutdown(cancel_futures=True)

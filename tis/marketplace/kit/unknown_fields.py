@@ -32,6 +32,9 @@ DOCUMENTED = frozenset(
 )
 _MAX_WARNINGS = 20
 _MAX_NAME_CHARS = 100
+# A character takes up to twelve bytes in a header, and many proxies refuse headers of more than 8 KB.
+_MAX_IN_HEADER = 5
+_MAX_HEADER_CHARS = 80
 
 
 class StrictBody(BaseModel):
@@ -81,7 +84,8 @@ async def _body_keys(request: Request) -> list[str]:
 
 def _with_warnings(response: Response, unknown: list[str]) -> Response:
     warnings = [f"Unknown {one} was ignored." for one in unknown]
-    response.headers["X-Warnings"] = quote("; ".join(warnings), safe=" ;'")
+    short = "; ".join(warning[:_MAX_HEADER_CHARS] for warning in warnings[:_MAX_IN_HEADER])
+    response.headers["X-Warnings"] = quote(short, safe=" ;'")
     body = json.loads(bytes(response.body))
     if not isinstance(body, dict):
         return response
