@@ -112,6 +112,15 @@ def test_a_start_without_a_file_warns_with_the_path(tmp_path: Path, caplog: pyte
         assert [record.getMessage() for record in caplog.records if record.name == "tis.marketplace"] == expected
 
 
+def test_a_start_that_may_not_migrate_warns_too_and_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    market = Market(Database(f"sqlite:///{tmp_path}/market.db"), MarketRules(jwt_secret=SECRET, auto_migrate=False))
+    for _ in range(2):
+        with pytest.raises(DatabaseUnavailable), market.reading():
+            pass
+    market.close()
+    assert [one.getMessage().partition(" at ")[0] for one in caplog.records] == ["there was no database"]
+
+
 CUT_SHORT = """
 import os, subprocess, sys
 from sqlalchemy import text

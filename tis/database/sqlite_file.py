@@ -21,8 +21,12 @@ class DatabaseFileGone(sqlite3.OperationalError):
 
 class DatabaseFile:
     def __init__(self) -> None:
-        self.created: Path | None = None  # if the first connection found no file
-        self._identity: Identity | None = None
+        self._identity: Identity | None = None  # since the first connection
+        self._missing: Path | None = None  # before it
+
+    @property
+    def created(self) -> Path | None:
+        return self._missing if self._identity else None
 
     def watch(self, engine: Engine) -> None:
         event.listen(engine, "do_connect", self._connect)
@@ -34,7 +38,7 @@ class DatabaseFile:
         if path.startswith("file:"):
             return None
         if self._identity is None:
-            self.created = None if os.path.exists(path) else Path(path)
+            self._missing = None if os.path.exists(path) else Path(path)
             return None
         self._require(path)
         # Another process may take the file away at this moment: `rw` never creates one.

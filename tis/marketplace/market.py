@@ -63,6 +63,7 @@ class Market:
         self.rates = RateLimits(rules.rates)
         self.passwords = PasswordQueue()
         self._is_ready = False
+        self._has_warned = False
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._sweeper = Sweeper(
@@ -134,16 +135,22 @@ class Market:
         try:
             self._fail_during_pause()
             if not self._is_ready:
-                self._migrate()
+                try:
+                    self._migrate()
+                finally:
+                    self._warn_of_new_file()
                 self.signer = Signer(signing_secret(self.database, self.rules.jwt_secret))
-                if self.database.created_file:
-                    _log.warning("there was no database at %s: created an empty one", self.database.created_file)
                 self._is_ready = True
         except DatabaseUnavailable as failure:
             self._failure = self._failure or (time.monotonic(), failure)
             raise
         finally:
             self._ready_lock.release()
+
+    def _warn_of_new_file(self) -> None:
+        if self.database.created_file and not self._has_warned:
+            _log.warning("there was no database at %s: created an empty one", self.database.created_file)
+            self._has_warned = True
 
     def _fail_during_pause(self) -> None:
         if self._failure and time.monotonic() - self._failure[0] < _PAUSE_SECONDS:
