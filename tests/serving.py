@@ -24,9 +24,11 @@ from fastapi import FastAPI
 import tis.marketplace.router  # noqa: F401  here, as imports in threads meet pytest's filters for warnings
 from tis.app import create_app
 from tis.marketplace.settings import RateSettings
+from tis.setting_types import variable_name
 from tis.settings import OTHER_NAMES, Settings
 
 REPOSITORY = Path(__file__).parent.parent
+NO_RATE_LIMITS = dict.fromkeys(map(variable_name, RateSettings.model_fields), "0")  # for processes
 
 
 @dataclass(frozen=True)
