@@ -23,9 +23,12 @@ from fastapi import FastAPI
 
 import tis.marketplace.router  # noqa: F401  here, as imports in threads meet pytest's filters for warnings
 from tis.app import create_app
+from tis.marketplace.settings import RateSettings
+from tis.setting_types import variable_name
 from tis.settings import OTHER_NAMES, Settings
 
 REPOSITORY = Path(__file__).parent.parent
+NO_RATE_LIMITS = dict.fromkeys(map(variable_name, RateSettings.model_fields), "0")  # for processes
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ def settings_with(**values: object) -> Settings:
             "log_level": "warning",
             "drain_seconds": 0.2,
             "database_url": _database_of_its_own(),
+            **dict.fromkeys(RateSettings.model_fields, 0),
             **values,
         }
     )

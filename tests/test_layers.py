@@ -34,6 +34,7 @@ HOMES = {
     "openpyxl": {"marketplace"},
     "sqlalchemy": {"database", "marketplace", "streaming"},
     "redis": {"streaming", "http"},
+    "limits": {"http"},
     "mcp": {"mcp_client"},
     "mcp_types": {"mcp_client"},
     "httpx2": {"mcp_client"},

@@ -56,7 +56,7 @@ log = logging.getLogger("tis.app")
 _MAX_MARKET_BYTES = 256 * 1024
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Request-Id", "Retry-After", "ETag", "Link", "Location", "X-Total-Count"]
-_EXPOSED_HEADERS += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed"]
+_EXPOSED_HEADERS += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed", "X-Warnings"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
 
@@ -250,6 +250,7 @@ def _market(settings: Settings, rules: "MarketRules | None") -> "tuple[Market, A
 def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.admin.retention import RetentionRules
     from tis.marketplace.market import MarketRules
+    from tis.marketplace.settings import RateSettings
 
     return MarketRules(
         auth=settings.marketplace_auth,
@@ -271,6 +272,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             movement_days=settings.movement_retention_days,
             reservation_days=settings.reservation_retention_days,
         ),
+        rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )
 
 

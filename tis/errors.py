@@ -11,7 +11,7 @@ ServiceError                500
 ├── PreconditionFailed      412
 ├── TooLarge                413
 ├── Unprocessable           422   mcp_client: McpDependencyFailed, 424
-├── QueueFull               429
+├── QueueFull               429   http: RateLimitExceeded
 ├── Unavailable             503   engine: ModelLoading, LoadFailed, WorkerDied; streaming: StoreUnavailable; database
 │   └── Draining            503
 └── GenerationFailed        500   engine: GenerationInterrupted; sandbox: SandboxUnavailable

@@ -36,6 +36,10 @@ class LazyMarketplace:
         return self._market.state if self._market else "waiting"
 
     @property
+    def failure(self) -> str | None:
+        return self._market.failure if self._market else None
+
+    @property
     def is_loaded(self) -> bool:
         return self._market is not None
 

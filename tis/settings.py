@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
-from tis.marketplace.settings import AccountSettings, MarketplaceSettings
+from tis.marketplace.settings import AccountSettings, MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
 from tis.media.settings import MediaSettings
 from tis.openai_api.settings import ResponseSettings
@@ -50,6 +50,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     McpSettings,
     MarketplaceSettings,
     AccountSettings,
+    RateSettings,
     AccessSettings,
 )
 
@@ -57,6 +58,7 @@ AREAS: tuple[type[BaseModel], ...] = (
 class Settings(
     AccessSettings,
     AccountSettings,
+    RateSettings,
     MarketplaceSettings,
     McpSettings,
     ResponseSettings,

@@ -11,7 +11,8 @@ from tis.observability.metrics import metrics_page
 router = APIRouter(tags=["status"])
 
 _HEALTHY = {"ok": True, "modelReady": True, "modelId": "demo", "error": None, "state": "ready", "models": []} | {
-    "marketplace": "ready"
+    "marketplace": "ready",
+    "marketplaceError": None,
 }
 
 
@@ -23,7 +24,8 @@ def _example(body: Any) -> dict[int | str, dict[str, Any]]:
 async def health(request: Request, engine: EngineDep) -> JSONResponse:
     """Whether anything is broken: 503 after a failed load or with a dead worker. A model not loaded yet is fine.
 
-    `marketplace` is `waiting` until it is imported, and while its database is unavailable. The models work anyway.
+    `marketplace` is `waiting` until it is imported, and while its database is unavailable;
+    `marketplaceError` says why. The models work anyway.
     """
     main, *_ = statuses = engine.statuses
     broken = [status for status in statuses if status.state in ("failed", "dead")]
@@ -38,6 +40,7 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
         "queued": main.num_waiting,
         "models": [{"id": status.id, "state": status.state, "error": status.error} for status in statuses],
         "marketplace": request.app.state.marketplace.state,
+        "marketplaceError": request.app.state.marketplace.failure,
     }
     return JSONResponse(body, status_code=503 if broken else 200)
 

@@ -122,7 +122,8 @@ def test_an_eager_load_that_fails_is_one_line_and_exit_code_1(command: tuple[str
         timeout=60,
     )
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
-    [line] = ended.stderr.splitlines()
+    *before, line = ended.stderr.splitlines()
+    assert all(f"there was no database at {tmp_path}/marketplace.db" in one for one in before)
     assert line.startswith("Cannot start: nowhere could not be loaded: There is no folder './nowhere'")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx2
 
-from tests.serving import REPOSITORY, bare_environment, free_port
+from tests.serving import NO_RATE_LIMITS, REPOSITORY, bare_environment, free_port
 
 _START_SECONDS = 60
 
@@ -93,7 +93,7 @@ class MortalServer:
             self._popen = subprocess.Popen(
                 [sys.executable, "main.py"],
                 cwd=REPOSITORY,
-                env={**bare_environment(), **self.variables, "PORT": str(self.port)},
+                env={**bare_environment(), **NO_RATE_LIMITS, **self.variables, "PORT": str(self.port)},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

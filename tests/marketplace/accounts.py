@@ -41,6 +41,10 @@ def supplier_body() -> dict[str, Any]:
     }
 
 
+def registration_body(path: str) -> dict[str, Any]:
+    return {**(supplier_body() if "suppliers" in path else user_body()), "password": PASSWORD}
+
+
 def made(answer: httpx2.Response) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from tests.marketplace.conftest import SECRET
 from tests.marketplace.database_failures import (
     PROBED_PATH,
     answers,
@@ -25,7 +26,7 @@ from tests.marketplace.database_failures import (
 from tests.serving import REPOSITORY
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
-from tis.marketplace.market import MIGRATIONS
+from tis.marketplace.market import MIGRATIONS, Market, MarketRules
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 needs_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may mount a small disk")
@@ -69,6 +70,55 @@ def test_a_replaced_file_is_noticed_and_reopened(tmp_path: Path) -> None:
         file.rmdir()
         shutil.move(aside, file)
         assert client.get(PROBED_PATH).status_code == 200 and state(client) == "ready"
+
+
+def test_a_vanished_file_is_a_503_and_not_an_empty_market(tmp_path: Path) -> None:
+    file, aside = tmp_path / "market.db", tmp_path / "aside"
+    with market_on(f"sqlite:///{file}") as client:
+        assert client.get(PROBED_PATH).status_code == 200
+        assert client.get("/health").json()["marketplaceError"] is None
+        shutil.move(file, aside)
+        require_unavailable(client)
+        assert not file.exists()
+        assert client.get("/health").json()["marketplaceError"] == (
+            "The database file was moved, deleted or replaced: put the same file back, or restart the server."
+        )
+        shutil.copy(aside, file)
+        require_unavailable(client)
+        shutil.move(aside, file)
+        assert client.get(PROBED_PATH).status_code == 200
+        assert client.get("/health").json()["marketplaceError"] is None
+
+
+def test_a_restart_takes_the_file_that_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "market.db"
+    with market_on(f"sqlite:///{file}") as client:
+        assert client.get(PROBED_PATH).status_code == 200
+        shutil.copy(file, tmp_path / "copy")
+        shutil.move(tmp_path / "copy", file)
+        require_unavailable(client)
+    with market_on(f"sqlite:///{file}") as client:
+        assert client.get(PROBED_PATH).status_code == 200
+
+
+def test_a_start_without_a_file_warns_with_the_path(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "market.db"
+    for expected in ([f"there was no database at {file}: created an empty one"], []):
+        caplog.clear()
+        market = Market(Database(f"sqlite:///{file}"), MarketRules(jwt_secret=SECRET))
+        with caplog.at_level("WARNING", "tis.marketplace"), market.reading():
+            pass
+        market.close()
+        assert [record.getMessage() for record in caplog.records if record.name == "tis.marketplace"] == expected
+
+
+def test_a_start_that_may_not_migrate_warns_too_and_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    market = Market(Database(f"sqlite:///{tmp_path}/market.db"), MarketRules(jwt_secret=SECRET, auto_migrate=False))
+    for _ in range(2):
+        with pytest.raises(DatabaseUnavailable), market.reading():
+            pass
+    market.close()
+    assert [one.getMessage().partition(" at ")[0] for one in caplog.records] == ["there was no database"]
 
 
 CUT_SHORT = """

@@ -14,9 +14,12 @@ from sqlalchemy.orm import Session
 from tis.database.engines import make_engine
 from tis.database.error_codes import is_busy, is_unavailable, short_message
 from tis.database.errors import DatabaseUnavailable, DatabaseUrlError
+from tis.database.sqlite_file import DatabaseFile, DatabaseFileGone
 
 _log = logging.getLogger("tis.database")
 _MIGRATION_LOCK_ID = 7_415_001  # of an advisory lock: any number that no other program uses in this database
+_NO_ANSWER = "The database does not answer."
+_FILE_GONE = "The database file was moved, deleted or replaced: put the same file back, or restart the server."
 _migration_lock = threading.Lock()  # Alembic has global state: one migration at a time in this process
 
 
@@ -26,9 +29,10 @@ class Database:
     def __init__(self, url: str, *, wait_seconds: float = 10, read_seconds: float = 5) -> None:
         """`wait_seconds` limits waits for locks and statements; `read_seconds` a read transaction on SQLite."""
         self._wait_seconds = wait_seconds
+        self._file = DatabaseFile()
         try:
             self._url = make_url(url)
-            self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds)
+            self._engine = make_engine(url, wait_seconds=wait_seconds, read_seconds=read_seconds, file=self._file)
         except (ArgumentError, ImportError) as error:
             reason = (
                 "its URL is not valid for SQLAlchemy"
@@ -38,7 +42,7 @@ class Database:
             raise DatabaseUrlError(f"DATABASE_URL cannot be used: {reason}") from None
         self._write_engine = self._engine.execution_options(writes=True)
         self._write_lock = threading.Lock()
-        self.is_available = True  # as of the latest transaction
+        self.failure: str | None = None  # as of the latest transaction, without addresses and paths
 
     @property
     def dialect(self) -> str:
@@ -54,6 +58,15 @@ class Database:
         """The folder of the SQLite file; None for a database server or a database in memory."""
         is_file = self.dialect == "sqlite" and self._url.database not in (None, "", ":memory:")
         return Path(str(self._url.database)).absolute().parent if is_file else None
+
+    @property
+    def is_available(self) -> bool:
+        return self.failure is None
+
+    @property
+    def created_file(self) -> Path | None:
+        """The SQLite file, if there was none before the first connection."""
+        return self._file.created
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -125,11 +138,11 @@ class Database:
                 raise DatabaseUnavailable("The database took too long. Retry later.", retry_after=2) from error
             if self.is_available:
                 _log.warning("the database does not answer: %s", short_message(error))
-            self.is_available = False
+            self.failure = _FILE_GONE if isinstance(getattr(error, "orig", None), DatabaseFileGone) else _NO_ANSWER
             raise _unavailable() from error
         if not self.is_available:
             _log.warning("the database answers again")
-        self.is_available = True
+        self.failure = None
 
 
 def _alembic_config(folder: Path, connection: Connection) -> Any:

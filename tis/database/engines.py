@@ -1,14 +1,14 @@
 """Makes SQLAlchemy engines for SQLite, PostgreSQL and others, with time limits for every wait."""
 
 import math
-import os
 import sqlite3
 import time
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
+
+from tis.database.sqlite_file import DatabaseFile
 
 _POOL: dict[str, Any] = {"pool_size": 16, "max_overflow": 32}  # together more than the threads that serve requests
 # Without keepalives, a client waits for hours for a server whose machine has vanished.
@@ -31,11 +31,11 @@ _PRAGMAS = (
 )
 
 
-def make_engine(url: str, *, wait_seconds: float, read_seconds: float) -> Engine:
+def make_engine(url: str, *, wait_seconds: float, read_seconds: float, file: DatabaseFile) -> Engine:
     """A transaction that writes needs the execution option `writes`: on SQLite it begins with BEGIN IMMEDIATE."""
     dialect = make_url(url).get_backend_name()
     if dialect == "sqlite":
-        return _sqlite_engine(url, wait_seconds, read_seconds)
+        return _sqlite_engine(url, wait_seconds, read_seconds, file)
     arguments: dict[str, Any] = {}
     if dialect == "postgresql":
         # Times are stored and returned in UTC, whatever the time zone of the server.
@@ -44,7 +44,7 @@ def make_engine(url: str, *, wait_seconds: float, read_seconds: float) -> Engine
     return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=wait_seconds / 2, **_POOL)
 
 
-def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float) -> Engine:
+def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float, file: DatabaseFile) -> Engine:
     arguments: dict[str, Any] = {"timeout": wait_seconds}
     pool = {"pool_timeout": wait_seconds / 2, **_POOL}
     if make_url(url).database in (None, "", ":memory:"):
@@ -59,7 +59,6 @@ def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float) -> Engine
         for pragma in _PRAGMAS:
             _execute_pragma(connection, f"PRAGMA {pragma}", wait_seconds)
         add_math_functions(connection)
-        record.info["file"] = _file_of(connection)
 
     def begin(connection: Connection) -> None:
         # IMMEDIATE: SQLite fails a transaction that first reads and then writes, instead of waiting for other writers.
@@ -69,7 +68,7 @@ def _sqlite_engine(url: str, wait_seconds: float, read_seconds: float) -> Engine
         _interrupt_at(connection.connection.dbapi_connection, None if writes else time.monotonic() + read_seconds)
 
     event.listen(engine, "connect", prepare)
-    event.listen(engine, "checkout", _require_same_file)
+    file.watch(engine)
     event.listen(engine, "begin", begin)
     return engine
 
@@ -100,24 +99,3 @@ def _execute_pragma(connection: Any, pragma: str, wait_seconds: float) -> None:
 def _interrupt_at(connection: Any, deadline: float | None) -> None:
     is_late = None if deadline is None else lambda: time.monotonic() > deadline
     connection.set_progress_handler(is_late, _STEPS_PER_DEADLINE_CHECK)
-
-
-def _file_of(connection: Any) -> tuple[str, tuple[int, int] | None]:
-    """The path of the file, and its device and inode."""
-    name = str(connection.execute("PRAGMA database_list").fetchone()[2])
-    return name, _identity(name)
-
-
-def _identity(name: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(name)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _require_same_file(connection: Any, record: Any, proxy: object) -> None:
-    # A file that was deleted or replaced still works for open connections, but what they write is lost.
-    name, identity = record.info["file"]
-    if name and _identity(name) != identity:
-        raise DisconnectionError("the database file was deleted or replaced")

@@ -17,5 +17,11 @@ class InvalidReadToken(InvalidApiKey):
     code = "invalid_read_token"
 
 
+class RateLimitExceeded(ServiceError):
+    status = 429
+    type = "rate_limit_error"
+    code = "too_many_requests"
+
+
 class HostNotAllowed(Forbidden):
     code = "host_not_allowed"

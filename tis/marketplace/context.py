@@ -12,8 +12,10 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
+from tis.http.rate_limits import RateLimits
 from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.open_mode import require_this_computer
+from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.policy import HOW_TO_SIGN_IN
@@ -61,9 +63,12 @@ class MarketServices(Protocol):
     signer: Signer
     mail: MailQueue
     sheet_slots: threading.BoundedSemaphore
+    rates: RateLimits
+    passwords: PasswordQueue
 
     @property
     def rules(self) -> ServiceRules: ...
+    def account_named_by(self, token: str | None) -> str | None: ...
     def reading(self) -> AbstractContextManager[Session]: ...
     def writing(self) -> AbstractContextManager[Session]: ...
     def authenticate(self, session: Session, token: str | None) -> Principal: ...
@@ -100,7 +105,7 @@ class RequestContext:
             raise Unauthenticated(f"{error.message} {hint}") from None
 
 
-# Only for the button "Authorize" of /docs: `_bearer_token` reads the header, as a bad token is not a missing one.
+# Only for the button "Authorize" of /docs: `bearer_token` reads the header, as a bad token is not a missing one.
 _docs_bearer = HTTPBearer(
     scheme_name="MarketplaceToken", auto_error=False, description="`access_token` of a registration or a login."
 )
@@ -110,10 +115,10 @@ async def _request_context(request: Request, _: Annotated[object, Depends(_docs_
     market = cast(MarketServices, request.app.state.marketplace.market)
     if market.rules.is_open:
         require_this_computer(request, market.rules.origins)
-    return RequestContext(market, _bearer_token(request), _agent(request))
+    return RequestContext(market, bearer_token(request), _agent(request))
 
 
-def _bearer_token(request: Request) -> str | None:
+def bearer_token(request: Request) -> str | None:
     """Another scheme than Bearer counts as a bad token, so that nobody becomes anonymous by mistake."""
     header = request.headers.get("authorization")
     if header is None:

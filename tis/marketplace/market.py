@@ -3,9 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -13,13 +13,16 @@ from sqlalchemy.orm import Session
 
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
+from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
+from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.auth.links import delete_expired_links, has_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
 from tis.marketplace.kit.mail import Mailer
 from tis.marketplace.kit.mail_queue import MailQueue
+from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.products.sheet_jobs import ImportWorker
@@ -48,6 +51,7 @@ class MarketRules:
     reservation_seconds: float = 900
     max_reservations_per_account: int = 20
     max_reserved_units_per_product: int = 100
+    rates: Mapping[str, int] = field(default_factory=dict)  # `RateSettings` by their names
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
     mailer: Mailer | None = None
@@ -74,7 +78,10 @@ class Market:
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
         self.sheet_slots = threading.BoundedSemaphore(_MAX_SHEETS_AT_ONCE)
+        self.rates = RateLimits(rules.rates)
+        self.passwords = PasswordQueue()
         self._is_ready = False
+        self._has_warned = False
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._sweeper = Sweeper(
@@ -85,6 +92,11 @@ class Market:
     @property
     def state(self) -> Literal["ready", "waiting"]:
         return "ready" if self._is_ready and self.database.is_available else "waiting"
+
+    @property
+    def failure(self) -> str | None:
+        """Why the state is `waiting`, as far as it is known."""
+        return self.database.failure
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -106,6 +118,15 @@ class Market:
 
     def find_principal(self, session: Session, account: str | None, request_id: str) -> Principal | None:
         return find_principal(session, account, is_open=self.rules.is_open, request_id=request_id)
+
+    def account_named_by(self, token: str | None) -> str | None:
+        """The account of a token of ours, without a look at the database: its session may have ended."""
+        if token is None or not self._is_ready:
+            return None
+        try:
+            return self.signer.read(token, "access").account
+        except Unauthenticated:
+            return None
 
     def open(self) -> None:
         """At start, in a thread. Without a database the server still serves models, and the sweeper tries again."""
@@ -138,6 +159,7 @@ class Market:
         delete_old_rows(self.writing, self.rules.retention)
 
     def close(self) -> None:
+        self.passwords.close()
         self.mail.close()
         self._importer.stop()
         self._sweeper.stop()
@@ -151,7 +173,10 @@ class Market:
         try:
             self._fail_during_pause()
             if not self._is_ready:
-                self._migrate()
+                try:
+                    self._migrate()
+                finally:
+                    self._warn_of_new_file()
                 self.signer = Signer(signing_secret(self.database, self.rules.jwt_secret))
                 self._is_ready = True
         except DatabaseUnavailable as failure:
@@ -159,6 +184,11 @@ class Market:
             raise
         finally:
             self._ready_lock.release()
+
+    def _warn_of_new_file(self) -> None:
+        if self.database.created_file and not self._has_warned:
+            _log.warning("there was no database at %s: created an empty one", self.database.created_file)
+            self._has_warned = True
 
     def _fail_during_pause(self) -> None:
         if self._failure and time.monotonic() - self._failure[0] < _PAUSE_SECONDS:

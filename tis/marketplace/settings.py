@@ -31,6 +31,22 @@ def _no_longer_auto(value: object) -> object:
 MarketplaceAuth = Annotated[Literal["open", "required"], BeforeValidator(_no_longer_auto)]
 
 
+_NumRequests = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class RateSettings(BaseModel):
+    """Rate limits of the marketplace: requests per account or client address; 0 = no limit"""
+
+    logins_per_minute: _NumRequests = Field(10, description="logins and changes of passwords")
+    mails_per_hour: _NumRequests = Field(20, description="links by e-mail that a client address asks for")
+    registrations_per_hour: _NumRequests = Field(20, description="registrations of users and suppliers")
+    reservations_per_minute: _NumRequests = Field(30, description="new reservations")
+    reviews_per_hour: _NumRequests = Field(30, description="new reviews")
+    imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
+    searches_per_minute: _NumRequests = Field(120, description="product searches")
+    facets_per_minute: _NumRequests = Field(60, description="counts for filters, also those of a search")
+
+
 class MarketplaceSettings(BaseModel):
     """Marketplace"""
 

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from sqlalchemy import select
 
-from tests.marketplace.accounts import bearer, made, register_supplier, register_user, supplier_body
+from tests.marketplace.accounts import bearer, made, register_supplier, register_user, registration_body
 from tests.marketplace.conftest import SECRET
 from tests.serving import Served, served, settings_with
 from tis.marketplace.market import Market
@@ -27,7 +27,7 @@ def test_a_registration_without_consent_is_refused_and_says_where_to_read(
     asking: tuple[httpx2.Client, Served], path: str
 ) -> None:
     client, _ = asking
-    body = {**supplier_body(), "password": "a long sentence"}
+    body = registration_body(path)
     for version in ({}, {"consent_version": "2025-01"}):
         refused = client.post(path, json={**body, **version})
         assert refused.status_code == 400

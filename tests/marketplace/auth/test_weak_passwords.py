@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.marketplace.accounts import PASSWORD, bearer, new_email, register_user, supplier_body
+from tests.marketplace.accounts import PASSWORD, bearer, new_email, register_user, registration_body
 from tis.marketplace.auth.weak_passwords import is_personal, weakness_of
 
 WEAK = """password Password1! p@ssw0rd! 12345678 1234567890 qwerty123 asdfghjkl aaaaaaaa abababab abcdefgh Bismillah99
@@ -37,7 +37,7 @@ def test_the_own_name_with_digits_is_personal_and_a_sentence_with_it_is_not() ->
 def test_registrations_refuse_weak_passwords_without_repeating_them(
     internet: httpx2.Client, path: str, password: str
 ) -> None:
-    body: dict[str, Any] = {**supplier_body(), "name": "Rangga Specimen", "password": password}
+    body: dict[str, Any] = {**registration_body(path), "name": "Rangga Specimen", "password": password}
     refused = internet.post(path, json=body)
     assert refused.status_code == 422 and password not in refused.text and "password" in refused.text
     assert internet.post(path, json={**body, "password": PASSWORD}).status_code == 200

@@ -55,6 +55,17 @@ def test_a_user_becomes_a_member_by_accepting_an_invitation(internet: httpx2.Cli
     assert [(one["status"], one["name"]) for one in listed] == [("member", "Jane S."), ("member", "Sri W.")]
 
 
+def test_an_invitation_sent_again_with_its_key_is_not_made_again(internet: httpx2.Client) -> None:
+    owner, user = register_user(internet), register_user(internet)
+    path = new_supplier_path(internet, owner)
+    headers, body = {**bearer(owner), "Idempotency-Key": "one"}, {"user_id": user["id"]}
+    first = internet.post(f"{path}/members", json=body, headers=headers)
+    assert internet.delete(f"{path}/members/{user['id']}", headers=bearer(owner)).status_code == 200
+    again = internet.post(f"{path}/members", json=body, headers=headers)
+    assert again.headers["idempotent-replayed"] == "true" and again.json() == first.json()
+    assert invitations(internet, user) == []
+
+
 def test_an_invitation_is_declined_withdrawn_or_expires(internet: httpx2.Client, strict_database_url: str) -> None:
     owner, user = register_user(internet), register_user(internet)
     path = new_supplier_path(internet, owner)

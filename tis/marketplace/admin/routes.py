@@ -14,10 +14,11 @@ from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import responses
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_admin
 from tis.marketplace.tables import AuditEntry
 
-router = APIRouter(tags=["admin"])
+router = APIRouter(tags=["admin"], route_class=CheckedRoute)
 
 # PostgreSQL refuses NUL in text.
 _Name = Annotated[str | None, Query(max_length=100, pattern=r"^[\x20-\x7e]*$")]

@@ -4,22 +4,25 @@ from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Depends
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from tis.marketplace.auth.accounts import account_holder, supplier_account
 from tis.marketplace.auth.consent import ConsentVersion, ConsentView, agree, consent_view
 from tis.marketplace.auth.passwords import Password, TypedPassword, matches
 from tis.marketplace.auth.recovery import ask_change, ask_confirmation, confirm_email, reset_mails, reset_password
-from tis.marketplace.auth.schemas import TOKEN_REQUIRED
+from tis.marketplace.auth.schemas import TOKEN_REQUIRED, TOO_MANY_LOGINS
 from tis.marketplace.auth.service import wrong_old_password
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.fields import MAX_ID, Email, TypedEmail
 from tis.marketplace.kit.responses import Message, no_store
+from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
 from tis.marketplace.policy import require_account, require_account_owner
+from tis.marketplace.rates import limited
 
-router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)])
+router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)], route_class=CheckedRoute)
 
+_TOO_MANY_MAILS = {429: "Too many mails: at most 20 per hour. Try again in 1200 s."}
 _NO_MAILS = {409: "This server sends no e-mail: its operator sets SMTP_HOST or MAIL_FOLDER."}
 _VOID_LINK = {400: "This link was used, has expired, or is not complete. Ask for a new one."}
 _SENT = "If an account has this e-mail, a link is on its way to it."
@@ -33,17 +36,17 @@ _CONSENT_EXAMPLE = {
 _Secret = Annotated[str, Field(max_length=100, description="what stands behind `=` in the link")]
 
 
-class ForgottenPassword(BaseModel, extra="forbid"):
+class ForgottenPassword(StrictBody):
     email: TypedEmail
     kind: Literal["user", "supplier"] | None = Field(None, description="if both have this e-mail; else both get a link")
 
 
-class PasswordReset(BaseModel, extra="forbid"):
+class PasswordReset(StrictBody):
     token: _Secret
     password: Password
 
 
-class NewEmail(BaseModel, extra="forbid"):
+class NewEmail(StrictBody):
     email: Email
     password: TypedPassword | None = Field(None, description="of the caller; needed where one is set")
     supplier_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
@@ -51,15 +54,19 @@ class NewEmail(BaseModel, extra="forbid"):
     )
 
 
-class LinkSecret(BaseModel, extra="forbid"):
+class LinkSecret(StrictBody):
     token: _Secret
 
 
-class NewConsent(BaseModel, extra="forbid"):
+class NewConsent(StrictBody):
     consent_version: ConsentVersion
 
 
-@router.post("/password/forgot", responses=responses({"detail": _SENT}, _NO_MAILS))
+@router.post(
+    "/password/forgot",
+    responses=responses({"detail": _SENT}, _NO_MAILS, _TOO_MANY_MAILS),
+    dependencies=[limited("mails", by_address=True)],
+)
 def forgot_password(
     context: ContextDep,
     body: Annotated[ForgottenPassword, Body(openapi_examples=body_example({"email": "jane@email.com"}))],
@@ -69,19 +76,28 @@ def forgot_password(
     return Message(detail=_SENT)
 
 
-@router.post("/password/reset", responses=responses({"detail": "The password is set. Sign in with it."}, _VOID_LINK))
-def use_reset_link(
+@router.post(
+    "/password/reset",
+    responses=responses({"detail": "The password is set. Sign in with it."}, _VOID_LINK, TOO_MANY_LOGINS),
+    dependencies=[limited("logins", by_address=True)],
+)
+async def use_reset_link(
     context: ContextDep,
     body: Annotated[
         PasswordReset, Body(openapi_examples=body_example({"token": "from-the-link", "password": "a long sentence"}))
     ],
 ) -> Message:
     """Set a new password with the link from the mail. All sessions end."""
-    reset_password(context.market, body.token, body.password)
+    market = context.market
+    await market.passwords.run(lambda: reset_password(market, body.token, body.password))
     return Message(detail="The password is set. Sign in with it.")
 
 
-@router.post("/email/confirmation", responses=responses({"detail": _LINK_SENT}, TOKEN_REQUIRED, _NO_MAILS))
+@router.post(
+    "/email/confirmation",
+    responses=responses({"detail": _LINK_SENT}, TOKEN_REQUIRED, _NO_MAILS, _TOO_MANY_MAILS),
+    dependencies=[limited("mails", by_address=True)],
+)
 def send_confirmation(context: ContextDep) -> Message:
     """Send a link again that confirms the e-mail of the caller, at most three an hour."""
     with context.writing() as (session, principal):
@@ -94,15 +110,23 @@ def send_confirmation(context: ContextDep) -> Message:
 
 @router.post(
     "/email",
-    responses=responses({"detail": _LINK_SENT}, TOKEN_REQUIRED, {403: "The old password is not right."}, _NO_MAILS),
+    responses=responses(
+        {"detail": _LINK_SENT}, TOKEN_REQUIRED, {403: "The old password is not right."}, _NO_MAILS, _TOO_MANY_MAILS
+    ),
+    dependencies=[limited("mails", by_address=True), limited("logins")],
 )
-def change_email(
+async def change_email(
     context: ContextDep,
     body: Annotated[
         NewEmail, Body(openapi_examples=body_example({"email": "jane@example.com", "password": "a long sentence"}))
     ],
 ) -> Message:
     """Change an e-mail: it changes when the link that is sent to the new address is followed."""
+    await context.market.passwords.run(lambda: _change_email(context, body))
+    return Message(detail=_LINK_SENT)
+
+
+def _change_email(context: RequestContext, body: NewEmail) -> None:
     with context.reading() as (session, principal):
         own = require_account(principal)
         account = own if body.supplier_id is None else supplier_account(body.supplier_id)
@@ -116,7 +140,6 @@ def change_email(
         require_account_owner(principal, account)
         mails = ask_change(session, principal, context.market, account, body.email, compared_hash)
     context.market.mail.send(mails)
-    return Message(detail=_LINK_SENT)
 
 
 @router.post("/email/confirm", responses=responses({"detail": "The e-mail is confirmed."}, _VOID_LINK))

@@ -21,7 +21,7 @@ def _not_weak(password: SecretStr) -> SecretStr:
 
 Password = Annotated[SecretStr, Field(min_length=8, max_length=200), AfterValidator(_not_weak)]
 TypedPassword = Annotated[SecretStr, Field(max_length=200)]
-# A hash takes 19 MiB and a core: at most four at once, or many sign-ins would take all of both.
+# Routes hash in the threads of `PasswordQueue`; this bounds the memory of what does not (19 MiB each).
 _hashing_slots = threading.BoundedSemaphore(4)
 
 

@@ -1,19 +1,22 @@
 """Register, sign in, refresh and end sessions, change the password."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request
 
 from tis.errors import BadRequest, Unauthenticated
-from tis.marketplace.auth.accounts import account_holder, user_account
+from tis.marketplace.auth.accounts import account_holder
 from tis.marketplace.auth.passwords import hashed_new, matches
-from tis.marketplace.auth.registration import begin_account
+from tis.marketplace.auth.registration_keys import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ACCOUNT_EXAMPLE,
     LOGIN_EXAMPLE,
     NEW_ACCOUNT_EXAMPLE,
     TOKEN_REQUIRED,
     TOKENS_EXAMPLE,
+    TOO_MANY_LOGINS,
+    TOO_MANY_REGISTRATIONS,
     USER_REGISTRATION_ERRORS,
     AccountRegistration,
     AccountView,
@@ -23,34 +26,52 @@ from tis.marketplace.auth.schemas import (
 )
 from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
 from tis.marketplace.auth.tokens import TokenPair, end_chain, rotate
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.responses import Message, no_store
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account
+from tis.marketplace.rates import limited
 
-router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)])
+router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)], route_class=CheckedRoute)
 
 _TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_example({"refresh_token": "eyJhbGciOi…"}))]
 
 
-@router.post("/register", responses=responses(TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS))
-def register(
+@router.post(
+    "/register",
+    responses=responses(TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS, TOO_MANY_REGISTRATIONS),
+    dependencies=[limited("registrations", by_address=True)],
+)
+async def register(
     context: ContextDep,
     body: Annotated[AccountRegistration, Body(openapi_examples=body_example(NEW_ACCOUNT_EXAMPLE))],
+    key: RegistrationKeyDep,
 ) -> TokenPair:
     """Register a user with a password."""
-    password_hash = hashed_new(body.password, body.name, body.email)
-    with context.writing() as (session, principal):
-        user = register_user(session, principal, body, password_hash)
-        tokens, mails = begin_account(session, context, user_account(user.id), body.consent_version)
-    context.market.mail.send(mails)
-    return tokens
+
+    def create() -> TokenPair:
+        password_hash = hashed_new(body.password, body.name, body.email)
+        with context.writing() as (session, principal):
+            create = partial(register_user, session, principal, body, password_hash)
+            _, tokens, mails = key.register(session, context, principal, body.consent_version, create)
+        context.market.mail.send(mails)
+        return tokens
+
+    return await context.market.passwords.run(create)
 
 
-@router.post("/login", responses=responses(TOKENS_EXAMPLE, {401: "Incorrect email or password"}))
-def login(context: ContextDep, body: Annotated[Login, Body(openapi_examples=body_example(LOGIN_EXAMPLE))]) -> TokenPair:
+@router.post(
+    "/login",
+    responses=responses(TOKENS_EXAMPLE, {401: "Incorrect email or password"}, TOO_MANY_LOGINS),
+    dependencies=[limited("logins", by_address=True)],
+)
+async def login(
+    context: ContextDep, body: Annotated[Login, Body(openapi_examples=body_example(LOGIN_EXAMPLE))]
+) -> TokenPair:
     """Sign in as a user or a supplier."""
-    return sign_in(context.market, body.email, body.password, body.kind, context.agent)
+    market, agent = context.market, context.agent
+    return await market.passwords.run(lambda: sign_in(market, body.email, body.password, body.kind, agent))
 
 
 @router.post("/refresh", responses=responses(TOKENS_EXAMPLE, {401: "This token was used before."}))
@@ -89,13 +110,18 @@ def logout(context: ContextDep, body: _TokenBody = None) -> Message:
 
 @router.post(
     "/password",
-    responses=responses(ACCOUNT_EXAMPLE, {**TOKEN_REQUIRED, 403: "The old password is not right."}),
+    responses=responses(ACCOUNT_EXAMPLE, {**TOKEN_REQUIRED, 403: "The old password is not right."}, TOO_MANY_LOGINS),
+    dependencies=[limited("logins")],
 )
-def change_password(
+async def change_password(
     context: ContextDep,
     body: Annotated[PasswordChange, Body(openapi_examples=body_example({"password": "another long sentence"}))],
 ) -> AccountView:
     """Set a password, or change it with the old one. All other sessions end."""
+    return await context.market.passwords.run(lambda: _change_password(context, body))
+
+
+def _change_password(context: RequestContext, body: PasswordChange) -> AccountView:
     with context.reading() as (session, principal):
         account = account_holder(session, require_account(principal))
         assert account is not None  # authenticated in this transaction

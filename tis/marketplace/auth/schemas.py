@@ -1,14 +1,15 @@
-"""Bodies and views of `/auth`, with their examples. Unknown fields in bodies are ignored."""
+"""Bodies and views of `/auth`, with their examples."""
 
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tis.marketplace.auth.consent import ConsentVersion
 from tis.marketplace.auth.passwords import Password, TypedPassword
 from tis.marketplace.kit.fields import City, Email, Latitude, Longitude, Name, PhoneNumber, TypedEmail
 from tis.marketplace.kit.geo import WithPlace
+from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.policy import HOW_TO_SIGN_IN, ROLE_REFUSED, TOKEN_NEEDED
 
 Role = Annotated[str, Field(max_length=16)]
@@ -38,6 +39,8 @@ ACCOUNT_EXAMPLE = {
 # Errors of routes, for `docs.responses`.
 EMAIL_TAKEN = {400: "Email already registered"}
 USER_REGISTRATION_ERRORS = {**EMAIL_TAKEN, 403: ROLE_REFUSED}
+TOO_MANY_LOGINS = {429: "Too many logins: at most 10 per minute. Try again in 42 s."}
+TOO_MANY_REGISTRATIONS = {429: "Too many registrations: at most 20 per hour. Try again in 1200 s."}
 TOKEN_REQUIRED = {401: f"{TOKEN_NEEDED} {HOW_TO_SIGN_IN}"}
 ADMIN_REQUIRED = {**TOKEN_REQUIRED, 403: "Only an admin may do that."}
 
@@ -62,20 +65,22 @@ class UserRegistration(WithPlace, WithConsent):
 
 
 class AccountRegistration(UserRegistration):
+    model_config = ConfigDict(extra="forbid")
+
     password: Password
 
 
-class Login(BaseModel):
+class Login(StrictBody):
     email: TypedEmail
     password: TypedPassword
     kind: Literal["user", "supplier"] | None = Field(None, description="if both have the same e-mail and password")
 
 
-class RefreshTokenBody(BaseModel):
+class RefreshTokenBody(StrictBody):
     refresh_token: Annotated[str, Field(max_length=4096)]
 
 
-class PasswordChange(BaseModel):
+class PasswordChange(StrictBody):
     password: Password
     old_password: TypedPassword | None = Field(None, description="needed where a password is set")
 

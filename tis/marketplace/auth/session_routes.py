@@ -15,10 +15,13 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import responses
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message, no_store
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account
 from tis.marketplace.tables import RefreshToken
 
-router = APIRouter(prefix="/auth/sessions", tags=["accounts"], dependencies=[Depends(no_store)])
+router = APIRouter(
+    prefix="/auth/sessions", tags=["accounts"], dependencies=[Depends(no_store)], route_class=CheckedRoute
+)
 
 _MAX_LISTED = 100
 _SESSION_EXAMPLE = {

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, CursorResult, Select, and_, delete, exists, select, update
+from sqlalchemy import ColumnElement, CursorResult, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from tis.marketplace.auth.accounts import is_active, split_account
@@ -35,6 +35,17 @@ def begin_chain(session: Session, market: MarketServices, account: str, agent: s
     """`agent` is the program that signs in, for the list of sessions."""
     delete_expired_chains(session, account)
     return _add_link(session, market, account, secrets.token_hex(16), now(), agent)
+
+
+def extend_chain(
+    session: Session, market: MarketServices, account: str, chain: str, agent: str | None = None
+) -> TokenPair | None:
+    """Further tokens of a session, for a client that lost those it got. None if the session or the account ended."""
+    if not (is_chain_active(session, chain, account) and is_active(session, account)):
+        return None
+    begun = select(func.min(func.coalesce(RefreshToken.signed_in_at, RefreshToken.created_at)))
+    signed_in_at = session.scalar(begun.where(RefreshToken.chain == chain)) or now()
+    return _add_link(session, market, account, chain, signed_in_at, agent)
 
 
 def rotate(session: Session, market: MarketServices, refresh_token: str, agent: str | None = None) -> TokenPair | None:
@@ -99,9 +110,15 @@ def end_all_chains(session: Session, account: str, except_chain: str | None = No
 
 def active_links(account: str) -> Select[RefreshToken]:
     """The newest link of each session of the account, newest first."""
-    other = aliased(RefreshToken)
+    other, moment = aliased(RefreshToken), now()
     ended = exists().where(other.chain == RefreshToken.chain, other.revoked_at.is_not(None))
-    usable = RefreshToken.used_at.is_(None), RefreshToken.expires_at > now(), ~ended
+    # A registration that was sent twice has two links that may be used.
+    newer = or_(
+        other.created_at > RefreshToken.created_at,
+        and_(other.created_at == RefreshToken.created_at, other.digest < RefreshToken.digest),
+    )
+    has_newer = exists().where(other.chain == RefreshToken.chain, other.used_at.is_(None), newer)
+    usable = RefreshToken.used_at.is_(None), RefreshToken.expires_at > moment, ~ended, ~has_newer
     newest_first = RefreshToken.created_at.desc(), RefreshToken.digest
     return select(RefreshToken).where(RefreshToken.account == account, *usable).order_by(*newest_first)
 

@@ -3,7 +3,7 @@
 The response is saved in the transaction that does the work: after a kill there are both or neither. A route takes
 `idempotency_key: IdempotencyKeyDep` and returns `idempotency_key.answer(session, principal, make_response)` inside
 `context.writing()`. A route that reads its body itself, such as a form, takes `KeyHeader` and calls `key_for_content`.
-Not for responses with tokens (the table would hold them in clear text).
+Not for responses with tokens (the table would hold them in clear text): registrations have `RegistrationKey`.
 """
 
 import hashlib
@@ -25,6 +25,7 @@ from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.tables import IdempotentRequest
 
 RETENTION = timedelta(hours=24)
+REPLAYED = {"Idempotent-Replayed": "true"}
 _LOCK_TIMEOUT_MS = 5000
 _LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
 _MAX_DELETED = 100
@@ -41,10 +42,9 @@ class IdempotencyKey:
         scope = principal.account or ("anonymous" if principal.is_open else None)
         if self.key is None or scope is None:
             return make()
-        _delete_expired(session, scope, self.key)
-        row = IdempotentRequest(actor=scope, key=self.key, request_digest=self.digest, expires_at=now() + RETENTION)
-        if not _insert_first(session, row):
-            return _replay(session.get(IdempotentRequest, (scope, self.key)), self.digest)
+        row, is_first = claim_key(session, scope, self.key, self.digest)
+        if not is_first:
+            return _replay(row)
         response = make()
         row.answer = {
             "status": response.status_code,
@@ -52,6 +52,20 @@ class IdempotencyKey:
             "body": bytes(response.body).decode(),
         }
         return response
+
+
+def claim_key(session: Session, scope: str, key: str, digest: str) -> tuple[IdempotentRequest, bool]:
+    """The row of the key, and whether this is the first request with it. The first one must set `answer`."""
+    _delete_expired(session, scope, key)
+    row = IdempotentRequest(actor=scope, key=key, request_digest=digest, expires_at=now() + RETENTION)
+    if _insert_first(session, row):
+        return row, True
+    saved = session.get(IdempotentRequest, (scope, key))
+    if saved is not None and saved.request_digest != digest:
+        raise Unprocessable("This Idempotency-Key was used for another request.")
+    if saved is None or saved.answer is None:
+        raise _still_running()
+    return saved, False
 
 
 def _insert_first(session: Session, row: IdempotentRequest) -> bool:
@@ -77,12 +91,9 @@ def _set_lock_timeout(session: Session, milliseconds: int) -> None:
         session.execute(text(f"SET LOCAL lock_timeout = {milliseconds}"))
 
 
-def _replay(saved: IdempotentRequest | None, digest: str) -> JSONResponse:
-    if saved is not None and saved.request_digest != digest:
-        raise Unprocessable("This Idempotency-Key was used for another request.")
-    if saved is None or saved.answer is None:
-        raise _still_running()
-    response = JSONText(saved.answer["body"], saved.answer["status"], {"Idempotent-Replayed": "true"})
+def _replay(saved: IdempotentRequest) -> JSONResponse:
+    assert saved.answer is not None
+    response = JSONText(saved.answer["body"], saved.answer["status"], REPLAYED)
     if saved.answer["etag"]:
         response.headers["ETag"] = saved.answer["etag"]
     return response

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Header, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from tis.errors import PreconditionFailed
 from tis.marketplace.kit.responses import JSONText
+from tis.marketplace.kit.unknown_fields import StrictBody
 
 
 class VersionedView(Protocol):
@@ -42,7 +43,7 @@ class IfMatch:
 _TAG = re.compile(r'"([^"]*)"')
 
 
-class VersionedChange(BaseModel):
+class VersionedChange(StrictBody):
     """A body that changes only the fields it sends."""
 
     version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None

@@ -10,6 +10,7 @@ from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, with_etag
 from tis.marketplace.products import product_examples as examples
 from tis.marketplace.products.compare import Comparison, compare
@@ -32,7 +33,7 @@ from tis.marketplace.products.service import (
 )
 from tis.marketplace.tables import PriceChange
 
-router = APIRouter(tags=["products"])
+router = APIRouter(tags=["products"], route_class=CheckedRoute)
 
 
 @router.post("/suppliers/{supplier_id}/products", response_model=ProductDetail, responses=examples.PRODUCT_CREATED)

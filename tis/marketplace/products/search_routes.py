@@ -11,6 +11,7 @@ from tis.errors import Unprocessable
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.delivery import Language, advise
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.schemas import ProductView, product_view
@@ -32,9 +33,10 @@ from tis.marketplace.products.search_schemas import (
     validate_sort,
     validate_text,
 )
+from tis.marketplace.rates import count_request, limited
 from tis.marketplace.search.query import Facets, FacetValue, PriceRange, SearchHit, SearchResults
 
-router = APIRouter(tags=["products"])
+router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _VIEWS = TypeAdapter(list[ProductView])
 _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
 
@@ -59,7 +61,12 @@ def list_products(
     return _results_response(request, results, language, in_envelope=envelope)
 
 
-@router.get("/products/search", response_model=list[ProductView] | ProductPage, responses=SEARCH_RESPONSES)
+@router.get(
+    "/products/search",
+    response_model=list[ProductView] | ProductPage,
+    responses=SEARCH_RESPONSES,
+    dependencies=[limited("searches")],
+)
 def search_products(
     request: Request,
     context: ContextDep,
@@ -83,6 +90,8 @@ def search_products(
     page, facet_names = page_request(limit, skip, cursor), parse_facets(facets)
     if facet_names and not envelope:
         raise Unprocessable("facets need envelope=1.")
+    if facet_names:
+        count_request(request, "facets")
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
         counts = context.market.search.facets(session, query, facet_names) if facet_names else None
@@ -90,7 +99,10 @@ def search_products(
 
 
 @router.get(
-    "/products/facets", response_model=dict[str, list[FacetValue] | list[PriceRange]], responses=FACETS_RESPONSES
+    "/products/facets",
+    response_model=dict[str, list[FacetValue] | list[PriceRange]],
+    responses=FACETS_RESPONSES,
+    dependencies=[limited("facets")],
 )
 def facets_of_products(
     context: ContextDep,

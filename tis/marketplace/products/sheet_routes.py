@@ -19,15 +19,17 @@ from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.idempotency import KeyHeader, key_for_content
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import JSONText
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.service import list_supplier_products, supplier_for_member
 from tis.marketplace.products.sheet_columns import COLUMNS
 from tis.marketplace.products.sheet_import import ImportReport, SheetRefused, import_sheet, plan_sheet
 from tis.marketplace.products.sheet_jobs import add_import, find_import
 from tis.marketplace.products.sheet_rows import RowProblem, Sheet, read_rows, write_rows
 from tis.marketplace.products.sheet_upload import MAX_SHEET_BYTES, OPENAPI_BODY, SheetDep
+from tis.marketplace.rates import limited
 from tis.marketplace.tables import Product, SheetImport
 
-router = APIRouter(tags=["products"])
+router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _EXPORT_BATCH = 500
 
 
@@ -82,6 +84,7 @@ _EXPORT_RESPONSES: Responses = {200: {"description": "OK", "content": {"text/csv
     response_model=ImportReport,
     responses=_IMPORT_RESPONSES,
     openapi_extra=OPENAPI_BODY,
+    dependencies=[limited("imports")],
 )
 def import_products(
     request: Request,

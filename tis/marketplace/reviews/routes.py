@@ -10,6 +10,8 @@ from tis.marketplace.kit.fields import Id, abbreviated_name
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import json_response
+from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.rates import limited
 from tis.marketplace.reviews.schemas import (
     REVIEW_CHANGED,
     REVIEW_CREATED,
@@ -31,10 +33,15 @@ from tis.marketplace.reviews.service import (
 )
 from tis.marketplace.tables import User
 
-router = APIRouter(tags=["reviews"])
+router = APIRouter(tags=["reviews"], route_class=CheckedRoute)
 
 
-@router.post("/products/{product_id}/reviews", response_model=ReviewView, responses=REVIEW_CREATED)
+@router.post(
+    "/products/{product_id}/reviews",
+    response_model=ReviewView,
+    responses=REVIEW_CREATED,
+    dependencies=[limited("reviews")],
+)
 def create(product_id: Id, form: ReviewForm, context: ContextDep, idempotency_key: IdempotencyKeyDep) -> JSONResponse:
     """Review a product: once per user and product."""
     search, values = context.market.search, form.model_dump()

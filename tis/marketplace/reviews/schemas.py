@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
 from tis.marketplace.kit.fields import Name, ReviewText
+from tis.marketplace.kit.unknown_fields import StrictBody
 
 REVIEW_FORM_EXAMPLE: dict[str, Any] = {"rating": 5, "title": "Kencang", "body": "Sesuai pesanan, cepat sampai."}
 REVIEW_EXAMPLE: dict[str, Any] = {
@@ -25,7 +26,7 @@ ReviewStatus = Literal["published", "hidden"]
 _UNCHANGED: Any = None
 
 
-class ReviewForm(BaseModel):
+class ReviewForm(StrictBody):
     model_config = schema_example(REVIEW_FORM_EXAMPLE)
 
     rating: Stars
@@ -33,7 +34,7 @@ class ReviewForm(BaseModel):
     body: ReviewText | None = None
 
 
-class ReviewChange(BaseModel):
+class ReviewChange(StrictBody):
     model_config = schema_example({"rating": 4})
 
     rating: Stars = _UNCHANGED
@@ -41,7 +42,7 @@ class ReviewChange(BaseModel):
     body: ReviewText | None = None
 
 
-class Moderation(BaseModel):
+class Moderation(StrictBody):
     status: ReviewStatus
 
 

@@ -12,6 +12,8 @@ from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, MAX_COUNTED, Before, Limit, page_response, total_headers
 from tis.marketplace.kit.responses import json_response
+from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.rates import limited
 from tis.marketplace.stock import sales, service
 from tis.marketplace.stock.caps import ReservationCaps
 from tis.marketplace.stock.schemas import (
@@ -33,7 +35,7 @@ from tis.marketplace.stock.schemas import (
 from tis.marketplace.stock.service import ReservationStatus
 from tis.marketplace.tables import StockMovement
 
-router = APIRouter(tags=["stock"])
+router = APIRouter(tags=["stock"], route_class=CheckedRoute)
 View = TypeVar("View", ReservationView, ShopReservationView)
 
 
@@ -45,7 +47,12 @@ _ENDED = {
 }
 
 
-@router.post("/products/{product_id}/reservations", response_model=ReservationView, responses=RESERVATION_RESPONSES)
+@router.post(
+    "/products/{product_id}/reservations",
+    response_model=ReservationView,
+    responses=RESERVATION_RESPONSES,
+    dependencies=[limited("reservations")],
+)
 def reserve(
     product_id: Id, body: ReservationRequest, context: ContextDep, idempotency_key: IdempotencyKeyDep
 ) -> JSONResponse:

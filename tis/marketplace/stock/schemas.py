@@ -6,11 +6,12 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from tis.marketplace.kit.docs import responses
+from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.stock.sales import SHOP_DECIDES, ShopReservation
 from tis.marketplace.stock.service import CurrentReservation, ReservationStatus
 
 
-class ReservationRequest(BaseModel):
+class ReservationRequest(StrictBody):
     quantity: int = Field(ge=1, le=1_000_000, strict=True)
     seconds: int | None = Field(
         None,

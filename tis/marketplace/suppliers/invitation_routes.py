@@ -11,9 +11,10 @@ from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.responses import Message
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.suppliers import invitations
 
-router = APIRouter(prefix="/users/me/invitations", tags=["suppliers"])
+router = APIRouter(prefix="/users/me/invitations", tags=["suppliers"], route_class=CheckedRoute)
 
 _EXAMPLE = {
     "supplier_id": 3,

@@ -1,20 +1,24 @@
 """Suppliers and their members."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Response
+from fastapi.responses import JSONResponse
 
-from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.passwords import hashed_new
-from tis.marketplace.auth.registration import begin_account
-from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE
-from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
+from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
+from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE, TOO_MANY_REGISTRATIONS
+from tis.marketplace.context import ContextDep, RequestContext
+from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id, Words
+from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.responses import Message, no_store
+from tis.marketplace.kit.responses import Message, json_response, no_store
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
+from tis.marketplace.rates import limited
 from tis.marketplace.suppliers import members
 from tis.marketplace.suppliers.data_export import export_supplier_data
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
@@ -48,24 +52,29 @@ from tis.marketplace.suppliers.service import (
 )
 from tis.marketplace.tables import Supplier
 
-router = APIRouter(prefix="/suppliers", tags=["suppliers"])
+router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedRoute)
 
 
 @router.post(
     "/register",
-    dependencies=[Depends(no_store)],
-    responses=responses({**SUPPLIER_EXAMPLE, **TOKENS_EXAMPLE}, EMAIL_TAKEN),
+    responses=responses({**SUPPLIER_EXAMPLE, **TOKENS_EXAMPLE}, EMAIL_TAKEN, TOO_MANY_REGISTRATIONS),
+    dependencies=[limited("registrations", by_address=True), Depends(no_store)],
 )
-def register(
+async def register(
     context: ContextDep,
     body: Annotated[SupplierRegistration, Body(openapi_examples=body_example(NEW_SUPPLIER_EXAMPLE))],
+    key: RegistrationKeyDep,
 ) -> RegisteredSupplier:
     """Register a supplier. The user of the token owns it."""
+    return await context.market.passwords.run(lambda: _register(context, body, key))
+
+
+def _register(context: RequestContext, body: SupplierRegistration, key: RegistrationKey) -> RegisteredSupplier:
     facts = body.name, body.business_name, body.email
     password_hash = hashed_new(body.password, *facts) if body.password else None
     with context.writing() as (session, principal):
-        supplier = register_supplier(session, principal, body, password_hash)
-        tokens, mails = begin_account(session, context, supplier_account(supplier.id), body.consent_version)
+        create = partial(register_supplier, session, principal, body, password_hash)
+        supplier, tokens, mails = key.register(session, context, principal, body.consent_version, create)
         view = supplier_view(supplier, Principal(owned_ids=frozenset({supplier.id})))
     context.market.mail.send(mails)
     return RegisteredSupplier(**vars(view), **vars(tokens))
@@ -166,18 +175,27 @@ def list_members(context: ContextDep, supplier_id: Id) -> list[MemberView]:
         return members.list_members(session, principal, supplier_id)
 
 
-@router.post("/{supplier_id}/members", responses=responses(INVITED_EXAMPLE, OWNER_REQUIRED, LAST_OWNER))
+@router.post(
+    "/{supplier_id}/members",
+    response_model=MemberView,
+    responses=responses(INVITED_EXAMPLE, OWNER_REQUIRED, LAST_OWNER, KEY_USED),
+)
 def put_member(
     context: ContextDep,
     supplier_id: Id,
     body: Annotated[NewMember, Body(openapi_examples=body_example({"user_id": 1, "role": "editor"}))],
-) -> MemberView:
+    idempotency_key: IdempotencyKeyDep,
+) -> JSONResponse:
     """Invite a user to work for a supplier, or to become its owner. An owner who is a member becomes an editor at once.
 
     The user accepts with `POST /api/users/me/invitations/{supplier_id}/accept`.
     """
     with context.writing() as (session, principal):
-        return members.set_member(session, principal, supplier_id, body.user_id, body.role)
+        return idempotency_key.answer(
+            session,
+            principal,
+            lambda: json_response(members.set_member(session, principal, supplier_id, body.user_id, body.role)),
+        )
 
 
 @router.delete(

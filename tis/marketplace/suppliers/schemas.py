@@ -21,6 +21,7 @@ from tis.marketplace.kit.fields import (
 )
 from tis.marketplace.kit.geo import WithPlaceChange
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.kit.versions import VersionedChange
 from tis.marketplace.policy import sees_supplier
 from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember
@@ -126,11 +127,11 @@ class SupplierChange(WithPlaceChange, VersionedChange):
     shows_place: bool = False
 
 
-class SupplierStatus(BaseModel):
+class SupplierStatus(StrictBody):
     status: Literal["active", "suspended"]
 
 
-class NewMember(BaseModel):
+class NewMember(StrictBody):
     user_id: Annotated[int, Field(ge=1, le=MAX_ID)]
     role: Literal["owner", "editor"] = "editor"
 

@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.responses import json_response
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.tables import Category, Synonym
 from tis.marketplace.taxonomy.schemas import (
     CATEGORIES_LISTED,
@@ -31,7 +32,7 @@ from tis.marketplace.taxonomy.service import (
     put_synonym,
 )
 
-router = APIRouter(tags=["categories"])
+router = APIRouter(tags=["categories"], route_class=CheckedRoute)
 
 
 @router.get("/categories", response_model=list[CategoryView], responses=CATEGORIES_LISTED)

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from tis.marketplace.kit.docs import KEY_USED, responses, schema_example
 from tis.marketplace.kit.fields import Name, ShortName, key_of
+from tis.marketplace.kit.unknown_fields import StrictBody
 
 CATEGORY_FORM_EXAMPLE: dict[str, Any] = {"slug": "laptop", "name_id": "Laptop", "name_en": "Laptop", "parent": None}
 CATEGORY_EXAMPLE: dict[str, Any] = {**CATEGORY_FORM_EXAMPLE, "product_count": 3}
@@ -16,7 +17,7 @@ Slug = Annotated[str, Field(max_length=100, pattern=SLUG_PATTERN)]
 Term = Annotated[ShortName, AfterValidator(key_of)]
 
 
-class CategoryForm(BaseModel):
+class CategoryForm(StrictBody):
     model_config = schema_example(CATEGORY_FORM_EXAMPLE)
 
     slug: Slug
@@ -29,7 +30,7 @@ class CategoryView(CategoryForm):
     product_count: int
 
 
-class SynonymForm(BaseModel):
+class SynonymForm(StrictBody):
     model_config = schema_example(SYNONYM_EXAMPLE)
 
     term: Term = Field(description="the word that people type")

@@ -1,14 +1,20 @@
 """Users: register, read, change, export and delete."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Response
 
-from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.auth.passwords import hashed_new
-from tis.marketplace.auth.registration import begin_account
-from tis.marketplace.auth.schemas import ADMIN_REQUIRED, TOKENS_EXAMPLE, USER_REGISTRATION_ERRORS, UserRegistration
+from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
+from tis.marketplace.auth.schemas import (
+    ADMIN_REQUIRED,
+    TOKENS_EXAMPLE,
+    TOO_MANY_REGISTRATIONS,
+    USER_REGISTRATION_ERRORS,
+    UserRegistration,
+)
 from tis.marketplace.auth.service import register_user
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit import audit
@@ -17,8 +23,10 @@ from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message, no_store
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.policy import require_admin, require_user_visible
+from tis.marketplace.rates import limited
 from tis.marketplace.tables import User
 from tis.marketplace.users.data_export import export_user_data
 from tis.marketplace.users.schemas import (
@@ -36,22 +44,28 @@ from tis.marketplace.users.schemas import (
 )
 from tis.marketplace.users.service import change_profile, delete_user, find_user, grant_rights, not_deleted_users
 
-router = APIRouter(prefix="/users", tags=["users"])
+router = APIRouter(prefix="/users", tags=["users"], route_class=CheckedRoute)
 
 
 @router.post(
     "/register",
-    dependencies=[Depends(no_store)],
-    responses=responses({**USER_EXAMPLE, **TOKENS_EXAMPLE}, USER_REGISTRATION_ERRORS),
+    responses=responses({**USER_EXAMPLE, **TOKENS_EXAMPLE}, USER_REGISTRATION_ERRORS, TOO_MANY_REGISTRATIONS),
+    dependencies=[limited("registrations", by_address=True), Depends(no_store)],
 )
-def register(
-    context: ContextDep, body: Annotated[UserRegistration, Body(openapi_examples=body_example(NEW_USER_EXAMPLE))]
+async def register(
+    context: ContextDep,
+    body: Annotated[UserRegistration, Body(openapi_examples=body_example(NEW_USER_EXAMPLE))],
+    key: RegistrationKeyDep,
 ) -> RegisteredUser:
     """Register a user; the password may be set later."""
+    return await context.market.passwords.run(lambda: _register(context, body, key))
+
+
+def _register(context: RequestContext, body: UserRegistration, key: RegistrationKey) -> RegisteredUser:
     password_hash = hashed_new(body.password, body.name, body.email) if body.password else None
     with context.writing() as (session, principal):
-        user = register_user(session, principal, body, password_hash)
-        tokens, mails = begin_account(session, context, user_account(user.id), body.consent_version)
+        create = partial(register_user, session, principal, body, password_hash)
+        user, tokens, mails = key.register(session, context, principal, body.consent_version, create)
         view = user_view(user, Principal(user_id=user.id))
     context.market.mail.send(mails)
     return RegisteredUser(**vars(view), **vars(tokens))

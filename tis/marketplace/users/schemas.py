@@ -10,6 +10,7 @@ from tis.marketplace.auth.tokens import TokenPair
 from tis.marketplace.kit.fields import City, Latitude, Longitude, Name, PhoneNumber, abbreviated_name
 from tis.marketplace.kit.geo import WithPlaceChange
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.kit.versions import VersionedChange
 from tis.marketplace.policy import sees_user
 from tis.marketplace.tables import User
@@ -67,7 +68,7 @@ class UserChange(WithPlaceChange, VersionedChange):
     role: Role = Field("user", description="changed by admins; another role is refused from others")
 
 
-class Grants(BaseModel):
+class Grants(StrictBody):
     role: Literal["user", "admin"] = "user"
     ai_access_enabled: bool = False
 

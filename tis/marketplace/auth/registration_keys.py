@@ -1,0 +1,94 @@
+"""`Idempotency-Key` of registrations: repeated, one returns the same account, with new tokens of the same session.
+
+Neither tokens nor passwords are saved: of the request a digest with the server's secret, of the answer the account and
+its session. The key opens the account for a day, so it must be hard to guess; it works until the session ends.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Header, Request, Response
+from sqlalchemy.orm import Session
+
+from tis.errors import Conflict
+from tis.marketplace.auth.accounts import account_holder, supplier_account, user_account
+from tis.marketplace.auth.registration import begin_account
+from tis.marketplace.auth.tokens import TokenPair, extend_chain
+from tis.marketplace.context import RequestContext
+from tis.marketplace.kit.idempotency import REPLAYED, claim_key
+from tis.marketplace.kit.mail import Mail
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.tables import Supplier, User
+
+_SCOPE = "registration"
+_MIN_KEY_CHARS = 16
+Registered = TypeVar("Registered", User, Supplier)
+
+
+@dataclass(frozen=True)
+class RegistrationKey:
+    key: str | None
+    content: bytes = b""
+    response: Response = field(default_factory=Response)
+
+    def register(
+        self,
+        session: Session,
+        context: RequestContext,
+        principal: Principal,
+        consent_version: str | None,
+        create: Callable[[], Registered],
+    ) -> tuple[Registered, TokenPair, list[Mail]]:
+        """Call it in the transaction of the registration, and send the mails after it."""
+        if self.key is None:
+            return _new_account(session, context, consent_version, create)
+        signer = context.market.signer
+        digest = signer.digest(f"{principal.account}\n".encode() + self.content)
+        row, is_first = claim_key(session, _SCOPE, hashlib.sha256(self.key.encode()).hexdigest(), digest)
+        if is_first:
+            created, tokens, mails = _new_account(session, context, consent_version, create)
+            claims = signer.read(tokens.access_token, "access")
+            row.answer = {"account": claims.account, "chain": claims.chain}
+            return created, tokens, mails
+        assert row.answer is not None
+        account: str = row.answer["account"]
+        extended = extend_chain(session, context.market, account, row.answer["chain"], context.agent)
+        holder = account_holder(session, account)
+        if extended is None or holder is None:
+            raise Conflict("This registration was made, and its first session has ended: sign in.")
+        self.response.headers.update(REPLAYED)
+        return holder, extended, []  # type: ignore[return-value]  # the digest has the path, so it is of the same kind
+
+
+def _new_account(
+    session: Session, context: RequestContext, consent_version: str | None, create: Callable[[], Registered]
+) -> tuple[Registered, TokenPair, list[Mail]]:
+    created = create()
+    account = user_account(created.id) if isinstance(created, User) else supplier_account(created.id)
+    tokens, mails = begin_account(session, context, account, consent_version)
+    return created, tokens, mails
+
+
+async def _registration_key(
+    request: Request,
+    response: Response,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=_MIN_KEY_CHARS,
+            max_length=255,
+            pattern=r"^[\x20-\x7e]+$",
+            description="a random name of your own, such as a UUID: sent again within a day, the request registers "
+            "nobody else and returns new tokens of the same account",
+        ),
+    ] = None,
+) -> RegistrationKey:
+    if idempotency_key is None:
+        return RegistrationKey(None)
+    content = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
+    return RegistrationKey(idempotency_key, content, response)
+
+
+RegistrationKeyDep = Annotated[RegistrationKey, Depends(_registration_key)]

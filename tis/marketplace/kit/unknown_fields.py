@@ -1,0 +1,104 @@
+"""Unknown fields of bodies and unknown query parameters: refused, or ignored with a warning.
+
+Routes of the first product's documents (`DOCUMENTED`) ignore them, as they always did, and say so: in `warnings` of an
+object, in the header `X-Warnings` of every response. All other routes answer 422. Bodies of those forbid unknown fields
+themselves, by `StrictBody`.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
+
+DOCUMENTED = frozenset(
+    {
+        "POST /suppliers/register",
+        "GET /suppliers",
+        "GET /suppliers/{supplier_id}",
+        "POST /suppliers/{supplier_id}/products",
+        "PUT /products/{product_id}",
+        "GET /products",
+        "GET /products/search",
+        "POST /users/register",
+        "GET /users/{user_id}",
+    }
+)
+_MAX_WARNINGS = 20
+_MAX_NAME_CHARS = 100
+# A character takes up to twelve bytes in a header, and many proxies refuse headers of more than 8 KB.
+_MAX_IN_HEADER = 5
+_MAX_HEADER_CHARS = 80
+
+
+class StrictBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class CheckedRoute(APIRoute):
+    """For `APIRouter(route_class=CheckedRoute)`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        parameters = _query_names(self.dependant)
+        [method] = self.methods or {""}
+        if f"{method} {self.path}" not in DOCUMENTED:
+
+            async def refuse_unknown(request: Request) -> Response:
+                if unknown := _unknown_parameters(request, parameters):
+                    raise RequestValidationError([_problem(name) for name in unknown])
+                return await handle(request)
+
+            return refuse_unknown
+        fields = _body_names(self)
+
+        async def warn_of_unknown(request: Request) -> Response:
+            response = await handle(request)
+            unknown = [f"query parameter {name!r}" for name in _unknown_parameters(request, parameters)]
+            if fields:
+                unknown += [f"field {name!r}" for name in await _body_keys(request) if name not in fields]
+            return _with_warnings(response, unknown[:_MAX_WARNINGS]) if unknown else response
+
+        return warn_of_unknown
+
+
+def _unknown_parameters(request: Request, known: frozenset[str]) -> list[str]:
+    return [name[:_MAX_NAME_CHARS] for name in request.query_params if name not in known]
+
+
+def _problem(name: str) -> dict[str, Any]:
+    """As FastAPI reports an unknown field of a body."""
+    return {"type": "extra_forbidden", "loc": ("query", name), "msg": "Extra inputs are not permitted", "input": None}
+
+
+async def _body_keys(request: Request) -> list[str]:
+    # The route has read it, so it is an object. Starlette keeps the bytes.
+    return [name[:_MAX_NAME_CHARS] for name in json.loads(await request.body())]
+
+
+def _with_warnings(response: Response, unknown: list[str]) -> Response:
+    warnings = [f"Unknown {one} was ignored." for one in unknown]
+    short = "; ".join(warning[:_MAX_HEADER_CHARS] for warning in warnings[:_MAX_IN_HEADER])
+    response.headers["X-Warnings"] = quote(short, safe=" ;'")
+    body = json.loads(bytes(response.body))
+    if not isinstance(body, dict):
+        return response
+    headers = {name: value for name, value in response.headers.items() if name != "content-length"}
+    return JSONResponse({**body, "warnings": warnings}, response.status_code, headers, background=response.background)
+
+
+def _query_names(dependant: Dependant) -> frozenset[str]:
+    own = {parameter.alias for parameter in dependant.query_params}
+    return frozenset(own.union(*(_query_names(inner) for inner in dependant.dependencies)))
+
+
+def _body_names(route: APIRoute) -> frozenset[str]:
+    """The fields of the one model that the body is, or nothing for a route without a body."""
+    model = route.body_field.field_info.annotation if route.body_field else None
+    return frozenset(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else frozenset()

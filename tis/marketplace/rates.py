@@ -1,0 +1,28 @@
+"""Which caller a rate limit counts: `dependencies=[limited("searches")]` in the decorator of a route."""
+
+from typing import Any, Literal, cast
+
+from fastapi import Depends, Request
+
+from tis.http.rate_limits import client_address
+from tis.marketplace.context import MarketServices, bearer_token
+
+RateKind = Literal["logins", "registrations", "reservations", "reviews", "imports", "searches", "facets", "mails"]
+
+
+def limited(kind: RateKind, *, by_address: bool = False) -> Any:
+    """Counts per account if the request has a valid token, else per client address.
+
+    `by_address`: where one account more would be one budget more, as for logins and registrations.
+    """
+
+    async def count(request: Request) -> None:
+        count_request(request, kind, by_address=by_address)
+
+    return Depends(count)
+
+
+def count_request(request: Request, kind: RateKind, *, by_address: bool = False) -> None:
+    market = cast(MarketServices, request.app.state.marketplace.market)
+    account = None if by_address else market.account_named_by(bearer_token(request))
+    market.rates.count(kind, account or client_address(request.scope))
