@@ -51,7 +51,7 @@ def connect(server: Served | str) -> socket.socket:
 
 
 @dataclass
-class Answer:
+class RawAnswer:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -72,14 +72,14 @@ def until_closed(sock: socket.socket) -> bytes:
     return received
 
 
-def parsed(received: bytes) -> Answer:
+def parsed(received: bytes) -> RawAnswer:
     head, _, body = received.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-    return Answer(int(first.split()[1]), headers, body)
+    return RawAnswer(int(first.split()[1]), headers, body)
 
 
-def answer_to(server: Served, data: bytes) -> Answer:
+def answer_to(server: Served, data: bytes) -> RawAnswer:
     """Of a server that closes the connection."""
     with connect(server) as sock:
         sock.sendall(data)
@@ -331,7 +331,7 @@ class TestDeadlines:
             assert until_closed(sock) == b""
 
 
-def drip(sock: socket.socket) -> Answer:
+def drip(sock: socket.socket) -> RawAnswer:
     """Sends byte after byte until an answer comes."""
     received = b""
     sock.settimeout(0.02)
