@@ -17,6 +17,8 @@ from tis.http.errors import TooManyConnections
 from tis.http.transport.connections import Connections
 from tis.http.transport.limits import TransportLimits
 from tis.observability.metrics import REGISTRY
+from tis.setting_types import SettingsError
+from tis.settings import Settings
 
 GET = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CHAT_HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -133,6 +135,7 @@ class TestHeads:
             (CHAT_HEAD + b"Content-Length: 3, 3\r\n\r\nabc", 400, "invalid_http"),
             (CHAT_HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "invalid_http"),
             (CHAT_HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400, "invalid_http"),
+            (CHAT_HEAD + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n0\r\n\r\n", 400, "invalid_http"),
             (CHAT_HEAD + b"Transfer-Encoding: identity\r\n\r\n0\r\n\r\n", 400, "invalid_http"),
         ],
         ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else None,
@@ -324,6 +327,14 @@ class TestDeadlines:
             sock.sendall(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
             assert until_closed(sock).startswith(b"HTTP/1.1 404")
 
+    def test_a_client_that_waits_for_a_100_is_not_waited_for_after_an_early_answer(self, server: Served) -> None:
+        """Its next bytes may be the body or the next request."""
+        head = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+        with connect(server) as sock:
+            sock.sendall(head)
+            received = until_closed(sock)
+        assert received.startswith(b"HTTP/1.1 404") and b"100 Continue" not in received
+
     def test_a_client_that_closes_its_half_is_closed(self, server: Served) -> None:
         with connect(server) as sock:
             sock.sendall(b"GET /live HTTP/1.1\r\n")
@@ -419,6 +430,12 @@ class TestBook:
         clock.move(15)
         book.end_overdue()
         assert (one.end, other.end) == ("", "overdue")
+
+
+@pytest.mark.parametrize("value", ["10.0.0.300", "proxy.example", "10.0.0.0/33"])
+def test_a_proxy_that_is_no_address_stops_the_start(value: str) -> None:
+    with pytest.raises(SettingsError, match="TRUSTED_PROXIES"):
+        Settings.from_env({"TRUSTED_PROXIES": value}, env_file=None)
 
 
 class Waiter:

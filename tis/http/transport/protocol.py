@@ -249,10 +249,14 @@ class GuardedHttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
 
-@lru_cache(maxsize=1024)
 def _is_host(value: bytes) -> bool:
     # An empty one is valid: the URL of the request may have no host.
-    return not value or (len(value) <= _MAX_HOST_BYTES and host_name(value.decode("latin-1")) is not None)
+    return not value or (len(value) <= _MAX_HOST_BYTES and _is_host_name(value))
+
+
+@lru_cache(maxsize=1024)
+def _is_host_name(value: bytes) -> bool:
+    return host_name(value.decode("latin-1")) is not None
 
 
 def guarded_protocol(limits: TransportLimits) -> Any:
