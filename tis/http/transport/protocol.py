@@ -210,6 +210,8 @@ class GuardedHttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, error: ServiceError) -> None:
         """Answers requests that came before, then refuses this one and closes the connection."""
+        if self.transport.is_closing():
+            return
         refused = refusal.Refusal(error, self._method, self.url, self.root_path, self.headers or [])
         refused.record()
         self._is_deaf = True
