@@ -4,9 +4,10 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from itertools import takewhile
 from typing import Protocol
 
 from tis.errors import ServiceError
@@ -19,6 +20,7 @@ log = logging.getLogger("tis.http")
 
 _HOME_PREFIX = 64  # of IPv6: one home has all addresses of such a network
 _MAX_SWEEP_SECONDS = 1.0
+_GRACE_SECONDS = 0.05
 
 
 class WaitingConnection(Protocol):
@@ -95,22 +97,25 @@ class Connections:
     def stop_waiting_for(self, connection: WaitingConnection) -> None:
         self._waiting.pop(connection, None)
 
-    def end_overdue(self) -> None:
+    def overdue(self) -> list[tuple[WaitingConnection, float]]:
+        """With the time since when they wait."""
         since = self._clock() - self.limits.header_seconds
-        overdue = []
-        for connection, began in self._waiting.items():
-            if began > since:
-                break
-            overdue.append(connection)
-        for connection in overdue:
-            connection.on_overdue()
+        return list(takewhile(lambda entry: entry[1] <= since, self._waiting.items()))
+
+    def end(self, overdue: Iterable[tuple[WaitingConnection, float]]) -> None:
+        """Without those whose wait has ended meanwhile."""
+        for connection, began in overdue:
+            if self._waiting.get(connection) == began:
+                connection.on_overdue()
 
     def _set_timer(self) -> None:
         seconds = min(_MAX_SWEEP_SECONDS, self.limits.header_seconds / 4)
         self._timer = asyncio.get_running_loop().call_later(seconds, self._sweep)
 
     def _sweep(self) -> None:
-        self.end_overdue()
+        if overdue := self.overdue():
+            # After a pause of the whole process, what clients have sent meanwhile is still to be read.
+            asyncio.get_running_loop().call_later(_GRACE_SECONDS, self.end, overdue)
         if self._num_shed:
             log.warning("%d idle connections closed: open files run short (ulimit -n)", self._num_shed)
             self._num_shed = 0
