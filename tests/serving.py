@@ -20,9 +20,12 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 import tis.marketplace.router  # noqa: F401  here, as imports in threads meet pytest's filters for warnings
-from tis.app import create_app
+from tis.app import create_app, transport_limits_of
+from tis.http.transport.limits import TransportLimits
+from tis.http.transport.protocol import guarded_protocol
 from tis.marketplace.settings import RateSettings
 from tis.setting_types import variable_name
 from tis.settings import OTHER_NAMES, Settings
@@ -76,18 +79,32 @@ class MovedClock:
 
 
 @contextmanager
-def served(settings: Settings, **parts: Any) -> Iterator[Served]:
+def served(settings: Settings, limits: TransportLimits | None = None, **parts: Any) -> Iterator[Served]:
     """Runs the app on a free port; `parts` are keyword arguments of `create_app`."""
     app = create_app(settings, **parts)
+    with listening(app, limits or transport_limits_of(settings)) as url:
+        yield Served(url, app)
+
+
+@contextmanager
+def listening(app: ASGIApp, limits: TransportLimits) -> Iterator[str]:
+    """Runs any app in a thread, behind the limits of connections; yields its URL."""
     server = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+        uvicorn.Config(
+            app,
+            port=0,
+            http=guarded_protocol(limits),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+        )
     )
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
         _until(lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
-        yield Served(f"http://127.0.0.1:{port}", app)
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join()

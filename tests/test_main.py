@@ -68,6 +68,8 @@ def test_uvicorn_serves_the_same_app() -> None:
         wait_until_live(process.url)
         with urllib.request.urlopen(f"{process.url}/v1/models", timeout=5) as answer:
             assert b'"echo"' in answer.read()
+        process.popen.send_signal(signal.SIGTERM)
+        assert "no limits of headers" in process.popen.communicate(timeout=10)[0]
 
 
 def test_a_draining_server_refuses_new_requests_and_finishes_running_ones() -> None:

@@ -29,6 +29,8 @@ from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
 from tis.http.trailing_slash import TrailingSlashMiddleware
+from tis.http.transport.body_deadline import BodyDeadlineMiddleware
+from tis.http.transport.limits import LOOPBACK, TransportLimits
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.limits import McpLimits
@@ -149,6 +151,7 @@ def _wrap(app: FastAPI, settings: Settings, marketplace: LazyMarketplace, read_t
     app.add_middleware(LazyMarketplaceMiddleware, marketplace=marketplace)
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(JsonLimitMiddleware, prefix="/v1/")
+    app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
     app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=["/v1/"], read_tokens=read_tokens)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -226,6 +229,16 @@ def session_limits_of(settings: Settings) -> SessionLimits:
         max_attached_bytes=int(settings.max_session_media_mb * 2**20),
         named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
         anonymous_grace_seconds=settings.anonymous_grace_seconds,
+    )
+
+
+def transport_limits_of(settings: Settings) -> TransportLimits:
+    return TransportLimits(
+        max_head_bytes=settings.max_header_kb * 2**10,
+        max_headers=settings.max_headers,
+        header_seconds=settings.header_timeout_seconds,
+        max_connections_per_address=settings.max_connections_per_address,
+        unbounded_networks=[*LOOPBACK, *settings.trusted_proxies],
     )
 
 

@@ -3,7 +3,7 @@
 Each package defines its own errors in its `errors.py`. `tis/http/error_handlers.py` turns all of them into responses.
 
 ServiceError                500
-├── BadRequest              400   media: BadMedia; engine: ContextLengthExceeded
+├── BadRequest              400   media: BadMedia; engine: ContextLengthExceeded; http: RequestTimeout, 408
 ├── Unauthenticated         401   http: InvalidApiKey
 ├── Forbidden               403   http: HostNotAllowed
 ├── NotFound                404   engine: ModelNotFound; streaming: SessionNotFound
@@ -11,7 +11,7 @@ ServiceError                500
 ├── PreconditionFailed      412
 ├── TooLarge                413
 ├── Unprocessable           422   mcp_client: McpDependencyFailed, 424
-├── QueueFull               429   http: RateLimitExceeded
+├── QueueFull               429   http: RateLimitExceeded, TooManyConnections
 ├── Unavailable             503   engine: ModelLoading, LoadFailed, WorkerDied; streaming: StoreUnavailable; database
 │   └── Draining            503
 └── GenerationFailed        500   engine: GenerationInterrupted; sandbox: SandboxUnavailable

@@ -54,7 +54,7 @@ def test_an_unexpected_exception_reveals_only_the_request_id(
         raise KeyError(SECRET)
 
     with served(settings_with()) as broken, caplog.at_level(logging.ERROR, "tis.errors"):
-        monkeypatch.setattr("tis.openai_api.routes.chat.chat_prompt", fail)
+        monkeypatch.setattr("tis.openai_api.wire.begin.chat_prompt", fail)
         answer = httpx2.post(broken.url + CHAT, json=said("Halo"), headers={"X-Request-ID": "my-id"})
     assert answer.status_code == 500 and answer.headers["x-request-id"] == "my-id"
     assert set(answer.json()["error"]) == KEYS and "my-id" in answer.json()["error"]["message"]
@@ -66,7 +66,7 @@ def test_an_exception_while_recording_reaches_the_client_as_an_error_block(monke
     def fail(*_: object) -> None:
         raise KeyError(SECRET)
 
-    monkeypatch.setattr("tis.openai_api.wire.chat_writer.ChunkWriter.of_piece", fail)
+    monkeypatch.setattr("tis.openai_api.wire.chat_writer.ChatWriter.part", fail)
     with served(settings_with()) as broken:
         answer = httpx2.post(broken.url + CHAT, json=said("Halo", stream=True))
     last = answer.text.strip().split("data: ")[-1]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tis.chat.parse.config import CertainCalls, ParserConfig, ToolSchemas
 from tis.chat.parse.harmony import HarmonyParser
-from tis.chat.parse.parser import AnswerParser, ChoiceParser, ParseStep
+from tis.chat.parse.parser import AnswerParser, ChoiceParser, ParseStep, PartKind
 from tis.chat.parts import ArgumentsDelta, Part, ReasoningDelta, TextDelta, ToolCallEnd, ToolCallStart
 from tis.engine.answer import Piece, TokenLogprob
 from tis.engine.grammar.grammar import Grammar
@@ -53,8 +53,8 @@ def new_parser(config: ParserConfig, choice: int) -> ChoiceParser:
 class PartReader:
     """Of one choice. A token belongs to the part that its last character belongs to.
 
-    Markers, blanks and held-back text make no part of their own: their tokens belong to the part that comes next, but
-    the tokens of reasoning, with its markers, never belong to a text.
+    Blanks and held-back text make no part of their own: their tokens belong to the part that comes next. But the tokens
+    of reasoning and of calls, with their markers, never belong to a text.
     """
 
     def __init__(self, config: ParserConfig | None, choice: int, marker_ids: Mapping[str, int]) -> None:
@@ -66,7 +66,8 @@ class PartReader:
         # Read, but in no part yet.
         self._token_ids: list[int] = []
         self._logprobs: list[TokenLogprob] = []
-        self._are_reasoning = False
+        self._kind: PartKind = "text"  # of the last step
+        self._index: int | None = None  # of the last call
         self._is_cut = False  # within the last call
 
     @property
@@ -91,30 +92,39 @@ class PartReader:
 
     def _own(self, step: ParseStep) -> Iterable[Part]:
         parts = step.parts
-        if self._are_reasoning and not step.is_reasoning and self._token_ids:
-            markers = ReasoningDelta("")
-            parts = [markers, *parts]
-            self._give(markers)
-        self._are_reasoning = step.is_reasoning
+        if step.kind != self._kind:
+            parts = [*self._left_over(), *parts]
+            self._kind = step.kind
         while self._unread and self._unread[0][0] <= step.end:
             _, token_id, logprob = self._unread.popleft()
-            self.num_reasoning += step.is_reasoning
+            self.num_reasoning += step.kind == "reasoning"
             self._token_ids.append(token_id)
             if logprob:
                 self._logprobs.append(logprob)
         for part in step.parts:
             if isinstance(part, ToolCallEnd):
                 self._is_cut = part.is_cut
-            elif self._token_ids:
-                self._give(part)
+            else:
+                self._index = getattr(part, "index", self._index)
+                if self._token_ids:
+                    self._give(part)
         return parts
 
-    def _rest(self) -> Iterator[Part]:
+    def _left_over(self) -> list[Part]:
+        """Tokens of reasoning or of a call that came behind its last part make one without text."""
+        if not self._token_ids or self._kind == "text" or (self._kind == "call" and self._index is None):
+            return []
+        part = ReasoningDelta("") if self._kind == "reasoning" else ArgumentsDelta(self._index or 0, "")
+        self._give(part)
+        return [part]
+
+    def _rest(self) -> Iterable[Part]:
         """At the end of the answer: tokens without text have log probabilities, too."""
-        if self._logprobs:
-            part = ReasoningDelta("") if self._are_reasoning else TextDelta("")
-            self._give(part)
-            yield part
+        if (parts := self._left_over()) or not self._logprobs:
+            return parts
+        part = TextDelta("")
+        self._give(part)
+        return [part]
 
     def _give(self, part: TextDelta | ReasoningDelta | ToolCallStart | ArgumentsDelta) -> None:
         part.token_ids, part.logprobs = self._token_ids, self._logprobs

@@ -47,7 +47,7 @@ class ArgumentsDelta:
 
 @dataclass(slots=True)
 class ToolCallEnd:
-    """Has no tokens: the next part has those of the marker that ends a call."""
+    """Has no tokens: those of the marker that ends a call belong to an `ArgumentsDelta` without text."""
 
     index: int
     is_cut: bool = False  # the answer ended before the arguments did

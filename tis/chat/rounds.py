@@ -62,6 +62,7 @@ class Transcript:
         self._rounds: list[TranscriptRound] = []
         self._calls: list[ServerCall] = []
         self._growing: ServerCall | None = None
+        self._ended: ServerCall | None = None  # the last call, if it is one of a server
         self._now = TranscriptRound()  # before the first round: the calls that were approved
 
     @property
@@ -101,7 +102,7 @@ class Transcript:
         return self._now.num_functions > 0 and not self._now.is_cut
 
     def begin_round(self) -> None:
-        self._now, self._growing = TranscriptRound(), None
+        self._now, self._growing, self._ended = TranscriptRound(), None, None
         self._rounds.append(self._now)
 
     def add_approved(self, request: Mapping[str, Any]) -> ServerCall:
@@ -132,19 +133,19 @@ class Transcript:
             case ToolCallStart(_, call_id, name):
                 return self._start(part, call_id, name)
             case ArgumentsDelta(_, text):
-                if self._growing:
-                    self._growing.arguments += text
-                    return ServerCallDelta(self._growing, text)
+                if call := self._growing or self._ended:
+                    call.arguments += text  # none behind the end
+                    return ServerCallDelta(call, text)
                 part.index = self._now.num_functions - 1
             case ToolCallEnd(_, is_cut):
                 if call := self._growing:
-                    self._growing, call.is_whole = None, not is_cut
+                    self._growing, self._ended, call.is_whole = None, call, not is_cut
                     return ServerCallEnd(call, is_cut)
                 part.index, self._now.is_cut = self._now.num_functions - 1, is_cut
         return part
 
     def _start(self, part: ToolCallStart, call_id: str, name: str) -> RunPart:
-        offered = self._toolbox.found(name)
+        offered, self._ended = self._toolbox.found(name), None
         if offered is None:
             part.index = self._now.num_functions
             self._now.num_functions += 1

@@ -7,13 +7,15 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tis.app import create_app
+from tis.app import create_app, transport_limits_of
 from tis.cli.banner import Banner
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.cli.flags import parsed_flags
 from tis.cli.terminal import Terminal, detect_terminal
 from tis.database.errors import DatabaseUrlError
 from tis.engine.models.catalogue import CatalogueError
+from tis.http.transport.descriptors import backlog_within, descriptor_limit, raise_descriptor_limit
+from tis.http.transport.limits import LOOPBACK
 from tis.observability.load_log import LoadLog
 from tis.observability.logs import configure_logs
 from tis.setting_types import SettingsError
@@ -54,9 +56,14 @@ def app_of_environment() -> "FastAPI":
     """`uvicorn main:app`."""
     prepare_process()
     try:
-        return create_app(Settings.from_env())
+        app = create_app(Settings.from_env())
     except (SettingsError, CatalogueError, DatabaseUrlError) as error:
         sys.exit(f"Cannot start: {error}")
+    log.warning(
+        "this start sets no limits of headers, their arrival and connections (MAX_HEADER_KB and so on): "
+        "use `tis serve` or `python main.py`, or put a proxy with such limits in front"
+    )
+    return app
 
 
 def prepare_process() -> None:
@@ -68,6 +75,9 @@ def prepare_process() -> None:
 def serve(settings: Settings) -> None:
     import uvicorn
 
+    from tis.http.transport.protocol import guarded_protocol
+
+    raise_descriptor_limit()
     prepare_process()
     terminal = detect_terminal()
     configure_logs(settings.log_level, terminal)
@@ -80,6 +90,11 @@ def serve(settings: Settings) -> None:
         app,
         host=settings.host,
         port=settings.port,
+        http=guarded_protocol(transport_limits_of(settings)),
+        ws="none",
+        backlog=backlog_within(descriptor_limit()),
+        # None: what FORWARDED_ALLOW_IPS says, else this computer.
+        forwarded_allow_ips=[*LOOPBACK, *settings.trusted_proxies] if settings.trusted_proxies else None,
         log_config=None,  # uvicorn logs through our handler
         log_level="debug" if settings.log_level == "debug" else "warning",
         access_log=False,  # RequestLogMiddleware writes the line, with the request id and without the query

@@ -1,5 +1,7 @@
 """HTTP middleware and helpers that all APIs share: API keys, body limits, error responses, CORS origins.
 
+Before them, `transport` limits what a connection may send.
+
 The middlewares, from the outside in (`tis/app.py` adds them):
 
 1. `RequestLogMiddleware`: request id and log line.
@@ -9,9 +11,10 @@ The middlewares, from the outside in (`tis/app.py` adds them):
    (`docs/decisions/0025-who-may-reach-a-server-on-this-computer.md`).
 5. `BodySizeLimitMiddleware`: bytes of bodies under `/api`.
 6. `ApiKeyMiddleware`: keys and read tokens, before any body is read.
-7. `JsonLimitMiddleware`: number and depth of JSON values under `/v1`, counted while the body arrives
+7. `BodyDeadlineMiddleware`: a body that comes too slowly.
+8. `JsonLimitMiddleware`: number and depth of JSON values under `/v1`, counted while the body arrives
    (`docs/decisions/0020-requests-are-counted-before-they-are-parsed.md`).
-8. `LazyMarketplaceMiddleware`: `/api` waits while `LazyMarketplace` imports the marketplace
+9. `LazyMarketplaceMiddleware`: `/api` waits while `LazyMarketplace` imports the marketplace
    (`docs/decisions/0022-marketplace-imported-late.md`).
-9. `TrailingSlashMiddleware`: paths below `/v1` may end with a slash.
+10. `TrailingSlashMiddleware`: paths below `/v1` may end with a slash.
 """

@@ -6,6 +6,7 @@ from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 
 from tis.http.hosts import ALL_HOSTS, host_name
 from tis.http.origins import LOCAL_HOSTS, LOCAL_ORIGINS
+from tis.http.transport.limits import is_network
 from tis.setting_types import CommaSeparated, split_commas
 
 
@@ -30,6 +31,17 @@ def _split_hosts(value: object) -> object:
 HostList = Annotated[tuple[str, ...], BeforeValidator(_split_hosts)]
 
 
+def _split_networks(value: object) -> object:
+    networks = split_commas(value)
+    for network in networks if isinstance(networks, tuple) else ():
+        if not is_network(network):
+            raise ValueError(f"{network!r} is no address or network; write 10.0.0.7 or 10.0.0.0/24")
+    return networks
+
+
+NetworkList = Annotated[tuple[str, ...], BeforeValidator(_split_networks)]
+
+
 class AccessSettings(BaseModel):
     """Access"""
 
@@ -45,3 +57,24 @@ class AccessSettings(BaseModel):
         "CORS_ORIGINS; `*` = all. /v1/* answers under any name if API_KEYS is set",
     )
     max_body_mb: float = Field(64, gt=0, description="largest request body in MiB; more is a 413")
+    max_header_kb: int = Field(32, ge=1, le=1024, description="request line and headers in KiB; more is a 431")
+    max_headers: int = Field(100, ge=1, le=10_000, description="headers of a request; more is a 431")
+    header_timeout_seconds: float = Field(
+        20, gt=0, description="how long the headers of a request may take to arrive; then a 408"
+    )
+    body_timeout_seconds: float = Field(
+        30,
+        gt=0,
+        description="how long a body may take to arrive, with one second more for every 8 KiB of it; then a 408",
+    )
+    max_connections_per_address: int = Field(
+        256,
+        ge=0,
+        description="open connections from one address (of IPv6, a /64), but for this computer and TRUSTED_PROXIES; "
+        "0 = any number",
+    )
+    trusted_proxies: NetworkList = Field(
+        (),
+        description="addresses or networks of proxies in front, separated by commas: their connections are not "
+        "counted, and their X-Forwarded-For names the client",
+    )

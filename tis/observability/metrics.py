@@ -8,6 +8,13 @@ STORE_ERRORS = Counter(
     "tis_session_store_errors", "Failures of the store of sessions", ["store", "error"], registry=REGISTRY
 )
 
+TRANSPORT_REFUSALS = Counter(
+    "tis_transport_refusals",
+    "Requests and connections refused or closed for their headers, slowness or number",
+    ["reason"],
+    registry=REGISTRY,
+)
+
 
 def metrics_page() -> bytes:
     return bytes(generate_latest(REGISTRY))

@@ -32,7 +32,7 @@ class RequestLogMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = _accepted_or_new(Headers(scope=scope).get("x-request-id"))
+        request_id = accepted_or_new_id(Headers(scope=scope).get("x-request-id"))
         _current_id.set(request_id)
         began = time.perf_counter()
         status = 0
@@ -49,13 +49,13 @@ class RequestLogMiddleware:
         finally:
             took_ms = (time.perf_counter() - began) * 1000
             level = logging.DEBUG if scope["path"] in _PROBES else logging.INFO
-            log.log(level, "%s %s %s %.0fms %s", scope["method"], _one_line(scope["path"]), status, took_ms, request_id)
+            log.log(level, "%s %s %s %.0fms %s", scope["method"], one_line(scope["path"]), status, took_ms, request_id)
 
 
-def _accepted_or_new(client_id: str | None) -> str:
+def accepted_or_new_id(client_id: str | None) -> str:
     return client_id if client_id and _ACCEPTED_ID.fullmatch(client_id) else f"req-{uuid.uuid4().hex}"
 
 
-def _one_line(path: str) -> str:
+def one_line(path: str) -> str:
     """A decoded path may contain line breaks, with which a client could forge log lines."""
     return path[:200].encode("unicode_escape").decode("ascii")

@@ -41,6 +41,10 @@ class HarmonyParser(ChoiceParser):
     def is_reasoning(self) -> bool:
         return self._state == self._parse_body and self._delta is ReasoningDelta
 
+    @property
+    def is_calling(self) -> bool:
+        return self._state == self._parse_call
+
     def _flush(self) -> list[Part]:
         """An unfinished header has no text."""
         parts: list[Part] = []

@@ -7,7 +7,7 @@ how the text was cut: the parser holds back text that may still become a marker.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tis.chat.parse.config import ParserConfig, find_first, first_of, longest_beginning, may_become, visible
 from tis.chat.parse.tool_calls import ToolCallsParser
@@ -17,12 +17,15 @@ _BLANKS = " \t\r\n"
 _LINE_BREAKS = "\r\n"
 
 
+PartKind = Literal["text", "reasoning", "call"]
+
+
 class ParseStep(NamedTuple):
     """What a parser made of the text up to `end`, counted in characters from the beginning of the answer."""
 
     parts: list[Part]
     end: int
-    is_reasoning: bool
+    kind: PartKind
 
 
 class ChoiceParser(ABC):
@@ -40,6 +43,10 @@ class ChoiceParser(ABC):
     @abstractmethod
     def is_reasoning(self) -> bool: ...
 
+    @property
+    @abstractmethod
+    def is_calling(self) -> bool: ...
+
     @abstractmethod
     def _flush(self) -> list[Part]: ...
 
@@ -52,21 +59,26 @@ class ChoiceParser(ABC):
         steps: list[ParseStep] = []
         goes_on = True
         while goes_on:
-            was_reasoning = self.is_reasoning
+            before = self._kind
             parts: list[Part] = []
             goes_on = self._state(parts)
-            steps.append(self._step(parts, was_reasoning))
+            steps.append(self._step(parts, before))
         return steps
 
     def last_steps(self) -> list[ParseStep]:
         """Call it at the end of the answer: the text that was held back."""
-        was_reasoning = self.is_reasoning
-        parts = self._flush()
-        return [self._step(parts, was_reasoning)]
+        before = self._kind
+        return [self._step(self._flush(), before)]
 
-    def _step(self, parts: list[Part], was_reasoning: bool) -> ParseStep:
+    @property
+    def _kind(self) -> PartKind:
+        return "reasoning" if self.is_reasoning else "call" if self.is_calling else "text"
+
+    def _step(self, parts: list[Part], before: PartKind) -> ParseStep:
+        """The markers around reasoning and calls are parts of them."""
         wanted = [part for part in parts if self._is_wanted(part)]
-        return ParseStep(wanted, self._num_chars - len(self._waiting), was_reasoning or self.is_reasoning)
+        kind = self._kind if before == "text" else before
+        return ParseStep(wanted, self._num_chars - len(self._waiting), kind)
 
 
 class AnswerParser(ChoiceParser):
@@ -89,12 +101,17 @@ class AnswerParser(ChoiceParser):
     def is_reasoning(self) -> bool:
         return self._state == self._parse_reasoning
 
+    @property
+    def is_calling(self) -> bool:
+        return self._state == self._parse_calls
+
     def steps(self, text: str) -> list[ParseStep]:
         if not self._is_plain(text):
             return super().steps(text)
         self._num_chars += len(text)
-        is_reasoning = self.is_reasoning
-        return [ParseStep([ReasoningDelta(text) if is_reasoning else TextDelta(text)], self._num_chars, is_reasoning)]
+        if self.is_reasoning:
+            return [ParseStep([ReasoningDelta(text)], self._num_chars, "reasoning")]
+        return [ParseStep([TextDelta(text)], self._num_chars, "text")]
 
     def _is_plain(self, text: str) -> bool:
         """A shortcut for nearly every token: the text continues a part and contains nothing of a marker."""

@@ -76,7 +76,7 @@ class ChatWriter:
                 function = {"name": name, "arguments": ""}
                 call = {"index": index, "id": call_id, "type": "function", "function": function}
                 return [self._chunk(choice, {"tool_calls": [call]}, part.logprobs)]
-            case ArgumentsDelta(index, text):
+            case ArgumentsDelta(index, text) if text or part.logprobs:
                 delta = {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
                 return [self._chunk(choice, delta, part.logprobs)]
             case ChoiceEnd():

@@ -97,11 +97,11 @@ class ResponseWriter:
             case ToolCallStart(_, call_id, name):
                 return items.start_function(name, call_id)
             case ArgumentsDelta(_, text):
-                return items.function_arguments(text)
+                return items.function_arguments(text) if text else []
             case ServerCallStart(call, tool):
                 return items.start_server_call(call, needs_approval=tool.needs_approval)
             case ServerCallDelta(_, text):
-                return items.server_call_arguments(text)
+                return items.server_call_arguments(text) if text else []
             case ToolCallEnd(_, is_cut) | ServerCallEnd(_, is_cut):
                 return items.close("incomplete" if is_cut else "completed")
             case RoundEnd():
