@@ -54,7 +54,15 @@ log = logging.getLogger("tis.app")
 # Fits the longest description with every character escaped. Imported sheets have their own limit.
 _MAX_MARKET_BYTES = 256 * 1024
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
-_EXPOSED_HEADERS = ["X-Session-Id", "X-Request-Id", "Retry-After", "ETag", "Link", "X-Total-Count"]
+_EXPOSED_HEADERS = [
+    "X-Session-Id",
+    "X-Session-Durability",
+    "X-Request-Id",
+    "Retry-After",
+    "ETag",
+    "Link",
+    "X-Total-Count",
+]
 _EXPOSED_HEADERS += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
@@ -169,7 +177,8 @@ def _wrap(app: FastAPI, settings: Settings, marketplace: LazyMarketplace, read_t
 
 def _store(settings: Settings) -> Store:
     if settings.persist_sessions:
-        return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync)
+        max_bytes = settings.sessions_max_mb * 2**20
+        return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync, max_bytes=max_bytes)
     return MemoryStore()
 
 

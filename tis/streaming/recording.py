@@ -35,6 +35,7 @@ class Recording:
         self.key = key
         self.limits = limits
         self._store = store
+        self._older_store = store
         self._window: list[Event] = []
         self.num_bytes = 0
         self.next_index = next_index
@@ -65,7 +66,10 @@ class Recording:
             self.make_all_visible()
 
     def move_to(self, store: Store) -> None:
-        """Continues in another store, after the first has rejected the session: no commit is pending any more."""
+        """Continues in another store, after the first has rejected the session: no commit is pending any more.
+
+        Events that the first has committed stay there, and are read from it.
+        """
         self._store = store
         self.make_all_visible()
 
@@ -80,7 +84,7 @@ class Recording:
 
     async def older_after(self, index: int, limit: int = 256) -> Sequence[Event]:
         """Reads events before the window from the store. If it has none, that is a gap, or they are not on disk yet."""
-        if events := await self._store.read(self.key, index, limit):
+        if events := await self._older_store.read(self.key, index, limit):
             return events
         if index >= self.last_durable:
             raise StoreUnavailable(

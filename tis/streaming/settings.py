@@ -22,6 +22,9 @@ class StreamSettings(BaseModel):
     sessions_db_path: str = Field(
         "sessions.db", min_length=1, description="that file (SQLite); one process at a time uses it"
     )
+    sessions_max_mb: int = Field(
+        1024, ge=1, description="MiB of that file; when it is full, the oldest finished streams are deleted"
+    )
     sessions_sync: Literal["normal", "full"] = Field(
         "normal", description="normal survives a killed process, full a power cut too, and is slower"
     )
