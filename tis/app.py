@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Receive, Scope, Send
 
 from tis import __version__, pages, status
 from tis.chat.resume import resume_with
@@ -28,6 +29,7 @@ from tis.http.error_handlers import UnhandledErrorMiddleware, install_error_hand
 from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
+from tis.http.slow_readers import cut_slow_reader
 from tis.http.trailing_slash import TrailingSlashMiddleware
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.mcp_client.client import McpClient
@@ -65,6 +67,14 @@ _EXPOSED_HEADERS = [
 ]
 _EXPOSED_HEADERS += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
+
+
+class ServedApp(AppWithMarketplace):
+    slow_reader_seconds: float
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Outside of all middlewares, where `send` is still the server's own.
+        await super().__call__(scope, receive, cut_slow_reader(send, self.slow_reader_seconds))
 
 
 def create_app(
@@ -111,11 +121,10 @@ def create_app(
             engine.drain()
             await sessions.close()
             await media.close()
-            mcp.close()
             await engine.close()
             await asyncio.to_thread(marketplace.close)
 
-    app = AppWithMarketplace(
+    app = ServedApp(
         title="Transformers Inference Server",
         version=__version__,
         description=_DESCRIPTION,
@@ -123,6 +132,7 @@ def create_app(
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
         max_body_size=int(settings.max_body_mb * 2**20),
     )
+    app.slow_reader_seconds = settings.slow_reader_seconds
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     app.state.mcp, app.state.marketplace, app.state.read_tokens = mcp, marketplace, read_tokens

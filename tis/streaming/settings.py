@@ -16,6 +16,9 @@ class StreamSettings(BaseModel):
     anonymous_grace_seconds: float = Field(
         30, ge=0, description="the same for requests without a session_id; 0 = at once"
     )
+    slow_reader_seconds: float = Field(
+        60, gt=0, description="cut a connection whose client has read nothing for so long although there is more"
+    )
     sessions_ttl_seconds: float = Field(600, ge=1, description="how long a finished stream can be replayed")
     max_sessions: int = Field(1024, ge=1, description="max streams kept")
     persist_sessions: bool = Field(False, description="keep streams in a file, so that they survive the process")
