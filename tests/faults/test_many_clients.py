@@ -141,3 +141,22 @@ async def test_a_resumed_stream_never_shows_a_byte_of_another(tmp_path: Path, st
             await asyncio.gather(*(come_and_go(client) for client in clients))
         references = {(one.session, 0): Reference(str(one.body["messages"][0]["content"])) for one in clients}
         check(connections_of(clients), references)
+
+
+async def test_a_second_round_of_readers_that_never_read_costs_no_memory(tmp_path: Path) -> None:
+    """The first round is cut, and has given back all that it held."""
+    body = said("a long tale ", session_id="long", ignore_eos=True, max_tokens=12_000, logprobs=True)
+    async with running(tmp_path, **durable(tmp_path, SLOW_READER_SECONDS="1", MAX_QUEUE_SIZE="1000")) as server:
+        await Client(server.url, body).follow()
+        after = []
+        for _ in range(short_or_long(2, 5)):
+            descriptors = server.num_descriptors
+            starving = [Client(server.url, body) for _ in range(200)]
+            for client in starving:
+                await client.connect(receive_buffer=4096)
+            await until(lambda: server.num_descriptors >= descriptors + 100, what="the readers are there")  # noqa: B023
+            await until(lambda: server.num_descriptors <= descriptors + 5, what="the readers are cut")  # noqa: B023
+            after.append(server.rss_mb)
+            for client in starving:
+                client.leave(rudely=True)
+        assert after[-1] < after[0] * 1.05, after
