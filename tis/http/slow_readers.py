@@ -14,22 +14,23 @@ from starlette.types import Message, Send
 
 from tis.observability.metrics import SLOW_READERS_CUT
 
-if sys.platform == "win32":
-
-    def _num_in_kernel(connection: Any) -> int:
-        return 0
-
-else:
+if sys.platform == "linux":
     import fcntl
-    import termios
+
+    _TIOCOUTQ = 0x5411
 
     def _num_in_kernel(connection: Any) -> int:
         """Bytes that the kernel has and the client has not acknowledged."""
         try:
-            [count] = struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, b"\0" * 4))
+            [count] = struct.unpack("i", fcntl.ioctl(connection.fileno(), _TIOCOUTQ, b"\0" * 4))
         except OSError:
             return 0
         return int(count)
+
+else:
+
+    def _num_in_kernel(connection: Any) -> int:
+        return 0
 
 
 def cut_slow_reader(send: Send, seconds: float) -> Send:

@@ -14,6 +14,7 @@ MIN_WINDOW_EVENTS = 2048
 MAX_WINDOW_BYTES = 8 * 2**20
 # A stalled connection holds up to one read in memory.
 _MAX_EVENTS_PER_READ = 256
+_MAX_BYTES_PER_READ = 16 * 2**10  # or one event
 
 
 @dataclass(slots=True)
@@ -215,6 +216,8 @@ class Reader:
         events = self._recording.ready_after(self.cursor)
         if events is None:
             events = await self._recording.older_after(self.cursor)
+        if len(events) > 1:
+            events = _bounded(events)
         if self._stop_at is not None:
             events = [event for event in events if event.index <= self._stop_at]
         if events:
@@ -227,3 +230,13 @@ class Reader:
             await self._waiting
         finally:
             self._waiting = None
+
+
+def _bounded(events: Sequence[Event]) -> Sequence[Event]:
+    """The first of them, up to the bytes of one read."""
+    num_bytes = 0
+    for number, event in enumerate(events):
+        num_bytes += len(event.data)
+        if number and num_bytes > _MAX_BYTES_PER_READ:
+            return events[:number]
+    return events
