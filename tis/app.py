@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Receive, Scope, Send
 
 from tis import __version__, pages, status
 from tis.chat.resume import resume_with
@@ -28,6 +29,7 @@ from tis.http.error_handlers import UnhandledErrorMiddleware, install_error_hand
 from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
+from tis.http.slow_readers import cut_slow_reader
 from tis.http.trailing_slash import TrailingSlashMiddleware
 from tis.http.transport.body_deadline import BodyDeadlineMiddleware
 from tis.http.transport.limits import LOOPBACK, TransportLimits
@@ -57,9 +59,18 @@ log = logging.getLogger("tis.app")
 # Fits the longest description with every character escaped. Imported sheets have their own limit.
 _MAX_MARKET_BYTES = 256 * 1024
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
-_EXPOSED_HEADERS = ["X-Session-Id", "X-Request-Id", "Retry-After", "ETag", "Link", "Location", "X-Total-Count"]
-_EXPOSED_HEADERS += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed", "X-Warnings"]
+_EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
+_EXPOSED_HEADERS += ["X-Total-Count", "X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "X-Warnings"]
+_EXPOSED_HEADERS += ["Idempotent-Replayed"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
+
+
+class ServedApp(AppWithMarketplace):
+    slow_reader_seconds: float
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Outside of all middlewares, where `send` is still the server's own.
+        await super().__call__(scope, receive, cut_slow_reader(send, self.slow_reader_seconds))
 
 
 def create_app(
@@ -106,11 +117,10 @@ def create_app(
             engine.drain()
             await sessions.close()
             await media.close()
-            mcp.close()
             await engine.close()
             await asyncio.to_thread(marketplace.close)
 
-    app = AppWithMarketplace(
+    app = ServedApp(
         title="Transformers Inference Server",
         version=__version__,
         description=_DESCRIPTION,
@@ -118,6 +128,7 @@ def create_app(
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
         max_body_size=int(settings.max_body_mb * 2**20),
     )
+    app.slow_reader_seconds = settings.slow_reader_seconds
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     app.state.mcp, app.state.marketplace, app.state.read_tokens = mcp, marketplace, read_tokens
@@ -173,7 +184,8 @@ def _wrap(app: FastAPI, settings: Settings, marketplace: LazyMarketplace, read_t
 
 def _store(settings: Settings) -> Store:
     if settings.persist_sessions:
-        return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync)
+        max_bytes = settings.sessions_max_mb * 2**20
+        return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync, max_bytes=max_bytes)
     return MemoryStore()
 
 

@@ -55,7 +55,8 @@ async def live() -> dict[str, bool]:
 async def ready(engine: EngineDep, sessions: SessionsDep) -> JSONResponse:
     """200 when the server accepts requests, also while its model waits for the first request.
 
-    `durability` says whether streams survive the process: `memory`, `durable`, or `degraded` while the disk fails.
+    `durability` says whether streams survive the process: `memory`, `durable`, `degraded` while the disk fails, or
+    `full` while SESSIONS_MAX_MB has no room for new ones, because all that it holds are running.
     """
     reason = _why_not_ready(engine)
     body = {"ok": reason is None, "reason": reason, "durability": sessions.durability}

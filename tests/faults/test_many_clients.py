@@ -10,7 +10,7 @@ import pytest
 from tests.faults.checker import End, Reference, check
 from tests.faults.forms import short_or_long
 from tests.faults.history import Client, connections_of
-from tests.faults.mortal_server import MortalServer, durable, post, running, until
+from tests.faults.mortal_server import MortalServer, durable, get, post, running, until
 from tests.openai_api.test_chat import CHAT, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
@@ -141,3 +141,31 @@ async def test_a_resumed_stream_never_shows_a_byte_of_another(tmp_path: Path, st
             await asyncio.gather(*(come_and_go(client) for client in clients))
         references = {(one.session, 0): Reference(str(one.body["messages"][0]["content"])) for one in clients}
         check(connections_of(clients), references)
+
+
+async def test_a_second_round_of_readers_that_never_read_costs_no_memory(tmp_path: Path) -> None:
+    """The first round is cut, and has given back all that it held."""
+    body = said("a long tale ", session_id="long", ignore_eos=True, max_tokens=2500, logprobs=True, top_logprobs=20)
+    async with running(tmp_path, **durable(tmp_path, SLOW_READER_SECONDS="1")) as server:
+        await Client(server.url, body).follow()
+
+        async def num_cut() -> float:
+            lines = (await get(server.url, "/metrics")).text.splitlines()
+            return next(float(line.split()[1]) for line in lines if line.startswith("tis_slow_readers_cut_total "))
+
+        rss = []
+        for number in range(1, short_or_long(2, 5) + 1):
+            starving = [Client(server.url, body) for _ in range(200)]
+            try:
+                for client in starving:
+                    await client.connect(receive_buffer=4096)
+
+                async def are_cut(wanted: int = number * 200) -> bool:
+                    return await num_cut() >= wanted
+
+                await until(are_cut, timeout=90, what="all of them are cut")
+            finally:
+                for client in starving:
+                    client.leave(rudely=True)
+            rss.append(server.rss_mb)
+        assert rss[-1] < rss[0] * 1.05, rss

@@ -18,11 +18,7 @@ CLIENT_ARGUMENTS = {"resolve", "dial", "certificates"}
 async def open_mcp_client(**options: Any) -> AsyncIterator[McpClient]:
     """`options` are fields of McpLimits, or keyword arguments of McpClient."""
     arguments = {name: options.pop(name) for name in CLIENT_ARGUMENTS & set(options)}
-    client = McpClient(McpLimits(**options), **arguments)
-    try:
-        yield client
-    finally:
-        client.close()
+    yield McpClient(McpLimits(**options), **arguments)
 
 
 async def list_failure(url: str, **options: Any) -> McpOperationFailed:

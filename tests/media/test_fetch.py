@@ -200,7 +200,6 @@ async def test_a_fetch_without_a_free_slot_is_unavailable(web: Web) -> None:
         with pytest.raises(Unavailable):
             await fetcher.fetch("image", "http://first.example/a.png", MediaBudget(limits))
     assert await fetcher.fetch("image", "http://first.example/a.png", MediaBudget(limits))
-    fetcher.close()
 
 
 async def test_the_deadline_covers_the_resolver(web: Web) -> None:

@@ -19,6 +19,7 @@ from tis.streaming.stores.store import (
 
 class ManualStore:
     durability: Durability = "durable"
+    is_full = False
 
     def __init__(self, records: Sequence[SessionRecord] = ()) -> None:
         self.records = list(records)
@@ -30,6 +31,9 @@ class ManualStore:
         self.events: dict[SessionKey, list[Event]] = {}
         self._held: list[tuple[SessionKey, Sequence[Event], Committed]] = []
         self.skew = 0.0
+
+    def owners(self) -> Sequence[str]:
+        return list(dict.fromkeys(key.owner for key in self.events))
 
     def now(self) -> float:
         return time.monotonic() + self.skew

@@ -54,6 +54,15 @@ async def test_a_reader_starts_behind_its_cursor() -> None:
     assert await read(reader) == [Event(2, b"c")]
 
 
+async def test_a_stalled_connection_holds_little_however_large_its_events_are() -> None:
+    recording = recording_of()
+    recording.append(blocks(*[b"x" * 5000] * 10, b"x" * 100_000))
+    reader = joined(recording)
+    end(recording)
+    batches = [[len(event.data) for event in events] async for events in reader.batches()]
+    assert batches == [[5000] * 3] * 3 + [[5000], [100_000]]
+
+
 async def test_each_reader_has_its_own_cursor_and_a_stalled_one_blocks_no_other() -> None:
     recording = recording_of()
     sleeping = joined(recording).batches()

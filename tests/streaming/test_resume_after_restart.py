@@ -45,9 +45,7 @@ class TestAfterARestart:
         key = SessionKey("me", "s")
         done = TurnRecord(0, "before", b"", 0, 0, "finished", b"{}", store.now())
         running = TurnRecord(1, "f", b"what was asked", 1)
-        store.records = [
-            SessionRecord(key, is_named, store.now(), no_reader_since, [done, running], oldest_index=0, next_index=2)
-        ]
+        store.records = [SessionRecord(key, is_named, store.now(), no_reader_since, [done, running], next_index=2)]
         store.events[key] = [Event(0, b"earlier", b"state earlier"), Event(1, b"a", b"state a")]
         return store
 

@@ -12,7 +12,8 @@ from tis.mcp_client.allowed_hosts import AllowedHosts, AllowedUrl
 from tis.mcp_client.errors import McpOperationFailed
 from tis.mcp_client.limits import McpLimits
 from tis.mcp_client.tool_types import McpServer, McpTool, McpToolResult
-from tis.network.dialling import Dial, Dialler, Resolve, dial_as_checked, resolve_name
+from tis.network.dialling import Dial, Dialler, dial_as_checked
+from tis.network.resolver import Resolve, resolve_name
 
 if TYPE_CHECKING:
     from tis.mcp_client.connection import McpConnection
@@ -50,9 +51,6 @@ class McpClient:
         """Never retries. Raises McpOperationFailed, after which the call may or may not have been carried out."""
         async with self._slot():
             return await (await self._new_connection(server)).call(name, arguments)
-
-    def close(self) -> None:
-        self._dialler.close()
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:

@@ -61,9 +61,6 @@ class MediaFetcher:
             message = "The server is busy fetching media for other requests. Retry later."
             raise Unavailable(message, retry_after=5) from None
 
-    def close(self) -> None:
-        self._dialler.close()
-
     async def _follow(self, kind: MediaKind, url: HttpUrl, budget: MediaBudget) -> bytes:
         for _ in range(self._limits.max_redirects + 1):
             async with self._connected(url) as connection:

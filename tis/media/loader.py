@@ -13,7 +13,8 @@ from tis.media.limits import MIB, MediaBudget, MediaLimits
 from tis.media.local_files import is_file_url, read_local_file
 from tis.media.media_types import LoadedImage, LoadedVideo, MediaKind, MediaSource
 from tis.media.video.decoder import COMMAND, SandboxDecoder
-from tis.network.dialling import Dial, Dialler, Resolve, dial_as_checked, resolve_name
+from tis.network.dialling import Dial, Dialler, dial_as_checked
+from tis.network.resolver import Resolve, resolve_name
 from tis.network.url import is_http_url
 
 __all__ = ["LoadedImage", "LoadedVideo", "MediaLimits", "MediaLoader", "MediaSource"]
@@ -62,7 +63,6 @@ class MediaLoader:
         return await self._decode(kind, data, budget)
 
     async def close(self) -> None:
-        self._fetcher.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._sandboxes.close)
 

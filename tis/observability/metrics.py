@@ -7,6 +7,7 @@ REGISTRY = CollectorRegistry()
 STORE_ERRORS = Counter(
     "tis_session_store_errors", "Failures of the store of sessions", ["store", "error"], registry=REGISTRY
 )
+SLOW_READERS_CUT = Counter("tis_slow_readers_cut", "Connections cut because the client read nothing", registry=REGISTRY)
 
 TRANSPORT_REFUSALS = Counter(
     "tis_transport_refusals",

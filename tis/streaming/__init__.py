@@ -19,6 +19,10 @@ and, in small batches, from the store; the latest 64 stay. A cursor into a delet
 Eviction: without room for a new session, the server takes one that no client can resume, else `EvictionQueue` picks
 one of the owner that has most: anonymous ones first, then the least recently used.
 
+A store bounded in bytes (`Store.is_full`): `Sessions` evicts the oldest finished session of the owner who holds
+most. If all run, new sessions are in memory only (`Session.is_volatile`). Reasons:
+`docs/decisions/0047-a-store-of-bounded-size.md`.
+
 Attachments: the images and videos of a turn (`Source.attachments`), by content hash. A session stores at most
 `MAX_SESSION_MEDIA_MB`: those of the oldest turns go first, and a turn above the limit stores none, so after a crash
 it ends with `GenerationInterrupted`.

@@ -52,6 +52,12 @@ class EvictionQueue:
                     return victim
         return None
 
+    def oldest_of(self, owner: str) -> Session | None:
+        """The durable session of this owner that was used least recently, of those that can be evicted."""
+        in_lru_order = (sessions.values() for sessions in self._by_owner.get(owner, ()))
+        heads = [next((one for one in own if one.is_durable and one.is_evictable), None) for own in in_lru_order]
+        return min((head for head in heads if head), key=lambda one: one.last_used_at, default=None)
+
 
 def _first_evictable(sessions: Iterable[Session]) -> Session | None:
     return next((session for session in sessions if session.is_evictable), None)

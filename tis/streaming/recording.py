@@ -14,6 +14,7 @@ MIN_WINDOW_EVENTS = 2048
 MAX_WINDOW_BYTES = 8 * 2**20
 # A stalled connection holds up to one read in memory.
 _MAX_EVENTS_PER_READ = 256
+_MAX_BYTES_PER_READ = 16 * 2**10  # or one event
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Recording:
         self.key = key
         self.limits = limits
         self._store = store
+        self._older_store = store
         self._window: list[Event] = []
         self.num_bytes = 0
         self.next_index = next_index
@@ -65,7 +67,10 @@ class Recording:
             self.make_all_visible()
 
     def move_to(self, store: Store) -> None:
-        """Continues in another store, after the first has rejected the session: no commit is pending any more."""
+        """Continues in another store, after the first has rejected the session: no commit is pending any more.
+
+        Events that the first has committed stay there, and are read from it.
+        """
         self._store = store
         self.make_all_visible()
 
@@ -80,7 +85,7 @@ class Recording:
 
     async def older_after(self, index: int, limit: int = 256) -> Sequence[Event]:
         """Reads events before the window from the store. If it has none, that is a gap, or they are not on disk yet."""
-        if events := await self._store.read(self.key, index, limit):
+        if events := await self._older_store.read(self.key, index, limit):
             return events
         if index >= self.last_durable:
             raise StoreUnavailable(
@@ -211,6 +216,8 @@ class Reader:
         events = self._recording.ready_after(self.cursor)
         if events is None:
             events = await self._recording.older_after(self.cursor)
+        if len(events) > 1:
+            events = _bounded(events)
         if self._stop_at is not None:
             events = [event for event in events if event.index <= self._stop_at]
         if events:
@@ -223,3 +230,13 @@ class Reader:
             await self._waiting
         finally:
             self._waiting = None
+
+
+def _bounded(events: Sequence[Event]) -> Sequence[Event]:
+    """The first of them, up to the bytes of one read."""
+    num_bytes = 0
+    for number, event in enumerate(events):
+        num_bytes += len(event.data)
+        if number and num_bytes > _MAX_BYTES_PER_READ:
+            return events[:number]
+    return events

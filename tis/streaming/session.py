@@ -25,13 +25,17 @@ class Session:
     def __init__(self, record: SessionRecord, recording: Recording, store: Store, limits: SessionLimits) -> None:
         self._record = record
         self.recording = recording
-        self._store = store
+        self._store = self._older_store = store
         # How long a turn may run without readers; None: forever.
         self._grace_seconds = limits.grace_seconds(record)
         self._limits = limits
         self.turns = [Turn(recording, store, turn, None) for turn in record.turns]
+        if record.is_cut and self.turns and self.latest.was_abandoned:
+            self.latest.unrecorded_error = self.cut_error()
         self._document_saved_at = 0.0
         self.document_version = 0  # in this process
+        # The server stores sessions, but not this one: the store was full at its begin, or rejects it.
+        self.is_volatile = False
         self.on_use: Callable[[], None] = lambda: None
 
     @property
@@ -64,6 +68,21 @@ class Session:
         return self._record.is_resumable
 
     @property
+    def is_durable(self) -> bool:
+        return self._store.durability != "memory"
+
+    @property
+    def is_cut(self) -> bool:
+        """An earlier process showed events behind the last one that were never stored."""
+        return self._record.is_cut
+
+    def cut_error(self) -> ReplayGap:
+        message = (
+            f"Session {self.id!r} was not stored to its end, and the server has restarted. Use another session id."
+        )
+        return ReplayGap(message, param="session_id")
+
+    @property
     def is_evictable(self) -> bool:
         return not self.is_running and not self.recording.readers
 
@@ -89,11 +108,12 @@ class Session:
         if self.is_running:  # the source of a resumed turn may have loaded them since
             self.latest.record.attachments = self._bounded(self.latest.attachments)
         record.turns = [turn.record for turn in self.turns]
-        record.oldest_index, record.next_index = self.recording.window_start, self.recording.next_index
+        record.next_index = self.recording.next_index
         return record
 
     def move_to(self, store: Store) -> None:
         """Continues in another store, after the first has rejected the session."""
+        self.is_volatile = True
         self._store = store
         self.recording.move_to(store)
         for turn in self.turns:
@@ -149,12 +169,12 @@ class Session:
     async def document(self) -> bytes | None:
         """Returns the document of the latest turn."""
         record = self.latest.record
-        return record.document or await self._store.read_document(self._record.key, record.number)
+        return record.document or await self._older_store.read_document(self._record.key, record.number)
 
     async def attachments(self, names: Collection[str]) -> Mapping[str, bytes]:
         in_memory = self.latest.record.attachments
         missing = {name for name in names if name not in in_memory}
-        found = await self._store.read_attachments(self._record.key, missing)
+        found = await self._older_store.read_attachments(self._record.key, missing)
         return {**found, **{name: in_memory[name] for name in names if name in in_memory}}
 
     def drop_stored_payloads(self) -> None:

@@ -65,13 +65,16 @@ class Sessions:
         self._tombstones: dict[SessionKey, None] = {}  # oldest first
         self._recorders: dict[asyncio.Task[None], Turn] = {}
         self._sweeper: asyncio.Task[None] | None = None
+        self._is_full = False
 
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._sessions.values()))
 
     @property
     def durability(self) -> Durability:
-        return self._store.durability
+        """`full`: the store takes no new session, because all that it has are running."""
+        durability = self._store.durability
+        return "full" if durability == "durable" and self._is_full else durability
 
     def now(self) -> float:
         """On the clock of the store."""
@@ -146,6 +149,8 @@ class Sessions:
         turn = session.turn_with(request.fingerprint)
         if turn and turn.is_worth_repeating:
             turn = None
+        if turn is None and session.is_cut:
+            raise session.cut_error()  # a new turn would use indexes that clients have seen already
         if turn is None and session.is_running:
             raise SessionConflict(
                 f"Session {session.id!r} is answering another request. Wait for its end, cancel it, or use another id.",
@@ -162,6 +167,8 @@ class Sessions:
         source = begin()  # may raise: evict only after it
         if victim:
             self._forget(victim)
+        if not known:
+            self._make_room_in_store()
         session = known or self._new_session(request)
         session.recording.limits.max_events = max(session.recording.limits.max_events, request.window_events)
         turn = session.begin_turn(request.fingerprint, source, request.retention)
@@ -175,6 +182,7 @@ class Sessions:
         victim = self._pick_victim(owner, retention.kind)
         if victim:
             self._forget(victim)
+        self._make_room_in_store()
         session = self._new_session(SessionRequest(owner, session_id, "", retention=retention))
         session.begin_document(retention, attachments or {})
         return session
@@ -225,6 +233,7 @@ class Sessions:
             _log_failure(partial(self._sweep_session, session), "a session could not be swept", session.id)
         if not self._idle:  # once per round over all sessions: counting bytes takes as long as a round
             _log_failure(self._bound_memory, "memory could not be freed")
+        _log_failure(self._make_room_in_store, "the store could not be bounded")
 
     def _next_idle(self) -> list[Session]:
         """The next part of the idle sessions; a round of sweeps covers all."""
@@ -253,14 +262,32 @@ class Sessions:
         for session in self._evictable() if surplus > 0 else ():
             if surplus <= 0:
                 return
-            if session.is_resumable and self._store.durability == "degraded":
+            if session.is_durable and self._store.durability == "degraded":
                 continue  # the file may be lost: memory may have the only copy
             surplus -= session.num_bytes
-            if session.is_resumable and self._store.durability != "memory":
+            if session.is_durable:
                 session.recording.drop_window()
                 surplus += session.num_bytes
             else:
                 self._forget(session)
+
+    def _make_room_in_store(self) -> None:
+        """Evicts the oldest finished session of the owner who holds most, until the store has room.
+
+        If all that is left runs, new sessions stay in memory. Running ones may add to the store.
+        """
+        self._is_full = False
+        while self._store.durability == "durable" and self._store.is_full:
+            victim = next((oldest for owner in self._store.owners() if (oldest := self._oldest_of(owner))), None)
+            if victim is None:
+                self._is_full = True
+                return
+            self._forget(victim)
+
+    def _oldest_of(self, owner: str) -> Session | None:
+        """Of the finished sessions that the store has."""
+        both = [queue.oldest_of(owner) for queue in (self._stream_queue, self._retained_queue)]
+        return min((session for session in both if session), key=lambda one: one.last_used_at, default=None)
 
     def _new_session(self, request: SessionRequest) -> Session:
         key = SessionKey(request.owner, request.session_id or f"sess-{secrets.token_hex(16)}")
@@ -273,9 +300,10 @@ class Sessions:
         return self._adopt(record)
 
     def _adopt(self, record: SessionRecord) -> Session:
-        store = self._store if record.is_resumable else self._memory_store
+        store = self._store if record.is_resumable and not self._is_full else self._memory_store
         recording = Recording(record.key, store, WindowLimits(), record.next_index)
         session = Session(record, recording, store, self._limits)
+        session.is_volatile = record.is_resumable and self._is_full
         self._sessions[record.key] = self._active[record.key] = session
         queue = self._queue_of(record.kind)
         queue.add(session)

@@ -16,11 +16,17 @@ class StreamSettings(BaseModel):
     anonymous_grace_seconds: float = Field(
         30, ge=0, description="the same for requests without a session_id; 0 = at once"
     )
+    slow_reader_seconds: float = Field(
+        60, gt=0, description="cut a connection whose client has read nothing for so long although there is more"
+    )
     sessions_ttl_seconds: float = Field(600, ge=1, description="how long a finished stream can be replayed")
     max_sessions: int = Field(1024, ge=1, description="max streams kept")
     persist_sessions: bool = Field(False, description="keep streams in a file, so that they survive the process")
     sessions_db_path: str = Field(
         "sessions.db", min_length=1, description="that file (SQLite); one process at a time uses it"
+    )
+    sessions_max_mb: int = Field(
+        1024, ge=1, description="MiB of that file; when it is full, the oldest finished streams are deleted"
     )
     sessions_sync: Literal["normal", "full"] = Field(
         "normal", description="normal survives a killed process, full a power cut too, and is slower"

@@ -46,6 +46,11 @@ class Turn:
         return self.record.last_index is None
 
     @property
+    def was_abandoned(self) -> bool:
+        """Its process showed it to its end, and could store only a part."""
+        return self.status == "failed" and not self.record.ended_at
+
+    @property
     def is_worth_repeating(self) -> bool:
         """It failed: the same request starts a new turn."""
         return self.record.is_worth_repeating

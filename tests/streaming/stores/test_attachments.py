@@ -157,7 +157,7 @@ async def test_a_degraded_store_cannot_say_which_attachments_exist(harness: Stor
 
 
 async def test_without_space_for_attachments_the_answer_is_stored_alone(path: Path) -> None:
-    harness = StoreHarness(SqliteStore(path, timeouts=FAST, max_bytes=2**20))
+    harness = StoreHarness(SqliteStore(path, timeouts=FAST, max_file_bytes=2**20))
     await harness.open()
     harness.begin_turn(OTHER, {"picture": PICTURE})
     harness.begin_turn(attachments={"video": VIDEO})

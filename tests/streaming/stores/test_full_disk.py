@@ -68,7 +68,7 @@ async def test_the_store_opens_on_a_full_disk_without_a_file(small_disk: Callabl
 
 async def test_a_full_file_has_space_again_after_a_delete(path: Path) -> None:
     before = error_count("SQLITE_FULL")
-    harness = StoreHarness(SqliteStore(path, timeouts=FAST, max_bytes=2**20))
+    harness = StoreHarness(SqliteStore(path, timeouts=FAST, max_file_bytes=2**20))
     await harness.open()
     harness.begin_turn(OTHER)
     harness.append(*[b"x" * 300] * 2000, key=OTHER)

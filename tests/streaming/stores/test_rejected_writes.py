@@ -11,6 +11,7 @@ import pytest
 from tests.streaming.scripted_source import data_of, start_turn
 from tests.streaming.stores.damaged_files import reopened, set_aside
 from tests.streaming.stores.harness import FAST, KEY, OTHER, StoreHarness, error_count, until
+from tis.streaming.errors import ReplayGap
 from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.stores.clock import UptimeClock
@@ -31,9 +32,8 @@ async def with_old_history(path: Path, **timeouts: float) -> StoreHarness:
     harness.append(*OLD, key=OTHER)
     harness.end_turn(turn, OTHER)
     await harness.caught_up(OTHER)
-    session, events = harness.memory[OTHER]
+    _, events = harness.memory[OTHER]
     del events[:-1]
-    session.oldest_index = len(OLD) - 1
     harness.begin_turn()
     return harness
 
@@ -156,6 +156,34 @@ async def test_the_next_process_does_not_resume_an_abandoned_turn(path: Path) ->
     again = await after_a_restart(harness, path)
     [kept] = again.memory[KEY][0].turns
     assert (kept.status, kept.last_index) == ("failed", 0)
+
+
+async def test_what_was_committed_before_a_session_was_abandoned_stays(path: Path) -> None:
+    """After a restart a cursor behind it is a 410: the server knows that there was more."""
+    store = SqliteStore(path, timeouts=FAST)
+    sessions = Sessions(SessionLimits(), store)
+    await sessions.open()
+    script, session, turn = start_turn(sessions, SessionRequest("me", "s", fingerprint="f"), b"a", b"b")
+    await until(lambda: session.recording.last_durable == 1)
+    turn.record.fingerprint = "\ud800"
+    store.append(session.recording.key, session.recording.window, lambda index: None)
+    await until(lambda: session.is_volatile)
+    session.recording.drop_window()
+    script.go.set()
+    assert await data_of(session, turn) == [b"a", b"b", b"end"]
+    await sessions.close()
+
+    again = Sessions(SessionLimits(), SqliteStore(path, timeouts=FAST))
+    await again.open()
+    session = again.find("me", "s")
+    seen: list[bytes] = []
+    with session.listening(session.latest, -1) as reader, pytest.raises(ReplayGap, match="not stored to its end"):
+        async for events in reader.batches():
+            seen += [event.data for event in events]
+    assert seen == [b"a", b"b"]
+    with pytest.raises(ReplayGap):
+        start_turn(again, SessionRequest("me", "s", fingerprint="another"))
+    await again.close()
 
 
 async def test_an_error_right_at_the_start_deletes_nothing(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.streaming.stores.damaged_files import damage, reopened, set_aside, shell, size_of
-from tests.streaming.stores.harness import OTHER, StoreHarness, error_count
+from tests.streaming.stores.harness import OTHER, StoreHarness, error_count, until
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import StoreRefused
 
@@ -105,9 +105,8 @@ async def test_a_file_with_damaged_pages_is_renamed(harness: StoreHarness, path:
     await broken(harness, path)
     for page in range(8, size_of(path) // 4096):
         damage(path, page * 4096)
-    again = await reopened(path)
-    assert again.memory == {}
-    assert set_aside(path)
+    again = await reopened(path)  # the sessions are in an earlier page: only the check in the background finds it
+    await until(lambda: set_aside(path) and again.store.durability == "durable")
     await again.store.close()
 
 

@@ -23,6 +23,7 @@ from tis.openai_api.wire.sse import (
     failing_once,
     follow,
     parse_cursor,
+    session_headers,
     turn_behind,
     whole_turn,
 )
@@ -97,7 +98,12 @@ async def _turn_of_messages(session: Session, body: ChatRequest, index: int, vie
     """The turn that continues after a cursor. Raises if neither it nor a later one answers the request."""
     turn = session.turn_with(await _fingerprint_in(session, body))
     last_index = view.last_index(turn) if turn else None
-    if turn and last_index is not None and last_index <= index <= (view.max_index(turn) or 0):
+    if (
+        turn
+        and not turn.was_abandoned
+        and last_index is not None
+        and last_index <= index <= (view.max_index(turn) or 0)
+    ):
         return turn  # the client has all of it, and does not want the one that began after it
     continuing = await turn_behind(session, index, view)
     if turn is None or turn.record.number < continuing.record.number:
@@ -126,4 +132,4 @@ async def _folded(request: Request, session: Session, turn: Turn) -> Response:
                 answer = fold(events, turn.summary)
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    return JSONResponse(answer, headers={"X-Session-Id": session.id})
+    return JSONResponse(answer, headers=session_headers(session))

@@ -36,6 +36,7 @@ from tis.openai_api.wire.sse import (
     event_stream,
     failing_once,
     parse_cursor,
+    session_headers,
     turn_behind,
     whole_turn,
 )
@@ -184,7 +185,7 @@ async def _whole(request: Request, session: Session, turn: Turn) -> Response:
                 raise error_with_code(error["message"], "server_error", error["type"], error["param"])
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    return JSONResponse(response, headers={"X-Session-Id": session.id})
+    return JSONResponse(response, headers=session_headers(session))
 
 
 async def _followed(session: Session, after: int) -> Response:

@@ -9,7 +9,7 @@ from tis.http.dependencies import OwnerDep, ReadTokensDep, SessionsDep
 from tis.observability.logs import READ_TOKEN
 from tis.openai_api.wire.chat_request import SESSION_ID
 from tis.openai_api.wire.examples import CANCEL_RESPONSES, READ_TOKEN_RESPONSES, STREAM_RESPONSES
-from tis.openai_api.wire.sse import follow, parse_cursor, turn_behind
+from tis.openai_api.wire.sse import follow, parse_cursor, session_headers, turn_behind
 
 router = APIRouter()
 
@@ -39,7 +39,7 @@ async def follow_session(
         return await follow(session, session.latest, session.latest.first_index - 1)
     turn = await turn_behind(session, cursor[1])
     if turn.last_index is not None and cursor[1] >= turn.last_index:
-        return Response(status_code=204, headers={"X-Session-Id": session.id})
+        return Response(status_code=204, headers=session_headers(session))
     return await follow(session, turn, cursor[1])
 
 

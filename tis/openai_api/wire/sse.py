@@ -166,6 +166,8 @@ def parse_cursor(header: str | None, query: str | None, session_id: str | None) 
 
 async def turn_behind(session: Session, index: int, view: UsageView = AS_RECORDED) -> Turn:
     """The turn that continues after a cursor. Raises if the cursor is invalid, or if events after it are evicted."""
+    if session.is_cut and index >= session.recording.last_visible:
+        raise session.cut_error()
     if index > max(session.recording.last_visible, view.max_index(session.latest) or 0):
         raise BadRequest(
             f"Session {session.id!r} has no event {index} yet. The cursor may come from another server.",
@@ -189,8 +191,12 @@ def event_stream(session: Session, turn: Turn, after: int, framing: Framing) -> 
     return StreamingResponse(
         _blocks(session, turn, after, framing),
         media_type="text/event-stream",
-        headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "X-Session-Id": session.id},
+        headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", **session_headers(session)},
     )
+
+
+def session_headers(session: Session) -> dict[str, str]:
+    return {"X-Session-Id": session.id} | ({"X-Session-Durability": "memory"} if session.is_volatile else {})
 
 
 async def _blocks(session: Session, turn: Turn, after: int, framing: Framing) -> AsyncIterator[bytes]:

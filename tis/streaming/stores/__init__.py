@@ -8,6 +8,10 @@ caught up, by a snapshot of memory that is written over the file (`tis/streaming
 the file is deleted. The writer finds a single failing write by halving its batch. The session of that write is
 restored from memory, or it continues in memory (`Session.move_to`); other sessions are unaffected.
 
+`StoreRoom` knows how full the file is, as the writer measures it, and about how much of it each owner has.
+`IntegrityCheck` reads the whole file in the background, at the start and when a reader has met damage. A session that
+the file rejects is marked as cut there (`SessionRecord.is_cut`); what was committed of it stays.
+
 Attachments are written in one transaction with their turn, each once per session, in parts of a megabyte.
 `TurnRecord.attachments` has them while the turn runs, in case the file must be rewritten. On a full disk, turns are
 stored without attachments.

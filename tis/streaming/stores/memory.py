@@ -18,9 +18,13 @@ from tis.streaming.stores.store import (
 
 class MemoryStore:
     durability: Durability = "memory"
+    is_full = False  # `SessionLimits` bounds it
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+
+    def owners(self) -> Sequence[str]:
+        return []
 
     def now(self) -> float:
         return self._clock()

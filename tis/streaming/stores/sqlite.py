@@ -9,6 +9,7 @@ Not covered: with `sync="normal"` a power cut may lose the last moments; the fil
 import asyncio
 import itertools
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from tis.streaming.errors import ReplayGap, StoreUnavailable
 from tis.streaming.stores import sqlite_attachments, sqlite_rows
 from tis.streaming.stores.clock import UptimeClock
 from tis.streaming.stores.file_lock import FileLock
+from tis.streaming.stores.integrity_check import IntegrityCheck
 from tis.streaming.stores.sqlite_file import SqliteFile, Sync, error_label
 from tis.streaming.stores.sqlite_rows import Operation, StoreContents
 from tis.streaming.stores.sqlite_writer import SqliteWriter, Timeouts
@@ -35,6 +37,7 @@ from tis.streaming.stores.store import (
     TurnRecord,
 )
 from tis.streaming.stores.store_health import StoreHealth
+from tis.streaming.stores.store_room import StoreRoom
 from tis.streaming.stores.write_queue import WriteQueue
 
 _CLOCK_SECONDS = 30.0
@@ -49,25 +52,39 @@ class SqliteStore:
         path: Path,
         *,
         sync: Sync = "normal",
-        max_bytes: int | None = None,  # of the file
+        max_bytes: int | None = None,  # above it the store is full; running turns may add to it
+        max_file_bytes: int | None = None,  # above it nothing can be written
         timeouts: Timeouts | None = None,
         clock: UptimeClock | None = None,
     ) -> None:
         self._timeouts = timeouts or Timeouts()
-        self._file = SqliteFile(path, sync, self._timeouts.busy_seconds, max_bytes)
+        self._file = SqliteFile(path, sync, self._timeouts.busy_seconds, max_file_bytes)
         self._lock = FileLock(path)
         self._clock = clock or UptimeClock()
         self._clock_saved_at = 0.0
         self._queue = WriteQueue(self._timeouts.max_queue_bytes)
-        self._health = StoreHealth(str(path), self._put_snapshot, self._on_rejected)
+        self._room = StoreRoom(max_bytes)
+        self._health = StoreHealth(str(path), self._put_snapshot, self._on_rejected, self._room)
+        self._check = IntegrityCheck(self._file)
         self._readers = ThreadPoolExecutor(_READERS, "sessions-reader")
+        # The sessions that are resumed read their events one after the other: with one connection for all.
+        self._startup_connection: sqlite3.Connection | None = None
+        self._startup_lock = threading.Lock()
         self._is_open = False
         self._numbers: dict[SessionKey, int] = {}
+        self._running: set[int] = set()  # sessions with a turn that has not ended
         self._abandoned: set[int] = set()  # sessions that the file rejects
 
     @property
     def durability(self) -> Durability:
         return self._health.durability
+
+    @property
+    def is_full(self) -> bool:
+        return self._room.is_full(self._queue.num_bytes)
+
+    def owners(self) -> Sequence[str]:
+        return self._room.owners()
 
     def now(self) -> float:
         return self._clock.now()
@@ -80,10 +97,15 @@ class SqliteStore:
             self._clock.resume_from(found.clock)
         self._numbers = {session.key: number for number, session in found.sessions.items()}
         self._next_number = itertools.count(found.next_number)
+        self._room.load(found.sessions, found.num_bytes)
+        self._running = {
+            number for number, one in found.sessions.items() if one.turns and one.turns[-1].last_index is None
+        }
         self._snapshot, self._health.on_degraded = snapshot, on_degraded
         self._on_abandoned = on_abandoned
         SqliteWriter(self._file, self._lock, self._queue, self._timeouts, self._health).start()
         self._is_open = True
+        self._check.start()
         self._save_clock()
         with suppress(TimeoutError):  # if the disk hangs, the store is degraded soon; the server starts anyway
             async with asyncio.timeout(self._timeouts.slow_seconds):
@@ -94,8 +116,11 @@ class SqliteStore:
         if not self._is_open:
             return
         self._save_clock()
+        self._check.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timeouts.close_seconds):
+                if self._startup_connection:
+                    await self._end_startup()
                 await self.flush()
                 self._queue.stop()
                 await self._health.wait_for_writer()
@@ -110,7 +135,11 @@ class SqliteStore:
             first = sqlite_rows.insert_session(number, session)
         else:
             first = sqlite_rows.update_progress(number, session.used_at, session.no_reader_since)
-        statements = [first, sqlite_rows.insert_turn(number, turn), *sqlite_rows.replace_document(number, turn)]
+        self._room.begin_turn(number, session.key.owner, turn, max_attached_bytes)
+        statements = [first, sqlite_rows.update_size(number, self._room.num_bytes(number))]
+        statements += [sqlite_rows.insert_turn(number, turn), *sqlite_rows.replace_document(number, turn)]
+        if turn.last_index is None:
+            self._running.add(number)
         attached = sqlite_attachments.insert(number, turn, max_attached_bytes)
         size = turn.attached_bytes
         self._put(Operation(statements, number, attached=attached, attached_bytes=size, begins=is_new))
@@ -118,12 +147,18 @@ class SqliteStore:
     def append(self, key: SessionKey, events: Sequence[Event], committed: Committed) -> None:
         number = self._numbers.get(key)
         if number is not None and events:
-            self._put(Operation((), number, tuple(events), committed))
+            num_bytes, next_index = sqlite_rows.bytes_of(events), events[-1].index + 1
+            self._room.append(number, num_bytes, next_index)
+            late = [] if number in self._running else [sqlite_rows.update_next_index(number, next_index)]
+            self._put(Operation(late, number, tuple(events), committed, num_bytes=num_bytes))
 
     def end_turn(self, key: SessionKey, turn: TurnRecord) -> None:
         if (number := self._numbers.get(key)) is not None:
+            self._running.discard(number)
+            self._room.end_turn(number, turn)
             others = sqlite_attachments.delete_unnamed(number, turn)
-            statements = [sqlite_rows.update_turn(number, turn), *others]
+            size = sqlite_rows.update_size(number, self._room.num_bytes(number))
+            statements = [sqlite_rows.update_turn(number, turn), size, *others]
             self._put(Operation(statements, number, leaves_rows=bool(others), drops_request=True))
 
     def save_progress(self, key: SessionKey, used_at: float, no_reader_since: float | None) -> None:
@@ -133,10 +168,13 @@ class SqliteStore:
     def forget(self, key: SessionKey) -> None:
         if (number := self._numbers.pop(key, None)) is not None:
             self._abandoned.discard(number)
+            self._running.discard(number)
+            self._room.forget(number)
             self._put(sqlite_rows.delete_session(number))
 
     def forget_before(self, key: SessionKey, first: TurnRecord) -> None:
         if (number := self._numbers.get(key)) is not None:
+            self._room.forget_before(number, first.first_index)
             self._put(sqlite_rows.delete_before(number, first))
 
     async def read(self, key: SessionKey, after: int, limit: int = 256) -> Sequence[Event]:
@@ -153,7 +191,9 @@ class SqliteStore:
 
     def save_document(self, key: SessionKey, turn: TurnRecord, max_attached_bytes: int) -> None:
         if (number := self._numbers.get(key)) is not None:
-            statements = [*sqlite_rows.replace_document(number, turn), *sqlite_attachments.delete_unnamed(number, turn)]
+            self._room.save_document(number, turn)
+            statements = [sqlite_rows.update_size(number, self._room.num_bytes(number))]
+            statements += sqlite_rows.replace_document(number, turn) + sqlite_attachments.delete_unnamed(number, turn)
             attached = sqlite_attachments.insert(number, turn, max_attached_bytes)
             self._put(
                 Operation(
@@ -189,18 +229,32 @@ class SqliteStore:
         limit = self._timeouts.slow_seconds
         if since is not None and self.durability == "durable" and time.monotonic() - since > limit:
             self._health.failed("slow", f"the oldest operation has waited for more than {limit:g} s")
+        if self._startup_connection:
+            self._end_startup()
         if self.now() - self._clock_saved_at >= _CLOCK_SECONDS:
             self._save_clock()
 
     def _open_file(self) -> StoreContents:
         self._lock.acquire()
         try:
-            return self._file.load()
+            contents = self._file.load()
+            if any(one.turns and one.turns[-1].last_index is None for one in contents.sessions.values()):
+                self._startup_connection = self._file.connect_to_read(any_thread=True)
+            return contents
         except BaseException as error:
             self._lock.release()
             if isinstance(error, OSError):
                 raise StoreRefused(f"{self._file.path} cannot be used: {error}.") from error
             raise
+
+    def _end_startup(self) -> asyncio.Future[None]:
+        return asyncio.get_running_loop().run_in_executor(self._readers, self._close_startup_connection)
+
+    def _close_startup_connection(self) -> None:
+        with self._startup_lock:
+            connection, self._startup_connection = self._startup_connection, None
+        if connection:
+            connection.close()
 
     def _put(self, operation: Operation) -> None:
         if operation.session in self._abandoned and not operation.deletes:
@@ -218,7 +272,7 @@ class SqliteStore:
         for session, events in self._snapshot():
             number = self._numbers.get(session.key)
             if number is not None and number not in self._abandoned:
-                whole.append(sqlite_rows.restore(number, session, events))
+                whole.append(sqlite_rows.restore(number, session, events, self._room.num_bytes(number)))
         self._queue.put_snapshot(whole)
 
     def _on_rejected(self, operation: Operation) -> None:
@@ -234,17 +288,20 @@ class SqliteStore:
             return
         for session, events in self._snapshot():
             if session.key == key:
-                self._put(sqlite_rows.restore(number, session, events))
+                self._put(sqlite_rows.restore(number, session, events, self._room.num_bytes(number)))
 
     async def _read(self, find: Callable[[sqlite3.Connection, *_Args], _Found], *args: *_Args) -> _Found:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read_now, find, *args)
 
     def _read_now(self, find: Callable[[sqlite3.Connection, *_Args], _Found], *args: *_Args) -> _Found:
-        # A connection per read: a permanent one would continue to read a file after it was deleted.
         try:
+            with self._startup_lock:
+                if self._startup_connection:
+                    return find(self._startup_connection, *args)
+            # A connection per read: a permanent one would continue to read a file after it was deleted.
             with closing(self._file.connect_to_read()) as connection:
                 return find(connection, *args)
         except sqlite3.Error as error:
             if error_label(error) == "corrupt":
-                self._file.is_suspect = True
+                self._check.request()
             raise StoreUnavailable("The store cannot be read now. Retry later.", retry_after=5) from error

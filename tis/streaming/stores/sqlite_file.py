@@ -51,7 +51,8 @@ class SqliteFile:
         self._sync = sync
         self._busy_seconds = busy_seconds
         self._max_bytes = max_bytes
-        self.is_suspect = False  # a reader found damage; the writer checks
+        # What the check in the background has found, and in which file. The writer acts on it.
+        self.damage: tuple[tuple[int, int] | None, str] | None = None
 
     def identity(self) -> FileIdentity:
         """Identifies the file and the log files that SQLite adds while it is open."""
@@ -79,10 +80,12 @@ class SqliteFile:
             raise
         return connection
 
-    def connect_to_read(self) -> sqlite3.Connection:
+    def connect_to_read(self, *, any_thread: bool = False) -> sqlite3.Connection:
         # `ro`: a reader must not create the file again after it was deleted.
         address = f"{self.path.absolute().as_uri()}?mode=ro"
-        return sqlite3.connect(address, uri=True, timeout=self._busy_seconds, isolation_level=None)
+        return sqlite3.connect(
+            address, uri=True, timeout=self._busy_seconds, isolation_level=None, check_same_thread=not any_thread
+        )
 
     def load(self) -> StoreContents:
         """Reads the file at the start. Renames a damaged file; raises `StoreRefused` for an unusable one."""
@@ -97,11 +100,6 @@ class SqliteFile:
             if name in ("SQLITE_FULL", "SQLITE_IOERR"):
                 return self._load_on_full_disk(error)
             raise self._refused(error) from error
-
-    def check(self) -> None:
-        self.is_suspect = False
-        with closing(self.connect_to_read()) as connection:
-            check_integrity(connection)
 
     def set_aside(self, why: str) -> None:
         """Renames the file, so that a new one can take its place and somebody can inspect this one."""
@@ -120,7 +118,6 @@ class SqliteFile:
 
     def _load(self, *, alone: bool = False) -> StoreContents:
         with closing(self.connect(alone=alone)) as connection:
-            check_integrity(connection)
             try_to_write(connection)
             return load_contents(connection)
 

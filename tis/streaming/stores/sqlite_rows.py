@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tis.streaming.stores import sqlite_attachments
@@ -13,6 +13,8 @@ from tis.streaming.stores.store import Committed, Event, SessionKey, SessionReco
 # Every call into SQLite releases the GIL and must win it back from a busy event loop: use few, large calls.
 _ROWS_PER_CALL = 64
 _EVENTS_DELETED_AT_ONCE = 512
+_OPERATION_BYTES = 400
+_EVENT_BYTES = 40
 _COLUMNS_OF_A_TURN = "fingerprint request first_index last_index status summary ended_at is_worth_repeating".split()
 
 
@@ -26,6 +28,7 @@ class Operation:
     committed: Committed | None = None
     attached: Sequence[Statement] = ()  # attachments, which may be left out when there is no space
     attached_bytes: int = 0
+    num_bytes: int = 0  # what the queue holds for it; 0: it is computed
     begins: bool = False  # inserts a session that the file does not have yet
     deletes: bool = False  # deletes the whole session
     restores: bool = False  # writes a session from memory over the one in the file
@@ -33,9 +36,23 @@ class Operation:
     drops_request: bool = False  # the file has the request of this turn no more; it may have named a secret URL
     queued_at: float = field(default_factory=time.monotonic)
 
-    @property
-    def num_bytes(self) -> int:
-        return self.attached_bytes + sum(len(event.data) + len(event.resume_state) for event in self.events)
+    def __post_init__(self) -> None:
+        if not self.num_bytes:
+            self.num_bytes = _OPERATION_BYTES + self.attached_bytes + bytes_of(self.events)
+            self.num_bytes += sum(_size(value) for _, values in self.statements for value in values)
+
+    def drop_attachments(self) -> None:
+        self.num_bytes -= self.attached_bytes
+        self.attached, self.attached_bytes = (), 0
+
+
+def bytes_of(events: Iterable[Event]) -> int:
+    """What events take in memory, and about what they take in the file."""
+    return sum(_EVENT_BYTES + len(event.data) + len(event.resume_state) for event in events)
+
+
+def _size(value: SqlValue) -> int:
+    return len(value) if isinstance(value, bytes | str | memoryview) else 8
 
 
 @dataclass(slots=True)
@@ -43,6 +60,7 @@ class StoreContents:
     """What the file has when it is opened. No session number is reused while events of it remain."""
 
     sessions: dict[int, SessionRecord] = field(default_factory=dict)
+    num_bytes: dict[int, int] = field(default_factory=dict)  # of each session, about
     next_number: int = 1
     clock: ClockReading | None = None
 
@@ -50,7 +68,8 @@ class StoreContents:
 def insert_session(number: int, session: SessionRecord) -> Statement:
     values = (number, *session.key, session.is_named, session.used_at, session.no_reader_since)
     retention = (session.kind, session.ttl_seconds, session.grace_seconds)
-    return "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values + retention
+    columns = "number, owner, id, is_named, used_at, unheard_since, kind, ttl_seconds, grace_seconds"
+    return f"INSERT INTO sessions ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values + retention
 
 
 def insert_turn(number: int, turn: TurnRecord) -> Statement:
@@ -77,6 +96,15 @@ def update_progress(number: int, used_at: float, no_reader_since: float | None) 
     return "UPDATE sessions SET used_at = ?, unheard_since = ? WHERE number = ?", (used_at, no_reader_since, number)
 
 
+def update_size(number: int, num_bytes: int) -> Statement:
+    return "UPDATE sessions SET num_bytes = ? WHERE number = ?", (num_bytes, number)
+
+
+def update_next_index(number: int, next_index: int) -> Statement:
+    """For events that are added after the end of a turn: otherwise the turn knows."""
+    return "UPDATE sessions SET next_index = ? WHERE number = ?", (next_index, number)
+
+
 def set_clock(reading: ClockReading) -> Statement:
     change = (
         "boot_id = excluded.boot_id, since_boot = excluded.since_boot, wall = excluded.wall, house = excluded.house"
@@ -100,11 +128,14 @@ def delete_before(number: int, first: TurnRecord) -> Operation:
     return Operation([*statements, *sqlite_attachments.delete_before(number, first)], number, leaves_rows=True)
 
 
-def restore(number: int, session: SessionRecord, events: Sequence[Event]) -> Operation:
+def restore(number: int, session: SessionRecord, events: Sequence[Event], num_bytes: int) -> Operation:
     """Writes a session from memory over the one in the file. Older events, which only the file has, stay."""
     insert, values = insert_session(number, session)
     change = "used_at = excluded.used_at, unheard_since = excluded.unheard_since"
     statements: list[Statement] = [(f"{insert} ON CONFLICT (number) DO UPDATE SET {change}", values)]
+    change = "num_bytes = ?, next_index = ?, is_cut = max(is_cut, ?)"
+    sizes = (num_bytes, session.next_index, session.is_cut, number)
+    statements.append((f"UPDATE sessions SET {change} WHERE number = ?", sizes))
     attached: list[Statement] = []
     for turn in session.turns:
         insert, values = insert_turn(number, turn)
@@ -116,24 +147,29 @@ def restore(number: int, session: SessionRecord, events: Sequence[Event]) -> Ope
         statements += delete_before(number, session.turns[0]).statements
     if session.turns and session.turns[-1].last_index is not None:
         statements += sqlite_attachments.delete_unnamed(number, session.turns[-1])
-    num_bytes = sum(turn.attached_bytes for turn in session.turns)
     return Operation(
         statements,
         number,
         tuple(events),
         attached=attached,
-        attached_bytes=num_bytes,
+        attached_bytes=sum(turn.attached_bytes for turn in session.turns),
         restores=True,
         leaves_rows=True,
     )
 
 
 def abandon(number: int) -> Operation:
-    """Ends a session that the file rejects: no other process may resume a turn whose end the file does not have."""
+    """Ends a session that the file rejects. The events that it has stay; the session is marked as cut behind them.
+
+    No other process may resume a turn whose end the file does not have.
+    """
     last = "max(first_index - 1, ifnull((SELECT max(idx) FROM events WHERE session = turns.session), -1))"
-    ended = f"UPDATE turns SET status = 'failed', last_index = {last} WHERE session = ? AND last_index IS NULL"
+    change = f"status = 'failed', request = x'', last_index = {last}"
     is_orphan = "NOT EXISTS (SELECT 1 FROM sessions WHERE number = ?)"
-    statements: list[Statement] = [(ended, (number,))]
+    statements: list[Statement] = [
+        (f"UPDATE turns SET {change} WHERE session = ? AND last_index IS NULL", (number,)),
+        ("UPDATE sessions SET is_cut = 1 WHERE number = ?", (number,)),
+    ]
     statements += [
         (f"DELETE FROM {table} WHERE session = ? AND {is_orphan}", (number, number))
         for table in ("turns", "attachments", "documents")
@@ -170,8 +206,11 @@ def try_to_write(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM forgotten WHERE session < 0")
 
 
-def delete_some(connection: sqlite3.Connection) -> bool:
-    """Deletes a small batch of rows; False if none were left. Small, because new events wait meanwhile."""
+def delete_some(connection: sqlite3.Connection, deleted: list[int]) -> bool:
+    """Deletes a small batch of rows; False if none were left. Small, because new events wait meanwhile.
+
+    Adds to `deleted` a session of which nothing is left.
+    """
     row = connection.execute("SELECT session, below FROM forgotten LIMIT 1").fetchone()
     if row is None:
         return False
@@ -180,8 +219,17 @@ def delete_some(connection: sqlite3.Connection) -> bool:
     is_clean = not _forget_some_events(connection, session, below)
     if is_clean and not (below is None and sqlite_attachments.delete_some(connection, session)):
         connection.execute("DELETE FROM forgotten WHERE session = ?", (session,))
+        if below is None:
+            deleted.append(session)
     connection.execute("COMMIT")
     return True
+
+
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Without the pages that deleted rows have left: new rows take these before the file grows."""
+    names = ("page_size", "page_count", "freelist_count")
+    [page_bytes], [num_pages], [num_free] = (connection.execute(f"PRAGMA {name}").fetchone() for name in names)
+    return int(page_bytes * (num_pages - num_free))
 
 
 def clear_log(connection: sqlite3.Connection) -> bool:
@@ -207,30 +255,55 @@ def _forget_some_events(connection: sqlite3.Connection, session: int, below: int
 
 
 def load_contents(connection: sqlite3.Connection) -> StoreContents:
-    """Reads everything but the events, documents and attachments."""
+    """Reads sessions and turns, and counts the events of running turns: its time does not grow with the file."""
     [highest] = connection.execute(
         "SELECT max(ifnull((SELECT max(number) FROM sessions), 0), ifnull((SELECT max(session) FROM forgotten), 0))"
     ).fetchone()
-    sessions = dict(_sessions(connection))
+    contents = StoreContents(next_number=highest + 1)
+    _load_sessions(connection, contents)
     clock = connection.execute("SELECT boot_id, since_boot, wall, house FROM clock").fetchone()
-    return StoreContents(sessions, highest + 1, clock and ClockReading(*clock))
+    contents.clock = clock and ClockReading(*clock)
+    return contents
 
 
-def _sessions(connection: sqlite3.Connection) -> Iterator[tuple[int, SessionRecord]]:
+def _load_sessions(connection: sqlite3.Connection, contents: StoreContents) -> None:
     turns: dict[int, list[TurnRecord]] = {}
     for number, *turn in connection.execute("SELECT * FROM turns ORDER BY session, number"):
         turns.setdefault(number, []).append(TurnRecord(*turn))
-    for number, owner, name, is_named, used_at, no_reader_since, kind, ttl, grace, first, last in connection.execute(
-        "SELECT *, (SELECT min(idx) FROM events WHERE session = sessions.number),"
-        " (SELECT max(idx) FROM events WHERE session = sessions.number) FROM sessions ORDER BY number"
-    ):
+    for (
+        number,
+        owner,
+        name,
+        is_named,
+        used_at,
+        no_reader_since,
+        kind,
+        ttl,
+        grace,
+        num_bytes,
+        following,
+        is_cut,
+    ) in connection.execute("SELECT * FROM sessions ORDER BY number").fetchall():
         own = turns.get(number, [])
-        indexes = [last, *(turn.last_index for turn in own), *(turn.first_index - 1 for turn in own)]
-        following = 1 + max([index for index in indexes if index is not None], default=-1)
-        session = SessionRecord(SessionKey(owner, name), bool(is_named), used_at, no_reader_since, own)
+        for turn in own:
+            last_index = turn.last_index
+            if last_index is None:
+                last_index, added = _events_since(connection, number, turn.first_index)
+                num_bytes += added
+            following = max(following, last_index + 1)
+        session = SessionRecord(SessionKey(owner, name), bool(is_named), used_at, no_reader_since, own, following)
         session.kind, session.ttl_seconds, session.grace_seconds = kind, ttl, grace
-        session.oldest_index, session.next_index = following if first is None else first, following
-        yield number, session
+        session.is_cut = bool(is_cut)
+        contents.sessions[number], contents.num_bytes[number] = session, num_bytes
+
+
+def _events_since(connection: sqlite3.Connection, session: int, first_index: int) -> tuple[int, int]:
+    """The last index of a running turn, and the bytes of its events."""
+    size = "sum(length(data) + ifnull(length(mark), 0))"
+    last_index, num_bytes = connection.execute(
+        f"SELECT max(idx), {size} FROM events WHERE session = ? AND idx >= ?", (session, first_index)
+    ).fetchone()
+    return (first_index - 1, 0) if last_index is None else (last_index, num_bytes)
 
 
 def find_document(connection: sqlite3.Connection, session: int, turn: int) -> bytes | None:

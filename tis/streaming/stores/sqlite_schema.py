@@ -48,6 +48,16 @@ MIGRATIONS: list[list[str]] = [
         """CREATE TABLE documents (
             session INTEGER NOT NULL, turn INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (session, turn))""",
     ],
+    [
+        # What a start would otherwise have to compute from all events. Both are as of the last turn that ended.
+        "ALTER TABLE sessions ADD COLUMN num_bytes INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE sessions ADD COLUMN next_index INTEGER NOT NULL DEFAULT 0",
+        # Readers were shown events that the file never got.
+        "ALTER TABLE sessions ADD COLUMN is_cut INTEGER NOT NULL DEFAULT 0",
+        """UPDATE sessions SET (num_bytes, next_index) = (
+            SELECT ifnull(sum(length(data) + ifnull(length(mark), 0)), 0), ifnull(max(idx) + 1, 0)
+            FROM events WHERE session = sessions.number)""",
+    ],
 ]
 
 

@@ -11,12 +11,20 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TypeVarTuple
 
 from tis.streaming.stores.file_lock import FileLock
-from tis.streaming.stores.sqlite_file import FileGone, FileIdentity, SqliteFile, check_integrity, error_label
-from tis.streaming.stores.sqlite_rows import clear_log, commit, delete_some, try_to_write
+from tis.streaming.stores.sqlite_file import (
+    FileCorrupt,
+    FileGone,
+    FileIdentity,
+    SqliteFile,
+    check_integrity,
+    error_label,
+)
+from tis.streaming.stores.sqlite_rows import clear_log, commit, delete_some, try_to_write, used_bytes
 from tis.streaming.stores.store import StoreRefused
 from tis.streaming.stores.store_health import StoreHealth
 from tis.streaming.stores.write_queue import WriteBatch, WriteQueue
@@ -55,6 +63,7 @@ class SqliteWriter(threading.Thread):
         self._checked_at = 0.0
         self._lost_reason = ""  # "deleted" or "corrupt", until there is a good file again
         self._is_deleting = True  # at first: an earlier process may have left rows to delete
+        self._deleted: list[int] = []  # sessions, until the event loop knows
         self._has_log_remains = False  # the write-ahead log has copies of deleted rows
         self._cleared_at = 0.0
         self._dropped_at: float | None = None  # a turn ended: the log has copies of its request
@@ -82,7 +91,7 @@ class SqliteWriter(threading.Thread):
         batch = self._queue.take(0 if self._is_deleting else self._timeouts.check_seconds)
         connection = self._connected()
         if self._is_deleting:
-            self._is_deleting = delete_some(connection)
+            self._is_deleting = delete_some(connection, self._deleted)
             self._has_log_remains = True
             if self._is_deleting and self._failed_at is not None:
                 return  # the rest may need the space that this frees
@@ -97,8 +106,16 @@ class SqliteWriter(threading.Thread):
         ):
             self._cleared_at = time.monotonic()
             self._has_log_remains = not clear_log(connection)
+        if batch or self._deleted:
+            self._measure(connection)
         if batch or self._failed_at is not None:
             self._call_on_loop(self._health.committed, self._queue.finish_batch(), self._has_caught_up())
+
+    def _measure(self, connection: sqlite3.Connection) -> None:
+        deleted, self._deleted = self._deleted, []
+        is_all_deleted = not self._is_deleting and self._queue.is_all_taken
+        measured = partial(self._health.room.measured, is_all_deleted=is_all_deleted)
+        self._call_on_loop(measured, used_bytes(connection), deleted)
 
     def _commit(self, connection: sqlite3.Connection, batch: WriteBatch, num: int) -> None:
         """Commits the first `num` operations of the batch: together, or by halves if one of them fails alone."""
@@ -177,9 +194,10 @@ class SqliteWriter(threading.Thread):
         self._lock.renew()
         if self._identity is None or self._lost_reason:
             return
-        if self._file.is_suspect:
-            self._file.check()
         now = self._file.identity()
+        damage, self._file.damage = self._file.damage, None
+        if damage and damage[0] == now[0]:
+            raise FileCorrupt(damage[1])
         # Without an open connection, SQLite removes the log files: compare only the database file.
         if now != self._identity if self._connection else not self._has_own_file(now):
             raise FileGone("it was deleted or replaced")

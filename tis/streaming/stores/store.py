@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 Status = Literal["running", "finished", "cancelled", "failed"]
-Durability = Literal["memory", "durable", "degraded"]
+Durability = Literal["memory", "durable", "degraded", "full"]
 Committed = Callable[[int], None]  # called on the event loop: the store has every event up to this index
 
 
@@ -58,12 +58,12 @@ class SessionRecord:
     used_at: float
     no_reader_since: float | None = None  # None: a reader is connected, or was until the process died
     turns: list[TurnRecord] = field(default_factory=list)
-    oldest_index: int = 0  # the oldest event that can be read
     next_index: int = 0
     is_resumable: bool = True  # a session that is not stays in memory
     kind: str = ""  # see `Retention.kind`
     ttl_seconds: float | None = None  # None: as `SessionLimits` says
     grace_seconds: float | None = None  # None: as `SessionLimits` says; inf: it needs no listener
+    is_cut: bool = False  # an earlier process showed events behind `next_index` that were never stored
 
     @property
     def last_used_at(self) -> float:
@@ -84,6 +84,15 @@ class Store(Protocol):
     @property
     def durability(self) -> Durability:
         """`memory` promises nothing beyond this process; `degraded` should be durable and is not right now."""
+        ...
+
+    @property
+    def is_full(self) -> bool:
+        """It holds as many bytes as it may: forget finished sessions, and begin no new one in it."""
+        ...
+
+    def owners(self) -> Sequence[str]:
+        """The owners of its sessions, the one with the most bytes first."""
         ...
 
     def now(self) -> float:

@@ -8,6 +8,7 @@ from tis.observability.logs import log_exception
 from tis.observability.metrics import STORE_ERRORS
 from tis.streaming.stores.sqlite_rows import Operation
 from tis.streaming.stores.store import Durability
+from tis.streaming.stores.store_room import StoreRoom
 from tis.streaming.stores.write_queue import Acks
 
 _log = logging.getLogger("tis.store")
@@ -16,8 +17,11 @@ _log = logging.getLogger("tis.store")
 class StoreHealth:
     durability: Durability = "durable"
 
-    def __init__(self, name: str, put_snapshot: Callable[[], None], on_rejected: Callable[[Operation], None]) -> None:
+    def __init__(
+        self, name: str, put_snapshot: Callable[[], None], on_rejected: Callable[[Operation], None], room: StoreRoom
+    ) -> None:
         self._name = name
+        self.room = room
         self.put_snapshot = put_snapshot
         self._on_rejected = on_rejected
         self.on_degraded: Callable[[], None] = lambda: None

@@ -36,6 +36,7 @@ class WriteQueue:
         self._queue: deque[Operation] = deque()
         self._num_events = 0
         self._num_bytes = 0
+        self._in_flight_bytes = 0
         self._snapshot: WriteBatch | None = None
         self._pending_acks: Acks = {}  # sent when the next snapshot, or the restored session, is committed
         self._deletes: dict[int, Operation] = {}  # by session: no snapshot contains deletes
@@ -55,7 +56,7 @@ class WriteQueue:
             before = self._num_events
             self._queue.append(operation)
             self._count(operation, 1)
-            has_room = self._num_bytes <= self._max_bytes or self._drop_waiting_attachments()
+            has_room = self._has_room() or self._drop_waiting_attachments()
             if not has_room:
                 self._drop_for_snapshot()
             if len(self._queue) <= 1 or before < _MIN_EVENTS_PER_COMMIT <= self._num_events:
@@ -86,6 +87,7 @@ class WriteQueue:
             if self.in_flight is None:
                 self._wait_for_work(idle_seconds)
                 self.in_flight, self._snapshot = self._snapshot or self._next_batch(), None
+                self._count_in_flight()
             return self.in_flight
 
     def mark_committed(self, num: int) -> None:
@@ -121,11 +123,23 @@ class WriteQueue:
         """The batch in flight is committed: returns its acks."""
         with self._changed:
             batch, self.in_flight = self.in_flight, None
+            self._in_flight_bytes = 0
             return batch.acks if batch else {}
+
+    @property
+    def num_bytes(self) -> int:
+        """What waits to be committed."""
+        return self._num_bytes + self._in_flight_bytes
 
     @property
     def is_empty(self) -> bool:
         return self.oldest_queued_at() is None and not self.needs_snapshot
+
+    @property
+    def is_all_taken(self) -> bool:
+        """Nothing waits behind the batch in flight."""
+        with self._changed:
+            return not (self._queue or self._snapshot or self.needs_snapshot)
 
     def is_behind(self, since: float) -> bool:
         """Returns whether an operation from before `since` still waits."""
@@ -156,8 +170,9 @@ class WriteQueue:
             waiting = [*(self.in_flight.operations if self.in_flight else []), *self._queue]
             large = [operation for operation in waiting if operation.attached]
             for operation in large:
-                operation.attached, operation.attached_bytes = (), 0
+                operation.drop_attachments()
             self._num_bytes = sum(operation.num_bytes for operation in self._queue)
+            self._count_in_flight()
             return bool(large)
 
     def put_deletes_first(self) -> None:
@@ -175,15 +190,26 @@ class WriteQueue:
             self._num_events = self._num_bytes = 0
             for operation in self._queue:
                 self._count(operation, 1)
+            self._count_in_flight()
 
     # With the lock held.
 
     def _drop_waiting_attachments(self) -> bool:
         """Drops attachments in favour of answers. Returns whether the queue fits its limit now."""
         for operation in self._queue:
-            operation.attached, operation.attached_bytes = (), 0
+            operation.drop_attachments()
         self._num_bytes = sum(operation.num_bytes for operation in self._queue)
-        return self._num_bytes <= self._max_bytes
+        return self._has_room()
+
+    def _has_room(self) -> bool:
+        """The writer still holds its batch."""
+        return self._num_bytes + self._in_flight_bytes <= self._max_bytes
+
+    def _count_in_flight(self) -> None:
+        # The events of a snapshot are in memory anyway.
+        batch = self.in_flight
+        operations = batch.operations if batch and not batch.is_snapshot else ()
+        self._in_flight_bytes = sum(operation.num_bytes for operation in operations)
 
     def _wait_for_work(self, idle_seconds: float) -> None:
         something = self._changed.wait_for(lambda: self._queue or self._snapshot or self.is_stopping, idle_seconds)
