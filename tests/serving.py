@@ -72,11 +72,11 @@ class MovedClock:
 
 
 @contextmanager
-def served(settings: Settings, **parts: Any) -> Iterator[Served]:
-    """Runs the app on a free port; `parts` are keyword arguments of `create_app`."""
+def served(settings: Settings, *, loop: str = "auto", **parts: Any) -> Iterator[Served]:
+    """Runs the app on a free port; `loop` is uvicorn's, `parts` are keyword arguments of `create_app`."""
     app = create_app(settings, **parts)
     server = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+        uvicorn.Config(app, port=0, log_level="warning", access_log=False, timeout_graceful_shutdown=1, loop=loop)
     )
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -45,3 +45,6 @@ class AccessSettings(BaseModel):
         "CORS_ORIGINS; `*` = all. /v1/* answers under any name if API_KEYS is set",
     )
     max_body_mb: float = Field(64, gt=0, description="largest request body in MiB; more is a 413")
+    max_text_mb: float = Field(
+        4, gt=0, description="largest body below /v1 in MiB without its images and videos; more is a 413"
+    )
