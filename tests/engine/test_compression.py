@@ -27,8 +27,12 @@ def encode(prompt: ChatPrompt) -> list[int]:
     return [ord(character) for character in text]
 
 
+def count(text: str, max_tokens: int) -> int:
+    return len(text)
+
+
 def compressed(budget: int) -> tuple[str, dict[str, Any]]:
-    remaining, ids, context = compress(ChatPrompt(TALK), encode, budget, max_context=99)
+    remaining, ids, context = compress(ChatPrompt(TALK), encode, count, budget, max_context=99)
     assert encode(remaining) == ids
     return "".join(map(chr, ids)), context
 
@@ -63,5 +67,5 @@ def test_the_system_message_and_the_last_turn_stay_even_if_they_do_not_fit() -> 
 def test_a_long_conversation_is_rendered_only_a_few_times() -> None:
     talk = [message("user", "x") for _ in range(1000)]
     TRIES.clear()
-    _, ids, _ = compress(ChatPrompt(talk), encode, 300, max_context=999)
+    _, ids, _ = compress(ChatPrompt(talk), encode, count, 300, max_context=999)
     assert len(ids) == 300 and len(TRIES) < 15

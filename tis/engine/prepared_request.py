@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tis.engine.grammar.compile import CompiledGrammar
 from tis.engine.grammar.constraint import TokenConstraint
@@ -13,6 +13,9 @@ from tis.engine.text.markers import ModelMarkers, marker_char
 from tis.engine.text.reasoning import ReasoningLimit
 from tis.engine.text.tokenizer import Tokenizer, decode
 from tis.engine.vision.vision_input import PreprocessedMedia
+
+if TYPE_CHECKING:
+    from tis.engine.completion import Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,12 @@ class PreparedRequest:
     starts_in_reasoning: bool = False  # the prompt itself opens the reasoning
     grammar: CompiledGrammar | None = None
     reasoning_limit: ReasoningLimit | None = None
+    # The completions of a constrained request, made in a thread and taken by the first `submit`.
+    begun: "list[list[Completion]]" = field(default_factory=list, compare=False)
+
+    @property
+    def is_constrained(self) -> bool:
+        return self.grammar is not None or self.reasoning_limit is not None
 
     @property
     def resumable(self) -> ResumableRequest:
@@ -64,7 +73,7 @@ class PreparedRequest:
         return tuple(dict.fromkeys((*self.params.stop, *with_chars)))
 
     def new_constraint(self) -> TokenConstraint | None:
-        if self.grammar is None and self.reasoning_limit is None:
+        if not self.is_constrained:
             return None
         return TokenConstraint(
             self.grammar, self.reasoning_limit, self.tokenizer.eos_ids, self.tokenizer.vocabulary_size

@@ -9,7 +9,7 @@ The middlewares, from the outside in (`tis/app.py` adds them):
    (`docs/decisions/0025-who-may-reach-a-server-on-this-computer.md`).
 5. `BodySizeLimitMiddleware`: bytes of bodies under `/api`.
 6. `ApiKeyMiddleware`: keys and read tokens, before any body is read.
-7. `JsonScanMiddleware`: text, values and levels of JSON under `/v1`, counted while the body arrives; media are set aside
+7. `JsonScanMiddleware`: text, values and levels of JSON under `/v1`, counted as it arrives; media are set aside
    (`docs/decisions/0020-requests-are-counted-before-they-are-parsed.md`).
 8. `LazyMarketplaceMiddleware`: `/api` waits while `LazyMarketplace` imports the marketplace
    (`docs/decisions/0022-marketplace-imported-late.md`).
