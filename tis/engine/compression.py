@@ -14,8 +14,8 @@ from tis.engine.text.text_encoder import TooManyTokens
 
 _ROLES_NEVER_DROPPED = ("system", "developer")
 # At first; templates write some tokens around each message, and what they are is known after the first try.
-_MIN_TOKENS_AROUND_MESSAGE = 1
-_MAX_GUESSES = 6
+_TOKENS_AROUND_MESSAGE = 1
+_MAX_GUESSES = 4
 _PROBABLE_CHARS_PER_TOKEN = 2
 
 Count = Callable[[str, int], int]  # the tokens of a text, counted up to a limit
@@ -64,7 +64,7 @@ class _Sizes:
                 break
             size = sum(_tokens_of(prompt.messages[position], count, budget) for position in turn)
             self._newest_first.append((size, len(turn)))
-            left -= size + _MIN_TOKENS_AROUND_MESSAGE * len(turn)
+            left -= size
 
     def num_turns_within(self, budget: float, around_message: float) -> int:
         used, num_turns = self._always + around_message * self._num_always, 0
@@ -99,7 +99,7 @@ class _Search:
             new_sizes,
             budget,
         )
-        self._around_message: float = _MIN_TOKENS_AROUND_MESSAGE
+        self._around_message: float = _TOKENS_AROUND_MESSAGE
         self._most = max(0, len(turns) - 1)  # the last turn stays
 
     @cached_property
@@ -121,7 +121,8 @@ class _Search:
             else:
                 too_few = tried
             if token_ids is None:
-                self._around_message *= 2
+                num_guesses -= 1
+                self._around_message = max(_TOKENS_AROUND_MESSAGE, 4 * self._around_message)
             elif enough - too_few > 1:
                 self._learn(tried, len(token_ids))
         return enough, best

@@ -132,7 +132,7 @@ class LocalEngine:
             made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, max_waiting)
             prepared = replace(prepared, grammar=made)
         if prepared.is_constrained:
-            await self._bridge.in_pool(lambda: _begin_completions(prepared))
+            await self._bridge.in_pool(lambda: begin_completions(prepared))
         return prepared
 
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False) -> Answer:
@@ -264,7 +264,7 @@ class LocalEngine:
         return self._limits.compress or prompt.may_truncate
 
 
-def _begin_completions(prepared: PreparedRequest) -> None:
+def begin_completions(prepared: PreparedRequest) -> None:
     """Makes the tokens that a grammar forces at the beginning, which may be thousands."""
     try:
         prepared.begun.append([Completion(index, prepared) for index in range(prepared.params.n)])

@@ -161,7 +161,7 @@ class JsonScanner:
 
 def text_too_large(max_text_bytes: int) -> TooLarge:
     return TooLarge(
-        f"The text of the body is larger than {max_text_bytes / MIB:g} MiB, without images and videos (MAX_TEXT_MB).",
+        f"The text of the body is larger than {max_text_bytes / MIB:.3g} MiB, without images and videos (MAX_TEXT_MB).",
         code="text_too_large",
     )
 
