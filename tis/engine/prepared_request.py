@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tis.engine.grammar.compile import CompiledGrammar
 from tis.engine.grammar.constraint import TokenConstraint
@@ -13,9 +13,6 @@ from tis.engine.text.markers import ModelMarkers, marker_char
 from tis.engine.text.reasoning import ReasoningLimit
 from tis.engine.text.tokenizer import Tokenizer, decode
 from tis.engine.vision.vision_input import PreprocessedMedia
-
-if TYPE_CHECKING:
-    from tis.engine.completion import Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class PreparedRequest:
     grammar: CompiledGrammar | None = None
     reasoning_limit: ReasoningLimit | None = None
     # The completions of a constrained request, made in a thread and taken by the first `submit`.
-    begun: "list[list[Completion]]" = field(default_factory=list, compare=False)
+    begun: list[list[Any]] = field(default_factory=list, compare=False)
 
     @property
     def is_constrained(self) -> bool:

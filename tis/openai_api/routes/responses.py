@@ -46,6 +46,7 @@ from tis.streaming.turn import Turn
 router = APIRouter(route_class=ScannedBodyRoute)
 
 ResponseId = Annotated[str, Path(max_length=512, examples=["resp_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e"])]
+_LARGE_EVENT_BYTES = 256 * 1024
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -186,12 +187,16 @@ async def _whole(request: Request, session: Session, turn: Turn) -> Response:
     try:
         with failing_once(turn):
             events = await whole_turn(request, session, turn)
-            response = json.loads(events[-1])["response"]
-            if error := response["error"]:
-                raise error_with_code(error["message"], "server_error", error["type"], error["param"])
+            return await in_thread_if(len(events[-1]) > _LARGE_EVENT_BYTES, partial(_rendered, events[-1], session.id))
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    return JSONResponse(response, headers={"X-Session-Id": session.id})
+
+
+def _rendered(last_event: bytes, session_id: str) -> Response:
+    response = json.loads(last_event)["response"]
+    if error := response["error"]:
+        raise error_with_code(error["message"], "server_error", error["type"], error["param"])
+    return JSONResponse(response, headers={"X-Session-Id": session_id})
 
 
 async def _followed(session: Session, after: int) -> Response:
