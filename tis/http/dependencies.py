@@ -10,8 +10,6 @@ from fastapi.openapi.models import HTTPBearer
 from fastapi.security.base import SecurityBase
 
 from tis.engine.engine import Engine
-from tis.http.body_limits import SCAN
-from tis.http.json_scan import ScannedBody
 from tis.http.read_tokens import ReadTokens
 from tis.mcp_client.client import McpClient
 from tis.media.loader import MediaLoader
@@ -38,11 +36,6 @@ async def _read_tokens(request: Request) -> ReadTokens:
     return cast(ReadTokens, request.app.state.read_tokens)
 
 
-async def _is_large(request: Request) -> bool:
-    scanned = request.scope.get(SCAN)
-    return isinstance(scanned, ScannedBody) and scanned.is_large
-
-
 class OwnerDependency(SecurityBase):
     """The owner of the client's sessions. ApiKeyMiddleware sets it; without it a route must fail, not be open.
 
@@ -67,4 +60,3 @@ MediaDep = Annotated[MediaLoader, Depends(_media)]
 McpDep = Annotated[McpClient, Depends(_mcp)]
 ReadTokensDep = Annotated[ReadTokens, Depends(_read_tokens)]
 OwnerDep = Annotated[str, Depends(_owner)]
-IsLargeDep = Annotated[bool, Depends(_is_large)]  # see `in_thread_if`

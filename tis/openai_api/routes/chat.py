@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse
 from tis.cancellation import race_draining
 from tis.chat.run_spec import Services
 from tis.errors import BadRequest
-from tis.http.dependencies import EngineDep, IsLargeDep, McpDep, MediaDep, OwnerDep, SessionsDep
-from tis.http.scanned_route import ScannedBodyRoute, in_thread_if
+from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.models import OptionsDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.wire.begin import begin_chat
@@ -47,12 +47,12 @@ async def chat_completions(
     options: OptionsDep,
     media: MediaDep,
     mcp_client: McpDep,
-    is_large: IsLargeDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
     """Answer a conversation, whole or as a stream of chunks that clients can resume after a disconnect."""
     body.check()
+    is_large = is_large_body(request)
     cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
     session_id = cursor[0] if cursor else body.session_id
     view = UsageView(body.wants_usage if body.stream_options else None)

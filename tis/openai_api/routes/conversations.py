@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
 
 from tis.bounds import MaxItems
 from tis.errors import BadRequest, NotFound
-from tis.http.dependencies import IsLargeDep, MediaDep, OwnerDep, SessionsDep
-from tis.http.scanned_route import ScannedBodyRoute, in_thread_if
+from tis.http.dependencies import MediaDep, OwnerDep, SessionsDep
+from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.media.loader import MediaLoader, MediaSource
 from tis.openai_api.routes.models import OptionsDep
 from tis.openai_api.store.conversations import StoredConversation, add_items, new_document
@@ -100,11 +100,13 @@ async def create_conversation(
     owner: OwnerDep,
     options: OptionsDep,
     media: MediaDep,
-    is_large: IsLargeDep,
+    request: Request,
 ) -> dict[str, Any]:
     """Create a conversation, empty or with items."""
     conversation_id = new_conversation_id()
-    items, attachments = await _checked_items(body.items or (), conversation_id, 0, media, is_large=is_large)
+    items, attachments = await _checked_items(
+        body.items or (), conversation_id, 0, media, is_large=is_large_body(request)
+    )
     document = new_document(body.metadata or {})
     add_items(document, items, attachments, sessions.max_attached_bytes)
     ttl_seconds = options.responses_ttl_seconds
@@ -157,7 +159,7 @@ async def create_items(
     sessions: SessionsDep,
     owner: OwnerDep,
     media: MediaDep,
-    is_large: IsLargeDep,
+    request: Request,
     conversation_id: ConversationId,
 ) -> dict[str, Any]:
     """Append items to a conversation."""
@@ -165,7 +167,9 @@ async def create_items(
     conversation = await StoredConversation.read(store, conversation_id)
     conversation.require_no_running_response()
     number = conversation.next_item_number()
-    items, attachments = await _checked_items(body.items, conversation_id, number, media, is_large=is_large)
+    items, attachments = await _checked_items(
+        body.items, conversation_id, number, media, is_large=is_large_body(request)
+    )
     conversation.add_items(items, attachments)
     await sessions.flush()
     return to_list_object(to_client_items(items))

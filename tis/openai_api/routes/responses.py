@@ -13,8 +13,8 @@ from tis.cancellation import race_draining
 from tis.chat.run import Run
 from tis.chat.run_spec import Services
 from tis.errors import NotFound, error_with_code
-from tis.http.dependencies import EngineDep, IsLargeDep, McpDep, MediaDep, OwnerDep, SessionsDep
-from tis.http.scanned_route import ScannedBodyRoute, in_thread_if
+from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.conversations import ItemPageDep
 from tis.openai_api.routes.models import OptionsDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
@@ -60,7 +60,6 @@ async def create_response(
     options: OptionsDep,
     media: MediaDep,
     mcp_client: McpDep,
-    is_large: IsLargeDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
@@ -69,6 +68,7 @@ async def create_response(
     if cursor := parse_cursor(last_event_id, last_event_id_query, None):
         return await _followed(store.response(cursor[0]), cursor[1])
     body.check()
+    is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
     services = Services(engine, media, mcp_client, sessions.commit)
     model_id = served_model(engine, body.model, options.strict_model)
@@ -109,11 +109,11 @@ async def count_input_tokens(
     options: OptionsDep,
     media: MediaDep,
     mcp_client: McpDep,
-    is_large: IsLargeDep,
 ) -> dict[str, Any]:
     """Count the tokens of the prompt that `POST /v1/responses` would make of the same body. Nothing is generated."""
     store = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES)
     body.check()
+    is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
     services = Services(engine, media, mcp_client, sessions.commit)
     model_id = served_model(engine, body.model, options.strict_model)
