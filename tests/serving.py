@@ -79,15 +79,17 @@ class MovedClock:
 
 
 @contextmanager
-def served(settings: Settings, limits: TransportLimits | None = None, **parts: Any) -> Iterator[Served]:
-    """Runs the app on a free port; `parts` are keyword arguments of `create_app`."""
+def served(
+    settings: Settings, limits: TransportLimits | None = None, *, loop: str = "auto", **parts: Any
+) -> Iterator[Served]:
+    """Runs the app on a free port; `loop` is uvicorn's, `parts` are keyword arguments of `create_app`."""
     app = create_app(settings, **parts)
-    with listening(app, limits or transport_limits_of(settings)) as url:
+    with listening(app, limits or transport_limits_of(settings), loop) as url:
         yield Served(url, app)
 
 
 @contextmanager
-def listening(app: ASGIApp, limits: TransportLimits) -> Iterator[str]:
+def listening(app: ASGIApp, limits: TransportLimits, loop: str = "auto") -> Iterator[str]:
     """Runs any app in a thread, behind the limits of connections; yields its URL."""
     server = uvicorn.Server(
         uvicorn.Config(
@@ -97,6 +99,7 @@ def listening(app: ASGIApp, limits: TransportLimits) -> Iterator[str]:
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=1,
+            loop=loop,
         )
     )
     thread = threading.Thread(target=server.run)

@@ -93,7 +93,7 @@ def test_mcp_calls_that_a_client_sends_back_cause_no_500(http: httpx2.Client) ->
     """They become messages of their own, which have limits again."""
     call = {"name": "f", "error": {"message": "x"}}
     many = {"role": "assistant", "mcp_calls": [call] * 1000}
-    large = {"role": "assistant", "mcp_calls": [{**call, "error": {"message": "x" * (11 * 2**20)}}]}
+    large = {"role": "assistant", "mcp_calls": [{**call, "error": {"message": "x" * (3 * 2**20)}}]}
     for message in (many, large):
         answer = http.post("/v1/chat/completions", json={"messages": [message, *MESSAGES], "max_tokens": 1})
         assert answer.status_code in (200, 400), answer.text

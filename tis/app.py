@@ -23,7 +23,7 @@ from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, Report, load_model
 from tis.engine.models.model_slot import Load, LoadObserver
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
-from tis.http.body_limits import BodySizeLimitMiddleware, JsonLimitMiddleware
+from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.documents import DocumentCache
 from tis.http.error_handlers import UnhandledErrorMiddleware, install_error_handlers
 from tis.http.hosts import HostMiddleware, ServedHosts
@@ -161,7 +161,7 @@ def _wrap(app: FastAPI, settings: Settings, marketplace: LazyMarketplace, read_t
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
     app.add_middleware(LazyMarketplaceMiddleware, marketplace=marketplace)
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
-    app.add_middleware(JsonLimitMiddleware, prefix="/v1/")
+    app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
     app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=["/v1/"], read_tokens=read_tokens)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)

@@ -9,9 +9,10 @@ import pytest
 from tis.engine.errors import ContextLengthExceeded
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
-from tis.engine.models.echo import load_echo
+from tis.engine.models.echo import CharacterTokenizer, load_echo
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt
+from tis.engine.text.text_encoder import TooManyTokens
 from tis.errors import Unavailable
 
 pytestmark = pytest.mark.anyio
@@ -82,3 +83,22 @@ async def test_a_draining_engine_refuses_new_requests() -> None:
     with pytest.raises(Unavailable):
         await engine.prepare("m", ChatPrompt([{"role": "user", "content": "x"}]), {})
     await engine.close()
+
+
+async def test_a_prompt_whose_tools_and_calls_are_too_long_is_refused_with_what_was_counted() -> None:
+    class LimitedTokenizer(CharacterTokenizer):
+        def encode_chat(self, prompt: ChatPrompt) -> list[int]:
+            assert prompt.max_tokens == 100
+            raise TooManyTokens(123)
+
+    engine = LocalEngine(
+        [CatalogueEntry("m", "echo")],
+        lambda entry, report: replace(load_echo("echo"), tokenizer=LimitedTokenizer()),
+        EngineLimits(builtin_defaults=BUILTIN, max_context_tokens=100),
+    )
+    await engine.open()
+    try:
+        with pytest.raises(ContextLengthExceeded, match="100 tokens. However, you requested 123 tokens or more"):
+            await engine.prepare("m", ChatPrompt([{"role": "user", "content": "x"}]), {})
+    finally:
+        await engine.close()

@@ -1,4 +1,4 @@
-"""JsonCounter counts values and depth before the body is parsed, however the body is split into chunks."""
+"""JsonScanner counts values and depth, and sets media aside, however the body is split into chunks."""
 
 import json
 from typing import Any
@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tis.http.body_limits import MAX_DEPTH, MAX_VALUES, JsonCounter
+from tis.errors import TooLarge
+from tis.http.json_scan import MAX_DEPTH, MAX_VALUES, MIB, JsonScanner, ScannedBody
 
 TEXTS = st.text(st.sampled_from(',[]{}:"\\\\/ aé\U0001f600'), max_size=8)
 VALUES = st.recursive(
@@ -20,10 +21,62 @@ VALUES = st.recursive(
 
 @given(VALUES, st.booleans(), st.integers(1, 9))
 def test_commas_and_brackets_in_strings_are_not_counted(value: Any, ascii_only: bool, chunk_size: int) -> None:
-    body, counter = json.dumps(value, ensure_ascii=ascii_only).encode(), JsonCounter()
-    for start in range(0, len(body), chunk_size):
-        counter.add(body[start : start + chunk_size])
-    assert (counter.num_values, counter.depth) == (1 + _num_separators(value), _depth(value))
+    body = json.dumps(value, ensure_ascii=ascii_only).encode()
+    remaining, scanned = _scanned(body, chunk_size)
+    assert remaining == body
+    assert (scanned.num_values, scanned.depth) == (1 + _num_separators(value), _depth(value))
+
+
+def _scanned(body: bytes, chunk_size: int, max_text_bytes: int = MIB) -> tuple[bytes, ScannedBody]:
+    scanner = JsonScanner(max_text_bytes)
+    chunks = [scanner.add(body[start : start + chunk_size]) for start in range(0, len(body), chunk_size)]
+    return b"".join([*chunks, scanner.add(b"", is_last=True)]), scanner.body
+
+
+@pytest.mark.parametrize("chunk_size", [7, 1000, 4100, 10**6])
+@pytest.mark.parametrize(
+    "text", ["A+/=" * 5000, "data:,\u00e9" * 900, "/" * 5000, '\\"' * 3000, "\\/" * 3000, "é\n" * 3000]
+)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_media_are_set_aside_and_put_back(text: str, chunk_size: int, ascii_only: bool) -> None:
+    parts = [{"image_url": {"url": text}}, {"data": text, "detail": "low"}, {"url": "short"}]
+    body = {"messages": [{"content": parts}], "input": [{"output": parts[:1]}], "tools": {"deep": [{"url": text}]}}
+    plain = json.dumps(body, ensure_ascii=ascii_only).encode()
+    remaining, scanned = _scanned(plain, chunk_size)
+    assert len(scanned.media) == 4 and len(remaining) < 1000
+    found = json.loads(remaining)
+    scanned.restore(found)
+    assert found == body
+
+
+def test_escapes_of_other_clients_are_understood_in_media() -> None:
+    """PHP escapes slashes, .NET plus signs."""
+    remaining, scanned = _scanned(b'{"input": [{"content": [{"url": "%b"}]}]}' % (rb"\/\u002B\u002bA" * 1000), 4096)
+    found = json.loads(remaining)
+    scanned.restore(found)
+    assert found["input"][0]["content"][0]["url"] == "/++A" * 1000
+
+
+@pytest.mark.parametrize("name", ["text", "content", "urls", "x_url", "data\\"])
+def test_other_long_texts_stay_and_count(name: str) -> None:
+    body = json.dumps({"messages": [{name: "x" * 10_000}]}).encode()
+    remaining, scanned = _scanned(body, 3000)
+    assert remaining == body and scanned.num_text_bytes == len(body)
+
+
+def test_text_over_the_limit_is_refused_while_it_arrives() -> None:
+    scanner = JsonScanner(50_000)
+    with pytest.raises(TooLarge, match="MAX_TEXT_MB"):
+        scanner.add(b'{"content": "' + b"x" * 50_000)
+    scanner = JsonScanner(50_000)
+    scanner.add(b'{"url": "' + b"x" * 1_000_000)  # media do not count
+
+
+def test_media_where_no_message_has_any_count_as_text() -> None:
+    """They would reach templates and grammars, which are made for text."""
+    remaining, scanned = _scanned(json.dumps({"tools": [{"data": "x" * 60_000}]}).encode(), 4096, 50_000)
+    with pytest.raises(TooLarge, match="MAX_TEXT_MB"):
+        scanned.restore(json.loads(remaining))
 
 
 def _num_separators(value: Any) -> int:

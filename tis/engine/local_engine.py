@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tis.engine.answer import Answer
+from tis.engine.completion import Completion
 from tis.engine.compression import compress
 from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted
 from tis.engine.grammar.compile_queue import MAX_WAITING, compile_for_resume, compile_grammar
@@ -24,13 +25,11 @@ from tis.engine.resumable_request import EmittedTokens, ResumableRequest, SavedM
 from tis.engine.resume import find_reasoning_limit, replay_completions, restore_request
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
+from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
 from tis.engine.text.tokenizer import decode
 from tis.engine.threads import Bridge
-from tis.errors import BadRequest, Draining
+from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
-
-# Few tokens of any vocabulary are longer, and those are runs of blanks.
-_MAX_CHARACTERS_PER_TOKEN = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +127,19 @@ class LocalEngine:
                 slot.entry, loaded, prompt, sampling, has_grammar=bool(grammar and grammar.covers_answer)
             )
         )
-        if grammar is None:
-            return prepared
-        max_waiting = None if is_resumed else MAX_WAITING
-        made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, max_waiting)
-        return replace(prepared, grammar=made)
+        if grammar is not None:
+            max_waiting = None if is_resumed else MAX_WAITING
+            made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, max_waiting)
+            prepared = replace(prepared, grammar=made)
+        if prepared.is_constrained:
+            await self._bridge.in_pool(lambda: begin_completions(prepared))
+        return prepared
 
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False) -> Answer:
         self._require_open(is_resumed=is_resumed)
         slot = self._slots[prepared.model_id]
-        request = Request(prepared, on_cancel=slot.drop_if_queued, is_resumed=is_resumed)
+        begun = prepared.begun.pop() if prepared.begun else None
+        request = Request(prepared, slot.drop_if_queued, begun=begun, is_resumed=is_resumed)
         slot.submit(request)
         return request.answer
 
@@ -153,7 +155,7 @@ class LocalEngine:
         pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
         prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
         completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
-        request = Request(prepared, on_cancel=slot.drop_if_queued, completions=completions)
+        request = Request(prepared, slot.drop_if_queued, completions)
         if request.unfinished:
             slot.submit(request)
         return request.answer
@@ -209,7 +211,10 @@ class LocalEngine:
             raise ContextLengthExceeded(
                 max_context, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
             )
-        prompt, prompt_ids, context = self._encode(loaded, prompt, params, max_context)
+        try:
+            prompt, prompt_ids, context = self._encode(loaded, prompt, params, max_context)
+        except TooManyTokens as error:
+            raise _too_long(max_context, error.num_tokens) from None
         if len(prompt_ids) >= max_context:
             raise ContextLengthExceeded(max_context, f"you requested {len(prompt_ids)} tokens in the messages.")
         room = max_context - len(prompt_ids)
@@ -237,25 +242,39 @@ class LocalEngine:
         return replace(prepared, reasoning_limit=find_reasoning_limit(loaded, prepared, has_grammar=has_grammar))
 
     def _refuse_far_too_long(self, prompt: ChatPrompt, max_context: int) -> None:
-        """Before tokenising: megabytes that cannot fit would make all other requests wait for the tokenizer."""
+        """Before rendering. What else the template renders, the tokenizer counts: tools, reasoning and calls."""
         num_characters = sum(len(text_of(message)) for message in prompt.messages)
-        min_tokens = num_characters // _MAX_CHARACTERS_PER_TOKEN
+        min_tokens = num_characters // MAX_CHARS_PER_TOKEN
         if min_tokens > max_context and not self._may_truncate(prompt):
-            raise ContextLengthExceeded(max_context, f"you requested {min_tokens} tokens or more in the messages.")
+            raise _too_long(max_context, min_tokens)
 
     def _encode(
         self, loaded: LoadedModel, prompt: ChatPrompt, params: SamplingParams, max_context: int
     ) -> tuple[ChatPrompt, list[int], dict[str, Any] | None]:
         """Returns the prompt, truncated if need be, its tokens, and what was dropped."""
         encode = loaded.vision.encode if loaded.vision else loaded.tokenizer.encode_chat
+        prompt = replace(prompt, max_tokens=max_context)
         if not self._may_truncate(prompt):
             return prompt, encode(prompt), None
         # Leaves room for the answer, but at least half of the context to the conversation.
         budget = max(max_context // 2, max_context - params.max_tokens)
-        return compress(prompt, encode, budget, max_context)
+        return compress(prompt, encode, loaded.tokenizer.count_tokens, budget, max_context)
 
     def _may_truncate(self, prompt: ChatPrompt) -> bool:
         return self._limits.compress or prompt.may_truncate
+
+
+def begin_completions(prepared: PreparedRequest) -> None:
+    """Makes the tokens that a grammar forces at the beginning, which may be thousands."""
+    try:
+        prepared.begun.append([Completion(index, prepared) for index in range(prepared.params.n)])
+    except GenerationFailed as error:
+        param = prepared.grammar.grammar.param if prepared.grammar else "response_format"
+        raise BadRequest(f"{param}: {error.message}", param=param, code="schema_too_large") from None
+
+
+def _too_long(max_context: int, min_tokens: int) -> ContextLengthExceeded:
+    return ContextLengthExceeded(max_context, f"you requested {min_tokens} tokens or more in the messages.")
 
 
 def _saved_medium(medium: Medium) -> SavedMedium:

@@ -31,6 +31,12 @@ class PreparedRequest:
     starts_in_reasoning: bool = False  # the prompt itself opens the reasoning
     grammar: CompiledGrammar | None = None
     reasoning_limit: ReasoningLimit | None = None
+    # The completions of a constrained request, made in a thread and taken by the first `submit`.
+    begun: list[list[Any]] = field(default_factory=list, compare=False)
+
+    @property
+    def is_constrained(self) -> bool:
+        return self.grammar is not None or self.reasoning_limit is not None
 
     @property
     def resumable(self) -> ResumableRequest:
@@ -64,7 +70,7 @@ class PreparedRequest:
         return tuple(dict.fromkeys((*self.params.stop, *with_chars)))
 
     def new_constraint(self) -> TokenConstraint | None:
-        if self.grammar is None and self.reasoning_limit is None:
+        if not self.is_constrained:
             return None
         return TokenConstraint(
             self.grammar, self.reasoning_limit, self.tokenizer.eos_ids, self.tokenizer.vocabulary_size

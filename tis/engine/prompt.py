@@ -42,6 +42,7 @@ class ChatPrompt:
     add_generation_prompt: bool = True
     continue_final_message: bool = False
     may_truncate: bool = False  # drop the oldest turns if it is too long, whatever EngineLimits.compress says
+    max_tokens: int | None = None  # a longer prompt is refused, if possible before all of it is encoded
     emit_markers: bool = False  # markers of reasoning and tool calls appear in the text, as marker characters
 
 

@@ -19,13 +19,14 @@ class Request:
         on_cancel: "Callable[[Request], None]" = lambda request: None,
         completions: list[Completion] | None = None,
         *,
+        begun: list[Completion] | None = None,
         is_resumed: bool = False,
     ) -> None:
-        """`completions` are those of a resumed request, replayed up to what clients have."""
+        """`completions`: of a resumed request, replayed up to what clients have; `begun`: of a new one."""
         self.prepared = prepared
         self.label = current_request_id()  # for the log
         self.is_resumed = is_resumed or completions is not None  # part of an answer that was accepted before
-        self.completions = completions or [Completion(index, prepared) for index in range(prepared.params.n)]
+        self.completions = completions or begun or [Completion(index, prepared) for index in range(prepared.params.n)]
         self.answer = Answer(len(self.unfinished), self.cancel)
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()

@@ -12,7 +12,7 @@ The middlewares, from the outside in (`tis/app.py` adds them):
 5. `BodySizeLimitMiddleware`: bytes of bodies under `/api`.
 6. `ApiKeyMiddleware`: keys and read tokens, before any body is read.
 7. `BodyDeadlineMiddleware`: a body that comes too slowly.
-8. `JsonLimitMiddleware`: number and depth of JSON values under `/v1`, counted while the body arrives
+8. `JsonScanMiddleware`: text, values and levels of JSON under `/v1`, counted as it arrives; media are set aside
    (`docs/decisions/0020-requests-are-counted-before-they-are-parsed.md`).
 9. `LazyMarketplaceMiddleware`: `/api` waits while `LazyMarketplace` imports the marketplace
    (`docs/decisions/0022-marketplace-imported-late.md`).

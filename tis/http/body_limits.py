@@ -1,6 +1,6 @@
-"""Limits on request bodies, below MAX_BODY_MB: bytes, and the number and depth of JSON values.
+"""Limits on request bodies, below MAX_BODY_MB: bytes, and what `JsonScanner` counts.
 
-Bodies are parsed on the event loop; a body that would block it for long is refused while it arrives.
+A body that would block the event loop for long is refused while it arrives.
 """
 
 import re
@@ -10,17 +10,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tis.errors import BadRequest, TooLarge
+from tis.errors import ServiceError, TooLarge
 from tis.http.error_handlers import BodyRejected, error_response
+from tis.http.json_scan import JsonScanner
 
-# Of the whole body: limits of single lists multiply where lists contain lists. To parse and validate this many values
-# takes about half a second.
-MAX_VALUES = 100_000
-MAX_DEPTH = 200  # pydantic gives up at 255
-_ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_CHUNK_BYTES = 64 * 1024
-_NEVER_IN_UTF8_JSON = (b"\x00", b"\xfe", b"\xff")
-_OPENING = frozenset(b"[{")
+SCAN = "tis.scanned_body"  # of a scope
 
 
 class BodySizeLimitMiddleware:
@@ -53,68 +47,31 @@ class BodySizeLimitMiddleware:
         await self.app(scope, counting_receive, send)
 
 
-class JsonLimitMiddleware:
-    """Limits the number and depth of JSON values for paths under `prefix`."""
+class JsonScanMiddleware:
+    """Scans bodies for paths under `prefix`: the app receives them without their media, and `scope` has what was found.
 
-    def __init__(self, app: ASGIApp, *, prefix: str) -> None:
+    `ScannedBodyRoute` puts the media back.
+    """
+
+    def __init__(self, app: ASGIApp, *, prefix: str, max_text_bytes: int) -> None:
         self.app = app
-        self._prefix = prefix
+        self._prefix, self._max_text_bytes = prefix, max_text_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not get_route_path(scope).startswith(self._prefix):
             await self.app(scope, receive, send)
             return
-        counter = JsonCounter()
+        scanner = JsonScanner(self._max_text_bytes)
+        scope[SCAN] = scanner.body
 
-        async def counting_receive() -> Message:
+        async def scanning_receive() -> Message:
             message = await receive()
-            counter.add(message.get("body", b""))
-            if not counter.may_be_json:
-                raise BodyRejected(BadRequest("The body must be JSON in UTF-8.", code="invalid_json"))
-            if counter.num_values > MAX_VALUES:
-                raise BodyRejected(
-                    BadRequest(f"The body has more than {MAX_VALUES:,} JSON values.", code="too_many_values")
-                )
-            if counter.depth > MAX_DEPTH:
-                raise BodyRejected(
-                    BadRequest(f"The body has JSON nested more than {MAX_DEPTH} levels deep.", code="nested_too_deep")
-                )
-            return message
+            if message["type"] != "http.request":
+                return message
+            try:
+                remaining = scanner.add(message.get("body", b""), is_last=not message.get("more_body", False))
+            except ServiceError as error:
+                raise BodyRejected(error) from None
+            return {**message, "body": remaining}
 
-        await self.app(scope, counting_receive, send)
-
-
-class JsonCounter:
-    """Counts commas and brackets outside strings. It does not validate; the JSON parser does that later."""
-
-    def __init__(self) -> None:
-        self.num_values = 1
-        self.depth = 0  # the deepest so far
-        self.may_be_json = True
-        self._current_depth = 0
-        self._in_string = False
-        self._pending_escape = b""  # a backslash at the end of a chunk, whose character has not arrived
-
-    def add(self, body: bytes) -> None:
-        """Stops counting once there are too many values, so a huge body costs no more time than its beginning."""
-        for start in range(0, len(body), _CHUNK_BYTES):
-            if self.num_values <= MAX_VALUES:
-                self._add(body[start : start + _CHUNK_BYTES])
-
-    def _add(self, chunk: bytes) -> None:
-        # The parser also accepts UTF-16 and UTF-32, where a byte equal to `"` may be half of another character.
-        self.may_be_json &= not any(byte in chunk for byte in _NEVER_IN_UTF8_JSON)
-        text = (self._pending_escape + chunk).replace(b"\\\\", b"").replace(b'\\"', b"")
-        self._pending_escape = b"\\" if text.endswith(b"\\") else b""
-        parts = text.split(b'"')
-        outside = b"".join(parts[self._in_string :: 2])
-        self._in_string ^= len(parts) % 2 == 0
-        brackets = outside.translate(None, _ALL_BUT_BRACKETS)
-        self.num_values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
-        for bracket in brackets:
-            self._current_depth += 1 if bracket in _OPENING else -1
-            if self._current_depth < 0:
-                self.may_be_json = False
-                return
-            if self._current_depth > self.depth:
-                self.depth = self._current_depth
+        await self.app(scope, scanning_receive, send)

@@ -78,3 +78,6 @@ class AccessSettings(BaseModel):
         description="addresses or networks of proxies in front, separated by commas: their connections are not "
         "counted, and their X-Forwarded-For names the client",
     )
+    max_text_mb: float = Field(
+        4, gt=0, description="largest body below /v1 in MiB without its images and videos; more is a 413"
+    )

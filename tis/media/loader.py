@@ -37,7 +37,7 @@ class MediaLoader:
         certificates: ssl.SSLContext | None = None,
         decoder_command: Sequence[str] = COMMAND,
     ) -> None:
-        self._limits = limits
+        self.limits = self._limits = limits
         self._fetcher = MediaFetcher(limits, Dialler(resolve=resolve, dial=dial, certificates=certificates))
         self._sandboxes = SandboxDecoder(limits, decoder_command)
         self._threads = ThreadPoolExecutor(limits.max_decoders, thread_name_prefix="media")

@@ -96,6 +96,9 @@ class NumberTokenizer:
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         raise NotImplementedError
 
+    def count_tokens(self, text: str, max_tokens: int) -> int:
+        return len(text)
+
     def token_text(self, token_id: int) -> str:
         return chr(ord("A") + token_id)
 

@@ -1,17 +1,20 @@
 """Responses that go on from earlier ones: what is shown to the model, and what is listed of it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.openai_api.responses.response_requests import LONG, RESPONSES, begun, create, refused
+from tests.openai_api.media_requests import data_uri, picture_file
+from tests.openai_api.responses.response_requests import CONVERSATIONS, LONG, RESPONSES, begun, create, refused
 from tests.openai_api.responses.response_requests import text_of as said_in
 from tests.serving import served, settings_with
 from tis.engine.models.echo import CharacterTokenizer, EchoOptions, EchoRunner, load_echo
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.prompt import ChatPrompt, text_of
+from tis.openai_api.routes import responses as routes
+from tis.streaming.session import Session
 
 
 class WholePrompt(CharacterTokenizer):
@@ -72,6 +75,52 @@ def test_a_reference_is_replaced_by_its_item(parrot: httpx2.Client) -> None:
     assert said_in(third) == f"a:u:one;;u:two;a:{said_in(second)};u:three;"
     unknown = {"type": "item_reference", "id": f"msg_{'0' * 32}_0"}
     assert refused(parrot, {"input": [unknown]}, 404)["param"] == "input.0"
+
+
+def test_references_are_limited(parrot: httpx2.Client) -> None:
+    reference = {"type": "item_reference", "id": create(parrot, "one")["output"][0]["id"]}
+    create(parrot, [reference] * 256)
+    error = refused(parrot, {"input": [reference] * 257})
+    assert (error["param"], error["code"]) == ("input", "too_many_references")
+
+
+def test_a_response_is_read_once_however_many_references_name_it(
+    parrot: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = create(parrot, [{"role": "user", "content": str(number)} for number in range(100)])
+    items = parrot.get(f"{RESPONSES}/{first['id']}/input_items?limit=100&order=asc").json()["data"]
+    reads, read = [], Session.document
+
+    async def counting_read(session: Session) -> bytes | None:
+        reads.append(session.id)
+        return await read(session)
+
+    monkeypatch.setattr(Session, "document", counting_read)
+    references = [{"type": "item_reference", "id": item["id"]} for item in items]
+    assert said_in(create(parrot, references)) == "".join(f"u:{number};" for number in range(100))
+    assert reads == [first["id"]]
+
+
+def test_the_text_of_a_history_is_limited(http: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = create(http, "x" * 3000)
+    assert create(http, "y", previous_response_id=first["id"])
+    monkeypatch.setattr(routes, "MAX_HISTORY_BYTES", 2000)
+    error = refused(http, {"input": "y", "previous_response_id": first["id"]})
+    assert (error["param"], error["code"]) == ("previous_response_id", "history_too_long")
+
+
+def test_the_pictures_of_a_history_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(session: Session, names: Collection[str]) -> Mapping[str, bytes]:
+        pytest.fail("they were read")
+
+    monkeypatch.setattr(Session, "attachments", refuse)
+    with served(settings_with(max_media_items=2)) as running, httpx2.Client(base_url=running.url) as client:
+        picture = {"type": "input_image", "image_url": data_uri(picture_file())}
+        one = {"role": "user", "content": [picture]}
+        conversation = client.post(CONVERSATIONS, json={"items": [one, one]}).json()["id"]
+        client.post(f"{CONVERSATIONS}/{conversation}/items", json={"items": [one]}).raise_for_status()
+        error = refused(client, {"input": "?", "conversation": conversation})
+    assert (error["param"], error["code"]) == ("conversation", "too_many_media")
 
 
 def test_an_unknown_previous_response_is_a_400_in_openais_words(http: httpx2.Client) -> None:

@@ -78,6 +78,9 @@ class CharacterTokenizer:
             raise BadRequest("The echo model repeats the last message, which is empty.", param="messages")
         return [ord(character) for character in text]
 
+    def count_tokens(self, text: str, max_tokens: int) -> int:
+        return len(text)
+
     def token_text(self, token_id: int) -> str:
         return chr(token_id)
 

@@ -3,6 +3,7 @@
 Text of users is never encoded as a control token, so nobody can forge a turn.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -15,12 +16,14 @@ from tis.engine.prompt import ChatPrompt, Message
 from tis.engine.text.detokenizer import ByteDetokenizer, Detokenizer, WindowDetokenizer
 from tis.engine.text.markers import ModelMarkers, detect_markers
 from tis.engine.text.reasoning import ReasoningTokens, find_reasoning_tokens
+from tis.engine.text.render_time import RenderTooSlow, limited_rendering, watch_lookups
 from tis.engine.text.template_messages import (
     wants_arguments_as_text,
     with_arguments_as_text,
     with_description,
     with_one_call_each,
 )
+from tis.engine.text.text_encoder import TextEncoder, TooManyTokens
 from tis.errors import BadRequest
 
 # Mistral templates refuse a conversation unless the ids of its tool calls are nine letters and digits.
@@ -35,15 +38,32 @@ class HfTokenizer:
         self._special_ids = frozenset(tokenizer.all_special_ids)
         self._token_bytes = _byte_vocabulary(tokenizer)
         self._control_token = re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)) or "(?!)")
-        # Sanitising sets a flag inside the tokenizer: a second thread could encode text of users as control tokens.
+        # Slow tokenizers only: sanitising sets a flag inside, and a second thread could encode text of users as control
+        # tokens.
         self._lock = threading.Lock()
+        self._encoder = self._new_encoder()
         self.markers: ModelMarkers = detect_markers(self.template, tokenizer.added_tokens_encoder)
+
+    def _new_encoder(self) -> TextEncoder | None:
+        """None for a slow tokenizer, whose library encodes in Python."""
+        if getattr(self._tokenizer, "backend_tokenizer", None) is None:
+            return None
+        from transformers.utils.chat_template_utils import _compile_jinja_template
+
+        for template in self._templates:
+            with contextlib.suppress(Exception):  # an invalid template: every prompt is refused with the reason
+                watch_lookups(_compile_jinja_template(template).environment)
+        return TextEncoder(self._tokenizer, self._tokenizer._get_control_tokens(self.template))
+
+    @property
+    def _templates(self) -> list[str]:
+        """A tokenizer may have several, by name."""
+        template = self._tokenizer.chat_template or ""
+        return [template] if isinstance(template, str) else list(map(str, template.values()))
 
     @property
     def template(self) -> str:
-        template = self._tokenizer.chat_template or ""
-        # A tokenizer may have several templates, by name.
-        return template if isinstance(template, str) else "\n".join(map(str, template.values()))
+        return "\n".join(self._templates)
 
     @property
     def template_variables(self) -> frozenset[str]:
@@ -87,26 +107,57 @@ class HfTokenizer:
             raise _no_grammars(str(error)) from error
 
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
+        """Raises TooManyTokens if there are more than the prompt may have."""
         if not self._tokenizer.chat_template:
             raise BadRequest("This model has no chat template.", param="model", code="no_chat_template")
         self.refuse_control_tokens_in_keys(prompt)
         messages, tools = self._for_template(prompt)
         try:
-            with self._lock:
-                ids: list[int] = self._tokenizer.apply_chat_template(
-                    messages,
-                    tools=tools or None,
-                    add_generation_prompt=prompt.add_generation_prompt,
-                    continue_final_message=prompt.continue_final_message,
-                    sanitize_control_tokens=True,
-                    return_dict=False,
-                    **prompt.template_options,
-                )
+            ids = self._encode_messages(messages, tools or None, prompt)
+        except TooManyTokens:
+            raise
+        except RenderTooSlow:
+            raise BadRequest(
+                "The model's chat template takes too long for these messages. Send fewer messages or tools.",
+                param="messages",
+                code="template_too_slow",
+            ) from None
         except Exception as error:  # templates raise any exception; the cause is always the messages
             raise BadRequest(f"The model's chat template refused the messages: {error}", param="messages") from error
         if not ids:
             raise BadRequest("The messages make an empty prompt.", param="messages")
         return ids
+
+    def count_tokens(self, text: str, max_tokens: int) -> int:
+        """About the number of tokens in a text, or a number above the limit if there are more."""
+        if self._encoder is None:
+            return len(self.encode_text(text))
+        return self._encoder.count(text, max_tokens)
+
+    def _encode_messages(
+        self, messages: list[Message], tools: list[Mapping[str, Any]] | None, prompt: ChatPrompt
+    ) -> list[int]:
+        options = {
+            "add_generation_prompt": prompt.add_generation_prompt,
+            "continue_final_message": prompt.continue_final_message,
+        }
+        if self._encoder is None:
+            with self._lock, limited_rendering():
+                ids: list[int] = self._tokenizer.apply_chat_template(
+                    messages,
+                    tools=tools,
+                    sanitize_control_tokens=True,
+                    return_dict=False,
+                    **options,
+                    **prompt.template_options,
+                )
+            return ids
+        marked = self._encoder.mark([messages, tools, prompt.template_options])
+        with limited_rendering():
+            chat: str = self._tokenizer.apply_chat_template(
+                marked[0], tools=marked[1], tokenize=False, **options, **marked[2]
+            )
+        return self._encoder.encode_marked(chat, prompt.max_tokens)
 
     def _for_template(self, prompt: ChatPrompt) -> tuple[list[Message], list[Mapping[str, Any]]]:
         """The messages and tools in the form that the template reads."""
@@ -121,13 +172,14 @@ class HfTokenizer:
 
     @cached_property
     def _wants_arguments_as_text(self) -> bool:
-        with self._lock:
-            return wants_arguments_as_text(
-                lambda messages: str(self._tokenizer.apply_chat_template(messages, tokenize=False))
-            )
+        return wants_arguments_as_text(
+            lambda messages: str(self._tokenizer.apply_chat_template(messages, tokenize=False))
+        )
 
     def encode_text(self, text: str) -> list[int]:
         """Encodes text of the server itself, without a template and without control tokens."""
+        if self._encoder is not None:
+            return self._encoder.encode(text)
         with self._lock:
             ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return ids

@@ -10,6 +10,7 @@ from tis.cancellation import race_draining
 from tis.chat.run_spec import Services
 from tis.errors import BadRequest
 from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.models import OptionsDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.wire.begin import begin_chat
@@ -32,7 +33,7 @@ from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.turn import Turn
 
-router = APIRouter()
+router = APIRouter(route_class=ScannedBodyRoute)
 
 _MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
 
@@ -52,6 +53,7 @@ async def chat_completions(
 ) -> Response:
     """Answer a conversation, whole or as a stream of chunks that clients can resume after a disconnect."""
     body.check()
+    is_large = is_large_body(request)
     cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
     session_id = cursor[0] if cursor else body.session_id
     view = UsageView(body.wants_usage if body.stream_options else None)
@@ -60,18 +62,18 @@ async def chat_completions(
         if body.messages is None:
             turn = await turn_behind(session, cursor[1], view)
         else:
-            turn = await _turn_of_messages(session, body, cursor[1], view)
+            turn = await _turn_of_messages(session, body, cursor[1], view, is_large=is_large)
     elif body.messages is None:
         session = _named_session(sessions, owner, body)
         turn = session.latest
     else:
-        fingerprint = await _fingerprint_in(sessions.peek(owner, session_id or ""), body)
+        fingerprint = await _fingerprint_in(sessions.peek(owner, session_id or ""), body, is_large=is_large)
         wanted = SessionRequest(owner, session_id, fingerprint, resumable=bool(body.stream or session_id))
         found = sessions.find_turn(wanted)
         if found is None:
             model_id = served_model(engine, body.model, options.strict_model)
             services = Services(engine, media, mcp_client, sessions.commit)
-            beginning = begin_chat(body, services, sessions, wanted, model_id)
+            beginning = begin_chat(body, services, sessions, wanted, model_id, is_large=is_large)
             found = await race_draining(engine.until_draining(), beginning)
         session, turn = found
     if body.stream:
@@ -79,24 +81,20 @@ async def chat_completions(
     return await _folded(request, session, turn)
 
 
-async def _fingerprint(body: ChatRequest, *, of_version_0_1: bool = False) -> str:
-    fingerprint = partial(body.fingerprint, of_version_0_1=of_version_0_1)
-    # Megabytes of pictures take a while, and leave the interpreter to others while they are hashed.
-    return await asyncio.to_thread(fingerprint) if body.has_media else fingerprint()
-
-
-async def _fingerprint_in(session: Session | None, body: ChatRequest) -> str:
+async def _fingerprint_in(session: Session | None, body: ChatRequest, *, is_large: bool) -> str:
     """Finds turns of version 0.1 too: there a request with usage was another one than without."""
-    fingerprint = await _fingerprint(body)
+    fingerprint = await in_thread_if(is_large, body.fingerprint)
     if session is None or not (body.stream and body.wants_usage) or session.turn_with(fingerprint):
         return fingerprint
-    old = await _fingerprint(body, of_version_0_1=True)
+    old = await in_thread_if(is_large, partial(body.fingerprint, of_version_0_1=True))
     return old if session.turn_with(old) else fingerprint
 
 
-async def _turn_of_messages(session: Session, body: ChatRequest, index: int, view: UsageView) -> Turn:
+async def _turn_of_messages(
+    session: Session, body: ChatRequest, index: int, view: UsageView, *, is_large: bool
+) -> Turn:
     """The turn that continues after a cursor. Raises if neither it nor a later one answers the request."""
-    turn = session.turn_with(await _fingerprint_in(session, body))
+    turn = session.turn_with(await _fingerprint_in(session, body, is_large=is_large))
     last_index = view.last_index(turn) if turn else None
     if (
         turn

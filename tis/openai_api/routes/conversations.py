@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
 
 from tis.bounds import MaxItems
 from tis.errors import BadRequest, NotFound
 from tis.http.dependencies import MediaDep, OwnerDep, SessionsDep
-from tis.media.loader import MediaLoader
+from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
+from tis.media.loader import MediaLoader, MediaSource
 from tis.openai_api.routes.models import OptionsDep
 from tis.openai_api.store.conversations import StoredConversation, add_items, new_document
 from tis.openai_api.store.items import (
@@ -36,7 +38,7 @@ from tis.openai_api.wire.response_request import (
 )
 from tis.streaming.retention import Retention
 
-router = APIRouter()
+router = APIRouter(route_class=ScannedBodyRoute)
 
 ConversationId = Annotated[str, Path(max_length=512, examples=["conv_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e"])]
 ItemId = Annotated[str, Path(max_length=512, examples=["msg_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e_in_0"])]
@@ -93,11 +95,18 @@ def to_list_object(items: Sequence[Item], has_more: bool = False) -> dict[str, A
 
 @router.post("/conversations", responses=examples.CONVERSATION_RESPONSES)
 async def create_conversation(
-    body: NewConversation, sessions: SessionsDep, owner: OwnerDep, options: OptionsDep, media: MediaDep
+    body: NewConversation,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    options: OptionsDep,
+    media: MediaDep,
+    request: Request,
 ) -> dict[str, Any]:
     """Create a conversation, empty or with items."""
     conversation_id = new_conversation_id()
-    items, attachments = await _checked_items(body.items or (), conversation_id, 0, media)
+    items, attachments = await _checked_items(
+        body.items or (), conversation_id, 0, media, is_large=is_large_body(request)
+    )
     document = new_document(body.metadata or {})
     add_items(document, items, attachments, sessions.max_attached_bytes)
     ttl_seconds = options.responses_ttl_seconds
@@ -146,13 +155,21 @@ async def list_items(
 
 @router.post("/conversations/{conversation_id}/items", responses=examples.ITEMS_RESPONSES)
 async def create_items(
-    body: NewItems, sessions: SessionsDep, owner: OwnerDep, media: MediaDep, conversation_id: ConversationId
+    body: NewItems,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    media: MediaDep,
+    request: Request,
+    conversation_id: ConversationId,
 ) -> dict[str, Any]:
     """Append items to a conversation."""
     store = ResponseStore(sessions, owner)
     conversation = await StoredConversation.read(store, conversation_id)
     conversation.require_no_running_response()
-    items, attachments = await _checked_items(body.items, conversation_id, conversation.next_item_number(), media)
+    number = conversation.next_item_number()
+    items, attachments = await _checked_items(
+        body.items, conversation_id, number, media, is_large=is_large_body(request)
+    )
     conversation.add_items(items, attachments)
     await sessions.flush()
     return to_list_object(to_client_items(items))
@@ -181,8 +198,19 @@ async def delete_item(
 
 
 async def _checked_items(
-    given: Sequence[Item], conversation_id: str, first_number: int, media: MediaLoader
+    given: Sequence[Item], conversation_id: str, first_number: int, media: MediaLoader, *, is_large: bool
 ) -> tuple[list[Item], dict[str, bytes]]:
+    check = partial(_items_and_media, given, conversation_id, first_number)
+    items, sources = await in_thread_if(is_large, check)
+    if not sources:
+        return items, {}
+    loaded = await media.load(sources)
+    return with_media_names(items, [one.digest for one in loaded]), {one.digest: one.data for one in loaded}
+
+
+def _items_and_media(
+    given: Sequence[Item], conversation_id: str, first_number: int
+) -> tuple[list[Item], list[MediaSource]]:
     require_encodable(given)
     items = checked_items(given, conversation_id, "items", first_number)
     for position, item in enumerate(items):
@@ -195,10 +223,7 @@ async def _checked_items(
         for position, item in enumerate(items)
         for where, part in placed_media(item)
     ]
-    if not sources:
-        return items, {}
-    loaded = await media.load(sources)
-    return with_media_names(items, [one.digest for one in loaded]), {one.digest: one.data for one in loaded}
+    return items, sources
 
 
 def _one_of(found: Sequence[StoredItem], item_id: str) -> StoredItem:

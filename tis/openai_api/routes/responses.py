@@ -14,11 +14,12 @@ from tis.chat.run import Run
 from tis.chat.run_spec import Services
 from tis.errors import NotFound, error_with_code
 from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.conversations import ItemPageDep
 from tis.openai_api.routes.models import OptionsDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.store.conversations import join_conversation, move_items_to_conversation
-from tis.openai_api.store.responses import RESPONSE, ResponseStore
+from tis.openai_api.store.responses import MAX_HISTORY_BYTES, RESPONSE, ResponseStore
 from tis.openai_api.wire.begin import ResponseBeginning, read_history
 from tis.openai_api.wire.examples import (
     CANCEL_RESPONSE_RESPONSES,
@@ -43,9 +44,10 @@ from tis.openai_api.wire.sse import (
 from tis.streaming.session import Session
 from tis.streaming.turn import Turn
 
-router = APIRouter()
+router = APIRouter(route_class=ScannedBodyRoute)
 
 ResponseId = Annotated[str, Path(max_length=512, examples=["resp_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e"])]
+_LARGE_EVENT_BYTES = 256 * 1024
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -63,13 +65,16 @@ async def create_response(
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
     """Create a response: whole, as a resumable stream of events, or in the background."""
-    store = ResponseStore(sessions, owner)
+    store = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES)
     if cursor := parse_cursor(last_event_id, last_event_id_query, None):
         return await _followed(store.response(cursor[0]), cursor[1])
     body.check()
-    await _require_text(request, body)
+    is_large = is_large_body(request)
+    await _require_text(request, body, is_large=is_large)
     services = Services(engine, media, mcp_client, sessions.commit)
-    beginning = ResponseBeginning(body, served_model(engine, body.model, options.strict_model), services)
+    model_id = served_model(engine, body.model, options.strict_model)
+    begin_with = partial(ResponseBeginning, body, model_id, services, is_large=is_large)
+    beginning = await in_thread_if(is_large, begin_with)
     conversation, earlier = await read_history(store, body)
     if conversation:
         conversation.require_no_running_response()
@@ -107,11 +112,14 @@ async def count_input_tokens(
     mcp_client: McpDep,
 ) -> dict[str, Any]:
     """Count the tokens of the prompt that `POST /v1/responses` would make of the same body. Nothing is generated."""
-    store = ResponseStore(sessions, owner)
+    store = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES)
     body.check()
-    await _require_text(request, body)
+    is_large = is_large_body(request)
+    await _require_text(request, body, is_large=is_large)
     services = Services(engine, media, mcp_client, sessions.commit)
-    beginning = ResponseBeginning(body, served_model(engine, body.model, options.strict_model), services)
+    model_id = served_model(engine, body.model, options.strict_model)
+    begin_with = partial(ResponseBeginning, body, model_id, services, is_large=is_large)
+    beginning = await in_thread_if(is_large, begin_with)
     _, earlier = await read_history(store, body)
     num_tokens = await race_draining(engine.until_draining(), beginning.count_tokens(store, earlier))
     return {"object": "response.input_tokens", "input_tokens": num_tokens}
@@ -171,21 +179,27 @@ async def list_input_items(
     return await page.of(store, await store.all_input_items(store.response(response_id)))
 
 
-async def _require_text(request: Request, body: ResponseRequest) -> None:
+async def _require_text(request: Request, body: ResponseRequest, *, is_large: bool) -> None:
     if _HALF_A_PAIR.search(await request.body()):
-        require_encodable(body.model_dump())
+        await in_thread_if(is_large, lambda: require_encodable(body.model_dump()))
 
 
 async def _whole(request: Request, session: Session, turn: Turn) -> Response:
     try:
         with failing_once(turn):
             events = await whole_turn(request, session, turn)
-            response = json.loads(events[-1])["response"]
-            if error := response["error"]:
-                raise error_with_code(error["message"], "server_error", error["type"], error["param"])
+            return await in_thread_if(
+                len(events[-1]) > _LARGE_EVENT_BYTES, partial(_rendered, events[-1], session_headers(session))
+            )
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    return JSONResponse(response, headers=session_headers(session))
+
+
+def _rendered(last_event: bytes, headers: dict[str, str]) -> Response:
+    response = json.loads(last_event)["response"]
+    if error := response["error"]:
+        raise error_with_code(error["message"], "server_error", error["type"], error["param"])
+    return JSONResponse(response, headers=headers)
 
 
 async def _followed(session: Session, after: int) -> Response:

@@ -3,6 +3,7 @@
 A response follows `previous_response_id` back to the first response, or lists the items of its conversation.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,14 +20,25 @@ from tis.streaming.stores.store import Durability
 RESPONSE = "response"
 CONVERSATION = "conversation"
 MAX_HISTORY_ITEMS = 1000  # responses of a chain, or entries of a conversation
+MAX_HISTORY_BYTES = 16 * 2**20  # of stored text that a new response may follow
+# JSON of this size is parsed in a thread; smaller ones, of a long chain, let others have their turn in between.
+_LARGE_BYTES = 256 * 1024
 Response = dict[str, Any]
 StoredItem = tuple[Item, Session]  # an item, and the session that stores its attachments
 
 
 class ResponseStore:
-    def __init__(self, sessions: Sessions, owner: str) -> None:
+    """Made for one request: it parses each response once."""
+
+    def __init__(self, sessions: Sessions, owner: str, *, max_read_bytes: int | None = None) -> None:
+        self.num_bytes_read = 0
         self._sessions = sessions
         self._owner = owner
+        self._max_read_bytes = max_read_bytes
+        self._num_bytes_since_pause = 0
+        self._documents: dict[str, tuple[dict[str, Any], int]] = {}  # of responses; those of conversations change
+        self._outputs: dict[str, list[StoredItem]] = {}
+        self._items_by_id: dict[str, dict[str, StoredItem]] = {}
 
     @property
     def durability(self) -> Durability:
@@ -57,14 +69,15 @@ class ResponseStore:
         """The response object in its current state."""
         turn = session.latest
         if turn.is_running:
-            return _read(turn.summary)
+            return await self._read(turn.summary)
         assert turn.last_index is not None
         if turn.last_index <= session.recording.last_visible:
-            return _response_in((await session.recording.event(turn.last_index)).data, session.id)
+            data = (await session.recording.event(turn.last_index)).data
+            return _response_in(await self._read(data), session.id)
         with session.listening(turn, turn.last_index - 1) as reader:
             async for events in reader.batches():
                 for event in events:
-                    return _response_in(event.data, session.id)
+                    return _response_in(await self._read(event.data), session.id)
         raise Draining
 
     async def document(self, session: Session) -> dict[str, Any]:
@@ -72,12 +85,17 @@ class ResponseStore:
 
     async def document_and_size(self, session: Session) -> tuple[dict[str, Any], int]:
         """The document, and its size in bytes."""
+        if session.id in self._documents:
+            return self._documents[session.id]
         found = await session.document()
         if found is None:
             raise NotFound(
                 f"The input items of {session.id!r} are not stored, only its output is.", code="items_not_kept"
             )
-        return _read(found), len(found)
+        parsed = await self._read(found), len(found)
+        if session.kind == RESPONSE:
+            self._documents[session.id] = parsed
+        return parsed
 
     async def items_until(self, previous_id: str) -> list[StoredItem]:
         """All items up to the end of a response, oldest first."""
@@ -153,27 +171,32 @@ class ResponseStore:
         """The item that an `item_reference` names."""
         response_id = response_of(item["id"])
         if response_id and (session := self._find(response_id, RESPONSE)):
-            own = [(item, session) for item in (await self.document(session))["items"]]
-            output = [] if session.is_running else await self._output(session)
-            for found in (*own, *output):
-                if found[0]["id"] == item["id"]:
-                    return found
+            if found := (await self._own_items_by_id(session)).get(item["id"]):
+                return found
         raise NotFound(f"Item with id '{item['id'][:80]}' not found.", param=param)
 
-    async def read_attachments(self, found: Sequence[StoredItem]) -> dict[str, bytes]:
-        """The bytes of all pictures and videos in the items, by their digest."""
+    async def read_attachments(
+        self, found: Sequence[StoredItem], *, max_items: int | None = None, max_bytes: int | None = None
+    ) -> dict[str, bytes]:
+        """The bytes of all pictures and videos in the items, by their digest. Counts them before it reads any."""
         attached: dict[str, bytes] = {}
         named: dict[Session, set[str]] = {}
+        num_items = 0
         for item, session in found:
-            names = {part["attached"] for part in media_parts([item]) if "attached" in part}
-            if names:
-                named.setdefault(session, set()).update(names)
+            of_item = [part["attached"] for part in media_parts([item]) if "attached" in part]
+            num_items += len(of_item)
+            if of_item:
+                named.setdefault(session, set()).update(of_item)
+            if max_items is not None and num_items > max_items:
+                raise _too_many_media(session, f"at most {max_items} images and videos (MAX_MEDIA_ITEMS)")
         for session, names in named.items():
             attached |= await session.attachments(names - attached.keys())
+            if max_bytes is not None and sum(map(len, attached.values())) > max_bytes:
+                raise _too_many_media(session, f"at most {max_bytes:,} bytes of images and videos")
             if missing := names - attached.keys():
                 raise BadRequest(
                     f"{len(missing)} pictures or videos of '{session.id}' are not stored (MAX_SESSION_MEDIA_MB).",
-                    param="previous_response_id" if session.kind == RESPONSE else "conversation",
+                    param=_param_of(session),
                     code="media_not_kept",
                 )
         return attached
@@ -183,7 +206,33 @@ class ResponseStore:
         return await self.conversation_items(conversation, until=response_id) if conversation else []
 
     async def _output(self, session: Session) -> list[StoredItem]:
-        return [(item, session) for item in (await self.current(session))["output"]]
+        if session.id not in self._outputs:
+            self._outputs[session.id] = [(item, session) for item in (await self.current(session))["output"]]
+        return self._outputs[session.id]
+
+    async def _own_items_by_id(self, session: Session) -> dict[str, StoredItem]:
+        if session.id not in self._items_by_id:
+            own = [(item, session) for item in (await self.document(session))["items"]]
+            output = [] if session.is_running else await self._output(session)
+            # Of two items with one id, the first counts.
+            self._items_by_id[session.id] = {found[0]["id"]: found for found in reversed([*own, *output])}
+        return self._items_by_id[session.id]
+
+    async def _read(self, data: bytes) -> dict[str, Any]:
+        self.num_bytes_read += len(data)
+        if self._max_read_bytes is not None and self.num_bytes_read > self._max_read_bytes:
+            raise BadRequest(
+                f"A history has at most {self._max_read_bytes // 2**20} MiB of text. Start a new conversation.",
+                param="previous_response_id",
+                code="history_too_long",
+            )
+        if len(data) > _LARGE_BYTES:
+            return await asyncio.to_thread(_parsed, data)
+        self._num_bytes_since_pause += len(data)
+        if self._num_bytes_since_pause > _LARGE_BYTES:
+            self._num_bytes_since_pause = 0
+            await asyncio.sleep(0)
+        return _parsed(data)
 
     def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
         try:
@@ -218,17 +267,24 @@ def conversation_locked() -> SessionConflict:
     )
 
 
+def _param_of(session: Session) -> str:
+    return "previous_response_id" if session.kind == RESPONSE else "conversation"
+
+
+def _too_many_media(session: Session, limit: str) -> BadRequest:
+    return BadRequest(f"A history may have {limit}.", param=_param_of(session), code="too_many_media")
+
+
 def encode_document(document: dict[str, Any]) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _read(data: bytes) -> dict[str, Any]:
+def _parsed(data: bytes) -> dict[str, Any]:
     read: dict[str, Any] = json.loads(data)
     return read
 
 
-def _response_in(event: bytes, response_id: str) -> Response:
-    payload = _read(event)
+def _response_in(payload: dict[str, Any], response_id: str) -> Response:
     if "response" in payload:
         response: Response = payload["response"]
         return response

@@ -52,7 +52,7 @@ def as_chat(
     if body.reasoning and body.reasoning.effort:
         fields["reasoning_effort"] = body.reasoning.effort
     try:
-        return ChatRequest.model_validate(fields), origins
+        return ChatRequest.model_validate(ChatRequest.prepare_large(fields)), origins
     except ValidationError as error:
         problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
         raise with_response_params(bad_request_from(problems), origins) from None

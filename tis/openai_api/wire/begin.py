@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tis.chat.media import with_media
@@ -10,9 +10,11 @@ from tis.chat.parse.config import ParserConfig
 from tis.chat.part_reader import parser_config
 from tis.chat.run import Run, first_prompt
 from tis.chat.run_spec import ForcedCall, McpSpec, RunSpec, Services
+from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, media_of
 from tis.errors import BadRequest
+from tis.http.scanned_route import in_thread_if
 from tis.mcp_client.client import McpClient
 from tis.openai_api.store.conversations import StoredConversation
 from tis.openai_api.store.items import Item, media_names, media_parts, new_response_id, with_media_names
@@ -40,22 +42,50 @@ from tis.streaming.turn import Turn
 
 # Events of an answer beyond its tokens: roles, items, ends, usage, with room to spare.
 _EVENTS_BESIDE_TOKENS = 256
+_MAX_REFERENCES = 256  # each may be of another response, which has to be read
+# A history beyond these is converted in a thread.
+_MANY_ITEMS = 500
+_MANY_BYTES = 256 * 1024
 
 
-async def begin_chat(
-    body: ChatRequest, services: Services, sessions: Sessions, wanted: SessionRequest, model_id: str
-) -> tuple[Session, Turn]:
+@dataclass(frozen=True, slots=True)
+class ConvertedChat:
+    """A chat request in the terms of the engine."""
+
+    body: ChatRequest
+    servers: list[ServerTool]
+    forced: ForcedCall
+    prompt: ChatPrompt
+    sampling: dict[str, Any]
+    grammar: Grammar | None
+
+
+def _converted_chat(body: ChatRequest, mcp_client: McpClient) -> ConvertedChat:
     body = with_allowed_tools(body)
-    engine, servers = services.engine, mcp_servers_of(body, services.mcp_client)
+    servers = mcp_servers_of(body, mcp_client)
     forced = forced_mcp_call([one.server for one in servers], body.tool_choice) if servers else None
     if forced is not None:  # tools that are not listed yet cannot be checked before
         body = body.model_copy(update={"tool_choice": None})
-    prompt, sampling, grammar = chat_prompt(body), requested_sampling(body), requested_grammar(body)
+    return ConvertedChat(body, servers, forced, chat_prompt(body), requested_sampling(body), requested_grammar(body))
+
+
+async def begin_chat(
+    body: ChatRequest,
+    services: Services,
+    sessions: Sessions,
+    wanted: SessionRequest,
+    model_id: str,
+    *,
+    is_large: bool = False,
+) -> tuple[Session, Turn]:
+    engine = services.engine
+    chat = await in_thread_if(is_large, lambda: _converted_chat(body, services.mcp_client))
+    body, servers, forced = chat.body, chat.servers, chat.forced
     await require_template_options(body, engine, model_id)
-    prompt, attachments = await with_media(prompt, model_id, engine, services.media)
+    prompt, attachments = await with_media(chat.prompt, model_id, engine, services.media)
     if sessions.durability == "memory":
         attachments = {}  # nobody will read them again
-    prepared = await engine.prepare(model_id, prompt, sampling, grammar)
+    prepared = await engine.prepare(model_id, prompt, chat.sampling, chat.grammar)
     max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     tools = tools_offered(body)
     state = chat_writer_state(
@@ -107,10 +137,20 @@ def _refused(message: str, param: str) -> BadRequest:
     return BadRequest(f"{param} {message}", param=param, code="unsupported_value")
 
 
+def _require_few_references(items: Sequence[Item]) -> None:
+    if sum(item["type"] == "item_reference" for item in items) > _MAX_REFERENCES:
+        raise BadRequest(
+            f"input: at most {_MAX_REFERENCES} items may be an item_reference.",
+            param="input",
+            code="too_many_references",
+        )
+
+
 class ResponseBeginning:
     """A request on its way to the engine."""
 
-    def __init__(self, body: ResponseRequest, model_id: str, services: Services) -> None:
+    def __init__(self, body: ResponseRequest, model_id: str, services: Services, *, is_large: bool = False) -> None:
+        """Takes long if the body is large: see `in_thread_if`."""
         if body.input is None and body.conversation_id is None and body.previous_response_id is None:
             raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
         self.response_id = new_response_id()
@@ -118,28 +158,40 @@ class ResponseBeginning:
         self._body = body
         self._model_id = model_id
         self._services = services
+        self._is_large = is_large
         self._items = checked_items([] if body.input is None else body.input, self.response_id, "input")
+        _require_few_references(self._items)
+        self._document = b""
         self._media_names: frozenset[str] = frozenset()  # of its own items
         self._attachments: Mapping[str, bytes] = {}
         self._parser: ParserConfig | None = None
         self._mcp: McpSpec | None = None
 
     async def prepare(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> PreparedRequest:
-        body, engine = self._body, self._services.engine
+        body, services = self._body, self._services
+        engine = services.engine
         own, references = await self._with_references(store)
         origin = "conversation" if body.conversation_id else "previous_response_id"
         items = [*((origin, item) for item, _ in earlier), *own]
-        mcp = self._mcp_parts(own, items)
-        attached = await store.read_attachments([*earlier, *references])
+        self._is_large |= len(items) > _MANY_ITEMS or store.num_bytes_read > _MANY_BYTES
+        mcp = await in_thread_if(self._is_large, lambda: self._mcp_parts(own, items))
+        limits = services.media.limits
+        attached = await store.read_attachments(
+            [*earlier, *references], max_items=limits.max_items, max_bytes=limits.max_request_bytes
+        )
         if mcp and mcp["forced_call"] is not None:  # tools that are not listed yet cannot be checked before
             body = body.model_copy(update={"tool_choice": None})
-        chat, origins = as_chat(body, items, self.tools.functions, attached)
+
+        def convert() -> tuple[ChatRequest, list[str]]:
+            return as_chat(body, items, self.tools.functions, attached)
+
+        chat, origins = await in_thread_if(self._is_large or bool(attached), convert)
         try:
-            prompt, sampling, grammar = chat_prompt(chat), requested_sampling(chat), requested_grammar(chat)
+            converted = await in_thread_if(self._is_large, lambda: _converted_chat(chat, services.mcp_client))
             await require_template_options(chat, engine, self._model_id)
-            prompt = replace(prompt, may_truncate=body.truncation == "auto")
-            prompt, attachments = await with_media(prompt, self._model_id, engine, self._services.media)
-            prepared = await engine.prepare(self._model_id, prompt, sampling, grammar)
+            prompt = replace(converted.prompt, may_truncate=body.truncation == "auto")
+            prompt, attachments = await with_media(prompt, self._model_id, engine, services.media)
+            prepared = await engine.prepare(self._model_id, prompt, converted.sampling, converted.grammar)
         except BadRequest as error:
             raise with_response_params(error, origins) from None
         if mcp:
@@ -147,7 +199,8 @@ class ResponseBeginning:
         else:
             one_call = body.parallel_tool_calls is False
             self._parser = parser_config(prepared, self.response_id, tools_offered(chat), one_call=one_call)
-        self._name_media([item for _, item in own], [medium.digest for medium in media_of(prompt.messages)])
+        digests = [medium.digest for medium in media_of(prompt.messages)]
+        await in_thread_if(self._is_large, lambda: self._name_media([item for _, item in own], digests))
         if store.durability == "memory":  # no other process will resume it
             attachments = {name: data for name, data in attachments.items() if name in self._media_names}
         self._attachments = attachments
@@ -172,15 +225,9 @@ class ResponseBeginning:
 
     def session(self, owner: str, prepared: PreparedRequest, ttl_seconds: float) -> SessionRequest:
         body = self._body
-        document: dict[str, Any] = {
-            "items": self._items,
-            "previous": body.previous_response_id,
-            "conversation": body.conversation_id,
-        }
         # Nobody can come back to what is neither streamed nor in the background before it is over: its id is not known.
         grace = math.inf if body.background else None if body.stream and body.is_stored else 0.0
-        encoded = encode_document(document) if body.is_stored or body.conversation_id else b""
-        retention = Retention(RESPONSE, ttl_seconds, grace, encoded, self._media_names)
+        retention = Retention(RESPONSE, ttl_seconds, grace, self._document, self._media_names)
         fingerprint = self.response_id
         wanted = SessionRequest(owner, self.response_id, fingerprint, resumable=body.is_stored, retention=retention)
         return wanted.with_window(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
@@ -217,6 +264,11 @@ class ResponseBeginning:
             item if item["type"] == "item_reference" else own for item, own in zip(self._items, named, strict=True)
         ]
         self._media_names = media_names(self._items)
+        body = self._body
+        if body.is_stored or body.conversation_id:
+            self._document = encode_document(
+                {"items": self._items, "previous": body.previous_response_id, "conversation": body.conversation_id}
+            )
 
     async def _with_references(self, store: ResponseStore) -> tuple[list[PlacedItem], list[StoredItem]]:
         """The items of the request, and those among them that an `item_reference` names."""

@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StrictBool, StrictStr, StringConstraints
+from pydantic import ConfigDict, Field, StrictBool, StrictStr, StringConstraints, TypeAdapter, ValidationError
 
 from tis.bounds import MaxItems
 from tis.errors import BadRequest
@@ -33,6 +33,9 @@ TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
 TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 _LONG_TEXT = 4096
+_HASHED_CHARS = 2**20  # hashlib releases the interpreter meanwhile, a copy of the text does not
+_SLICE_COST = 2048  # messages and their parts and calls
+_LISTS = ("content", "tool_calls", "mcp_calls")
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 _NOT_SUPPORTED: Any = Field(None, exclude=True, description="not supported")
@@ -182,6 +185,23 @@ class ChatRequest(SamplingFields):
 
     model_config = ConfigDict(json_schema_extra={"examples": CHAT_REQUESTS})
 
+    @staticmethod
+    def prepare_large(fields: dict[str, Any]) -> dict[str, Any]:
+        """Validates messages in slices: one call of pydantic for all of them would hold up every thread.
+
+        Stops at the first wrong one, which the validation of the whole then reports.
+        """
+        messages = fields.get("messages")
+        if not isinstance(messages, list) or len(messages) > MAX_MESSAGES:
+            return fields
+        validated: list[Any] = []
+        while some := _next_slice(messages, len(validated)):
+            try:
+                validated += _MESSAGES.validate_python(some)
+            except ValidationError:
+                break
+        return {**fields, "messages": [*validated, *messages[len(validated) :]]}
+
     def check(self) -> None:
         """Rejects fields that the server does not support, and fields that need another one."""
         for name, instead in _INSTEAD.items():
@@ -202,13 +222,6 @@ class ChatRequest(SamplingFields):
     def wants_usage(self) -> bool:
         return bool(self.stream_options and self.stream_options.include_usage)
 
-    @property
-    def has_media(self) -> bool:
-        return any(
-            isinstance(message.content, list) and any(part.type not in TEXT_TYPES for part in message.content)
-            for message in self.messages or ()
-        )
-
     def fingerprint(self, *, of_version_0_1: bool = False) -> str:
         """The same for requests that differ only in how the answer is sent: a repeated POST attaches to the answer."""
         fields = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
@@ -226,10 +239,34 @@ class ChatRequest(SamplingFields):
             ) from None
 
 
+_MESSAGES = TypeAdapter(list[ChatMessage])
+
+
+def _next_slice(messages: list[Any], first: int) -> list[Any]:
+    """The messages that pydantic validates in one call, of about equal cost."""
+    cost, end = 0, first
+    while end < len(messages) and cost < _SLICE_COST:
+        cost += 1 + _num_parts(messages[end : end + 1])
+        end += 1
+    return messages[first:end]
+
+
+def _num_parts(messages: list[Any]) -> int:
+    lists = (message.get(name) for message in messages if isinstance(message, dict) for name in _LISTS)
+    return sum(len(entries) for entries in lists if isinstance(entries, list))
+
+
 def _digested(content: Any) -> Any:
     """Hashes long strings directly: to print megabytes of base64 as JSON would block the event loop."""
     if isinstance(content, str) and len(content) > _LONG_TEXT and content.isascii():
-        return {"sha256": hashlib.sha256(content.encode()).hexdigest()}
+        return {"sha256": _sha256(content)}
     if isinstance(content, dict):
         return {name: _digested(value) for name, value in content.items()}
     return [_digested(part) for part in content] if isinstance(content, list) else content
+
+
+def _sha256(text: str) -> str:
+    digest = hashlib.sha256()
+    for start in range(0, len(text), _HASHED_CHARS):
+        digest.update(text[start : start + _HASHED_CHARS].encode())
+    return digest.hexdigest()

@@ -1,7 +1,7 @@
 """The types of request fields with their limits, and the sampling parameters, of which this is the only list here.
 
 OpenAI documents 128 tools, 4 stop strings, 16 keys of metadata and 10,485,760 characters of a text; the other limits
-are this server's own. Nested limits multiply, so `tis.http.body_limits` limits the number of values in a whole body,
+are this server's own. Nested limits multiply, so `tis.http.json_scan` limits the number of values in a whole body,
 which includes free-form JSON. Ranges are checked by `SamplingParams`, which has fields of the same names.
 """
 

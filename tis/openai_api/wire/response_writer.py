@@ -47,10 +47,13 @@ class ResponseWriter:
         wants_summary = bool((response.get("reasoning") or {}).get("summary"))
         self._items = OutputItems(response["id"], self._numbered, summarises=wants_summary)
         self._is_over = False
+        self._encoded: tuple[Response, bytes] | None = None
 
     def begun(self, num_choices: int) -> Events:
         status = self._response["status"]
-        return [self._lifecycle("created"), self._lifecycle("queued" if status == "queued" else "in_progress")]
+        events = [self._lifecycle("created"), self._lifecycle("queued" if status == "queued" else "in_progress")]
+        self._encoded = None  # not kept while the answer is made
+        return events
 
     def part(self, choice: int, part: RunPart) -> Events:
         if self._response["status"] == "queued":
@@ -135,7 +138,10 @@ class ResponseWriter:
         return self._lifecycle(kind)
 
     def _lifecycle(self, kind: str) -> bytes:
-        return self._numbered.event(f"response.{kind}", {"response": self._response})
+        if self._encoded is None or self._encoded[0] is not self._response:  # which may have megabytes of tools
+            encoded = json.dumps(self._response, ensure_ascii=False, separators=(",", ":")).encode()
+            self._encoded = self._response, encoded
+        return self._numbered.event_with(f"response.{kind}", "response", self._encoded[1])
 
 
 def new_response(
