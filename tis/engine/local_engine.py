@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
 from tis.engine.compression import compress
 from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted
@@ -28,6 +29,7 @@ from tis.engine.text.tokenizer import decode
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest, Draining
 from tis.observability.load_log import LoadLog
+from tis.observability.metrics import PROMPT_TOKENS
 
 # Few tokens of any vocabulary are longer, and those are runs of blanks.
 _MAX_CHARACTERS_PER_TOKEN = 64
@@ -134,15 +136,20 @@ class LocalEngine:
         made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, max_waiting)
         return replace(prepared, grammar=made)
 
-    def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False) -> Answer:
+    def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
         self._require_open(is_resumed=is_resumed)
         slot = self._slots[prepared.model_id]
-        request = Request(prepared, on_cancel=slot.drop_if_queued, is_resumed=is_resumed)
-        slot.submit(request)
+        request = Request(prepared, on_cancel=slot.drop_if_queued, is_resumed=is_resumed, ticket=ticket)
+        _submit(slot, request, ticket)
+        PROMPT_TOKENS.inc(len(prepared.prompt_ids))
         return request.answer
 
     async def resume(
-        self, saved: ResumableRequest, emitted: Sequence[EmittedTokens], media: Sequence[Medium] = ()
+        self,
+        saved: ResumableRequest,
+        emitted: Sequence[EmittedTokens],
+        media: Sequence[Medium] = (),
+        ticket: Ticket | None = None,
     ) -> Answer:
         assert self._bridge
         if self.is_draining:
@@ -152,10 +159,12 @@ class LocalEngine:
         grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
         pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
         prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
+        if ticket:
+            ticket.keep("decoded_bytes", prepared.num_media_bytes)
         completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
-        request = Request(prepared, on_cancel=slot.drop_if_queued, completions=completions)
+        request = Request(prepared, on_cancel=slot.drop_if_queued, completions=completions, ticket=ticket)
         if request.unfinished:
-            slot.submit(request)
+            _submit(slot, request, ticket)
         return request.answer
 
     def _slot_of(self, saved_id: str) -> ModelSlot:
@@ -256,6 +265,12 @@ class LocalEngine:
 
     def _may_truncate(self, prompt: ChatPrompt) -> bool:
         return self._limits.compress or prompt.may_truncate
+
+
+def _submit(slot: ModelSlot, request: Request, ticket: Ticket | None) -> None:
+    if ticket:
+        ticket.queue(len(request.prompt_ids))
+    slot.submit(request)
 
 
 def _saved_medium(medium: Medium) -> SavedMedium:

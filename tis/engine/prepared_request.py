@@ -33,6 +33,11 @@ class PreparedRequest:
     reasoning_limit: ReasoningLimit | None = None
 
     @property
+    def num_media_bytes(self) -> int:
+        """Of its preprocessed images and videos."""
+        return self.vision.num_bytes if self.vision else 0
+
+    @property
     def resumable(self) -> ResumableRequest:
         return ResumableRequest(
             self.model_id,

@@ -13,13 +13,14 @@ from tis.cancellation import race_draining
 from tis.chat.run import Run
 from tis.chat.run_spec import Services
 from tis.errors import NotFound, error_with_code
+from tis.http.admission import ticket_of
 from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
 from tis.openai_api.routes.conversations import ItemPageDep
 from tis.openai_api.routes.models import OptionsDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.store.conversations import join_conversation, move_items_to_conversation
 from tis.openai_api.store.responses import RESPONSE, ResponseStore
-from tis.openai_api.wire.begin import ResponseBeginning, read_history
+from tis.openai_api.wire.begin import ResponseBeginning, read_history, start_run
 from tis.openai_api.wire.examples import (
     CANCEL_RESPONSE_RESPONSES,
     CREATE_RESPONSES,
@@ -62,13 +63,15 @@ async def create_response(
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
     """Create a response: whole, as a resumable stream of events, or in the background."""
-    store = ResponseStore(sessions, owner)
+    store, ticket = ResponseStore(sessions, owner), ticket_of(request)
     if cursor := parse_cursor(last_event_id, last_event_id_query, None):
+        ticket.answer()
         return await _followed(store.response(cursor[0]), cursor[1])
     body.check()
     await _require_text(request, body)
-    services = Services(engine, media, mcp_client, sessions.commit)
-    beginning = ResponseBeginning(body, served_model(engine, body.model, options.strict_model), services)
+    services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
+    model_id = served_model(engine, body.model, options.strict_model)
+    beginning = ResponseBeginning(body, model_id, services, ticket)
     conversation, earlier = await read_history(store, body)
     if conversation:
         conversation.require_no_running_response()
@@ -83,7 +86,7 @@ async def create_response(
             run.before_end = partial(join_conversation, store, beginning.response_id)
         return run
 
-    session, turn = sessions.start(beginning.session(owner, prepared, options.responses_ttl_seconds), begin)
+    session, turn = start_run(sessions, beginning.session(owner, prepared, options.responses_ttl_seconds), begin)
     if conversation:
         conversation.add_response(session.id)
     if body.stream:
@@ -109,8 +112,9 @@ async def count_input_tokens(
     store = ResponseStore(sessions, owner)
     body.check()
     await _require_text(request, body)
-    services = Services(engine, media, mcp_client, sessions.commit)
-    beginning = ResponseBeginning(body, served_model(engine, body.model, options.strict_model), services)
+    services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
+    model_id = served_model(engine, body.model, options.strict_model)
+    beginning = ResponseBeginning(body, model_id, services, ticket_of(request))
     _, earlier = await read_history(store, body)
     num_tokens = await race_draining(engine.until_draining(), beginning.count_tokens(store, earlier))
     return {"object": "response.input_tokens", "input_tokens": num_tokens}
