@@ -25,7 +25,7 @@ class AdmissionLimits:
     max_requests: int = 512
     max_body_bytes: int = 512 * MIB
     max_media_bytes: int = 512 * MIB
-    max_decoded_bytes: int = 1024 * MIB
+    max_decoded_bytes: int = 768 * MIB
     max_decoders: int = 2  # of each kind
     max_prompt_tokens: int = 4_000_000
     max_waiting: int = 1024  # requests, for each resource

@@ -14,7 +14,7 @@ class AdmissionSettings(BaseModel):
         512, gt=0, description="memory for the image and video files of all current requests, in MiB"
     )
     max_all_decoded_mb: float = Field(
-        1024, gt=0, description="memory for the decoded images and videos of all current requests, in MiB"
+        768, gt=0, description="memory for the decoded images and videos of all current requests, in MiB"
     )
     max_prompt_tokens: int = Field(
         4_000_000, ge=1, description="tokens of all prompts that wait for a model or are being answered"
