@@ -169,3 +169,12 @@ async def test_without_a_wait_there_is_room_or_a_refusal() -> None:
         budget.take_now("a", 1)
     budget.take_anyway("a", 1)
     assert budget.used == 51
+
+
+async def test_nothing_is_remembered_of_an_owner_who_holds_nothing() -> None:
+    budget = budget_of()
+    for amount in (0, 5):
+        await budget.take("a", amount)
+        budget.give_back("a", amount)
+    budget.take_anyway("b", 0)
+    assert not budget._used_by

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tis.admission.fair_queue import FairQueue
 from tis.admission.limits import AdmissionLimits, Resource
 from tis.errors import Draining, QueueFull
-from tis.observability.metrics import REFUSED, WAIT_SECONDS
+from tis.observability.metrics import WAIT_SECONDS, count_refusal
 
 _MAX_RETRY_SECONDS = 30
 _WHY: dict[Resource, str] = {
@@ -130,6 +130,8 @@ class Budget:
                 break
 
     def _add(self, owner: str, amount: int) -> None:
+        if not amount:
+            return  # an entry of zero would stay
         self.used += amount
         self._used_by[owner] += amount
         self.max_used = max(self.max_used, self.used)
@@ -149,7 +151,7 @@ class Budget:
         return len(waiting) >= self._max_waiting or waiting.num_of(owner) >= self._max_waiting_of_owner
 
     def _refusal(self) -> QueueFull:
-        REFUSED.labels(self.resource).inc()
+        count_refusal(self.resource)
         # A guess that spreads the retries.
         seconds = min(_MAX_RETRY_SECONDS, 1 + len(self._waiting) / 16)
         return QueueFull(f"The server is busy: {_WHY[self.resource]}. Retry later.", retry_after=seconds)

@@ -29,7 +29,7 @@ class AdmissionLimits:
     max_decoders: int = 2  # of each kind
     max_prompt_tokens: int = 4_000_000
     max_waiting: int = 1024  # requests, for each resource
-    wait_seconds: float = 30
+    wait_seconds: float = 60
     owner_share: float = 1.0  # of each bound, that one owner may use
 
     def of(self, resource: Resource) -> int:

@@ -23,7 +23,7 @@ class AdmissionSettings(BaseModel):
         1024, ge=1, description="requests that wait for room in one of these; more get a 429"
     )
     admission_wait_seconds: float = Field(
-        30, gt=0, le=600, description="how long a request waits for room before it gets a 429"
+        60, gt=0, le=600, description="how long a request waits for room before it gets a 429"
     )
     owner_share: float = Field(
         0.5, gt=0, le=1, description="part of each of these and of MAX_QUEUE_SIZE that one of several API keys may use"

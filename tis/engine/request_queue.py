@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tis.admission.fair_queue import FairQueue
 from tis.engine.request import Request
 from tis.errors import QueueFull
-from tis.observability.metrics import REFUSED
+from tis.observability.metrics import count_refusal
 
 
 class RequestQueue:
@@ -33,7 +33,7 @@ class RequestQueue:
         # The share of one owner is the whole queue where there is one API key, or none.
         num_of_owner = self._new.num_of(request.owner)
         if len(self) >= self._max_size or num_of_owner >= max(1, int(self._max_size * request.owner_share)):
-            REFUSED.labels("model_queue").inc()
+            count_refusal("model_queue")
             # retry_after is a guess that spreads the retries: one second for each eight waiting requests.
             raise QueueFull(
                 f"The queue for model `{self._model_name}` is full ({len(self)} waiting). Retry later.",

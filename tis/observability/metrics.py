@@ -5,6 +5,7 @@ Names are those of vLLM with another prefix, where it has the metric: its dashbo
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
@@ -16,6 +17,22 @@ _WAIT_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _FIRST_TOKEN_BUCKETS = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60, 120)
 _TOKEN_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10)
 _PAUSE_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+
+
+# The resources of admission, and what has a queue or a bound of its own.
+RefusalReason: TypeAlias = Literal[
+    "requests",
+    "body_bytes",
+    "media_bytes",
+    "decoded_bytes",
+    "image_decoders",
+    "video_decoders",
+    "prompt_tokens",
+    "model_queue",
+    "grammars",
+    "fetches",
+    "sessions",
+]
 
 
 class TokenCounter(Collector):
@@ -63,7 +80,7 @@ class TokenHistogram(Collector):
 STORE_ERRORS = Counter(
     "tis_session_store_errors", "Failures of the store of sessions", ["store", "error"], registry=REGISTRY
 )
-REFUSED = Counter("tis_admission_rejections", "Requests refused for want of room", ["reason"], registry=REGISTRY)
+_REFUSED = Counter("tis_admission_rejections", "Requests refused for want of room", ["reason"], registry=REGISTRY)
 WAIT_SECONDS = Histogram(
     "tis_admission_wait_seconds",
     "Waits for room before a request is prepared",
@@ -89,6 +106,10 @@ GENERATION_TOKENS = TokenCounter("tis_generation_tokens", "Tokens of answers")
 LOOP_PAUSE_SECONDS = TokenHistogram(
     "tis_event_loop_lag_seconds", "How late the event loop runs a callback", _PAUSE_BUCKETS
 )
+
+
+def count_refusal(reason: RefusalReason) -> None:
+    _REFUSED.labels(reason).inc()
 
 
 def metrics_page(gauges: Callable[[], Iterable[Metric]] = tuple) -> bytes:
