@@ -9,6 +9,7 @@ from PIL import Image
 from tests.media.images import data_uri, encoded
 from tests.media.loading import media_loader
 from tests.media.videos import make_video
+from tests.media.web import body, serve_web
 from tis.admission.admission import Admission
 from tis.admission.limits import MIB, AdmissionLimits
 from tis.admission.ticket import Ticket
@@ -72,6 +73,22 @@ async def test_nothing_is_fetched_before_there_is_room_for_the_files() -> None:
     async with media_loader(resolve=resolve) as loader:
         with pytest.raises(QueueFull, match="images and videos"):
             await loader.load(sources("http://example.com/a.png"), admission.ticket("a"))
+
+
+async def test_a_file_that_is_larger_than_expected_gets_more_room_or_is_refused() -> None:
+    large = encoded(Image.new("RGB", (10, 10))) + bytes(6 * MIB)
+    with serve_web() as web:
+        web.answers["/a.png"] = body(large)
+        for room, is_enough in ((8, True), (5, False)):
+            admission = Admission(AdmissionLimits(max_media_bytes=room * MIB))
+            ticket = admission.ticket("a")
+            async with media_loader(**web.doubles) as loader:
+                if is_enough:
+                    await loader.load(sources("http://pictures.example/a.png"), ticket)
+                    assert admission.used("media_bytes") == len(large)
+                else:
+                    with pytest.raises(QueueFull, match="images and videos"):
+                        await loader.load(sources("http://pictures.example/a.png"), ticket)
 
 
 async def test_too_many_images_in_the_decoders_queue_are_refused() -> None:

@@ -24,6 +24,8 @@ __all__ = ["LoadedImage", "LoadedVideo", "MediaLimits", "MediaLoader", "MediaSou
 T = TypeVar("T")
 _MAX_PATH_CHARS = 4096
 _MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten
+# If the limit for a file counted instead, a few slow URLs would take all the room. Photos have a few megabytes.
+_EXPECTED_FILE_BYTES = 4 * MIB
 # Pillow steps over blocks in Python: a mebibyte of empty ones takes it a second.
 _MAX_IN_THREAD_BYTES = 2 * MIB
 
@@ -53,9 +55,9 @@ class MediaLoader:
         if len(sources) > self._limits.max_items:
             raise _with_param(sources[self._limits.max_items].param, too_many_media(self._limits.max_items))
         ticket = ticket or Admission().ticket("")
-        budget = MediaBudget(self._limits)
+        budget = MediaBudget(self._limits, ticket)
         slots = asyncio.Semaphore(self._limits.max_fetches_of_request)
-        await ticket.take("media_bytes", self._max_bytes(sources))
+        await ticket.take("media_bytes", self._expected_bytes(sources))
         files = await _all_of(self._read(source, budget, slots) for source in sources)
         ticket.keep("media_bytes", sum(map(len, files)))
         kinds = [source.kind for source in sources]
@@ -69,10 +71,10 @@ class MediaLoader:
     ) -> list[LoadedMedium]:
         """Decodes images and videos of a request from the files that a session has stored."""
         ticket = ticket or Admission().ticket("")
-        budget = MediaBudget(self._limits)
+        await ticket.take("media_bytes", sum(map(len, files)))
+        budget = MediaBudget(self._limits, ticket)
         for kind, data in zip(kinds, files, strict=True):
             budget.take_bytes(kind, len(data))
-        await ticket.take("media_bytes", sum(map(len, files)))
         return await self._decode_all(kinds, files, budget, ticket)
 
     async def close(self) -> None:
@@ -80,13 +82,11 @@ class MediaLoader:
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._sandboxes.close)
 
-    def _max_bytes(self, sources: Sequence[MediaSource]) -> int:
-        """What the files may have together: of a URL or a path, nobody knows it before."""
+    def _expected_bytes(self, sources: Sequence[MediaSource]) -> int:
+        """What the files have together. Of a URL or a path nobody knows it before: a larger one takes more later."""
         limits = self._limits
-        sizes = (
-            min(len(source.value) * 3 // 4, limits.max_item_bytes) if _is_inline(source) else None for source in sources
-        )
-        return min(limits.max_request_bytes, sum(limits.max_item_bytes if size is None else size for size in sizes))
+        sizes = (len(source.value) * 3 // 4 if _is_inline(source) else _EXPECTED_FILE_BYTES for source in sources)
+        return min(limits.max_request_bytes, sum(min(size, limits.max_item_bytes) for size in sizes))
 
     async def _decode_all(
         self,
