@@ -68,6 +68,8 @@ async def test_a_round_has_its_own_prompt() -> None:
     assert admission.used("prompt_tokens") == 9
     with pytest.raises(QueueFull):
         admission.ticket("b").queue(2)
+    ticket.queue(20, is_resumed=True)  # a round after a call: the call must not run twice
+    assert admission.used("prompt_tokens") == 20
 
 
 async def test_a_resumed_run_is_counted_and_not_refused() -> None:

@@ -68,10 +68,10 @@ class Ticket:
         self.waited_seconds += await self._budgets[resource].take(self.owner, amount, is_resumed=self.is_resumed)
         self._held[resource] = self.held(resource) + amount
 
-    def take_now(self, resource: Resource, amount: int) -> None:
+    def take_now(self, resource: Resource, amount: int, *, is_resumed: bool = False) -> None:
         """Raises QueueFull if there is no room."""
         budget = self._budgets[resource]
-        (budget.take_anyway if self.is_resumed else budget.take_now)(self.owner, amount)
+        (budget.take_anyway if self.is_resumed or is_resumed else budget.take_now)(self.owner, amount)
         self._held[resource] = self.held(resource) + amount
 
     def keep(self, resource: Resource, amount: int) -> None:
@@ -90,10 +90,13 @@ class Ticket:
         finally:
             self.keep(resource, self.held(resource) - 1)
 
-    def queue(self, num_prompt_tokens: int) -> None:
-        """It waits for the model from here on, with this prompt in place of that of the round before."""
+    def queue(self, num_prompt_tokens: int, *, is_resumed: bool = False) -> None:
+        """It waits for the model from here on, with this prompt in place of that of the round before.
+
+        `is_resumed`: part of an answer that was accepted before, which is not refused.
+        """
         self.keep("prompt_tokens", 0)
-        self.take_now("prompt_tokens", num_prompt_tokens)
+        self.take_now("prompt_tokens", num_prompt_tokens, is_resumed=is_resumed)
         self.keep("requests", 0)
         self.enter("queued")
 

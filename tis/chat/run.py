@@ -110,22 +110,18 @@ class Run:
             self._ticket = self._admission.resumed_ticket()
             self._ticket.begin_run()
         try:
-            async for blocks in self._events():
+            if not self._log.has_begun:
+                yield self._log.add("begun", self._spec.request.params.n)
+            rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
+            async for blocks in rounds:
                 yield blocks
+            last = self._log.add("ended", self._finish)
+            if self.before_end:
+                await self.before_end(last[-1].data)
+            yield last
         finally:
             self._ticket.end_run()
             self._ticket = None
-
-    async def _events(self) -> AsyncIterator[Sequence[Block]]:
-        if not self._log.has_begun:
-            yield self._log.add("begun", self._spec.request.params.n)
-        rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
-        async for blocks in rounds:
-            yield blocks
-        last = self._log.add("ended", self._finish)
-        if self.before_end:
-            await self.before_end(last[-1].data)
-        yield last
 
     async def _rounds_with_calls(self, tools: "ServerTools") -> AsyncIterator[Sequence[Block]]:
         async for blocks in self._list_tools(tools):

@@ -269,7 +269,7 @@ class LocalEngine:
 
 def _submit(slot: ModelSlot, request: Request, ticket: Ticket | None) -> None:
     if ticket:
-        ticket.queue(len(request.prompt_ids))
+        ticket.queue(len(request.prompt_ids), is_resumed=request.is_resumed)
     slot.submit(request)
 
 
