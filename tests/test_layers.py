@@ -23,7 +23,7 @@ LAYERS = [
     {"openai_api", "ktp", "marketplace", "status", "pages"},
     {"chat", "http"},
     {"engine", "upstream", "streaming", "media", "mcp_client", "database"},
-    {"sandbox", "cancellation"},
+    {"sandbox", "cancellation", "admission"},
     {"setting_types", "errors", "bounds", "observability", "shutdown", "network"},
 ]
 # Libraries that only these packages import.

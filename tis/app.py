@@ -13,6 +13,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Receive, Scope, Send
 
 from tis import __version__, pages, status
+from tis.admission.admission import Admission
+from tis.admission.limits import AdmissionLimits
 from tis.chat.resume import resume_with
 from tis.chat.run_spec import Services
 from tis.engine.batching.limits import BatchLimits
@@ -22,6 +24,7 @@ from tis.engine.models.echo import is_echo, load_echo
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, Report, load_model
 from tis.engine.models.model_slot import Load, LoadObserver
+from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.documents import DocumentCache
@@ -38,6 +41,7 @@ from tis.mcp_client.client import McpClient
 from tis.mcp_client.limits import McpLimits
 from tis.media.loader import MediaLimits, MediaLoader
 from tis.observability.logs import configure_logs
+from tis.observability.loop_watch import LoopWatch
 from tis.observability.request_log import RequestLogMiddleware
 from tis.openai_api.routes import DIALECTS
 from tis.openai_api.routes import router as openai_router
@@ -81,6 +85,7 @@ def create_app(
     session_store: Store | None = None,
     session_limits: SessionLimits | None = None,
     engine_limits: EngineLimits | None = None,
+    admission_limits: AdmissionLimits | None = None,
     market_rules: "MarketRules | None" = None,
 ) -> FastAPI:
     """Makes the app that the settings describe.
@@ -95,7 +100,9 @@ def create_app(
     media = MediaLoader(_media_limits(settings))
     mcp = McpClient(_mcp_limits(settings))
     _require_usable_url(settings.database_url.get_secret_value())
-    services = Services(engine, media, mcp, lambda: sessions.commit())
+    admission = Admission(admission_limits or admission_limits_of(settings))
+    loop_watch = LoopWatch()
+    services = Services(engine, media, mcp, lambda: sessions.commit(), admission)
     sessions = Sessions(
         session_limits or session_limits_of(settings),
         session_store or _store(settings),
@@ -104,17 +111,23 @@ def create_app(
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)
 
+    async def drain(seconds: float, hurry: asyncio.Event) -> None:
+        admission.drain()
+        await _drain(engine, sessions, seconds, hurry)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await engine.open(eager=settings.eager_load_model)
         try:
             await sessions.open()
+            loop_watch.open()
             await asyncio.to_thread(read_tokens.open)
-            with graceful_shutdown(lambda hurry: _drain(engine, sessions, settings.drain_seconds, hurry)):
+            with graceful_shutdown(lambda hurry: drain(settings.drain_seconds, hurry)):
                 marketplace.open()
                 yield
         finally:
             engine.drain()
+            loop_watch.close()
             await sessions.close()
             await media.close()
             await engine.close()
@@ -132,13 +145,14 @@ def create_app(
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     app.state.mcp, app.state.marketplace, app.state.read_tokens = mcp, marketplace, read_tokens
+    app.state.admission = admission
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")
     app.include_router(status.router)
     app.include_router(pages.router)
     install_error_handlers(app)
-    _wrap(app, settings, marketplace, read_tokens)
+    _wrap(app, settings, marketplace, read_tokens, admission)
     return app
 
 
@@ -156,13 +170,16 @@ async def _drain(engine: LocalEngine, sessions: Sessions, seconds: float, hurry:
     await sessions.end_all()
 
 
-def _wrap(app: FastAPI, settings: Settings, marketplace: LazyMarketplace, read_tokens: ReadTokens) -> None:
+def _wrap(
+    app: FastAPI, settings: Settings, marketplace: LazyMarketplace, read_tokens: ReadTokens, admission: Admission
+) -> None:
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
     app.add_middleware(LazyMarketplaceMiddleware, marketplace=marketplace)
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
+    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=int(settings.max_body_mb * 2**20))
     app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=["/v1/"], read_tokens=read_tokens)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -230,6 +247,19 @@ def engine_limits_of(settings: Settings) -> EngineLimits:
         compress=settings.enable_auto_compression,
         operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
         builtin_defaults=sampling,
+    )
+
+
+def admission_limits_of(settings: Settings) -> AdmissionLimits:
+    return AdmissionLimits(
+        max_requests=settings.max_pending_requests,
+        max_body_bytes=int(settings.max_bodies_mb * 2**20),
+        max_media_bytes=int(settings.max_all_media_mb * 2**20),
+        max_decoded_bytes=int(settings.max_all_decoded_mb * 2**20),
+        max_prompt_tokens=settings.max_prompt_tokens,
+        max_waiting=settings.max_waiting_requests,
+        wait_seconds=settings.admission_wait_seconds,
+        owner_share=settings.owner_share if len(settings.api_keys) > 1 else 1.0,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 from dotenv import dotenv_values
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tis.admission.settings import AdmissionSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
 from tis.marketplace.settings import AccountSettings, MarketplaceSettings, RateSettings
@@ -52,10 +53,12 @@ AREAS: tuple[type[BaseModel], ...] = (
     AccountSettings,
     RateSettings,
     AccessSettings,
+    AdmissionSettings,
 )
 
 
 class Settings(
+    AdmissionSettings,
     AccessSettings,
     AccountSettings,
     RateSettings,

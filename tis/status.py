@@ -1,11 +1,17 @@
 """Routes for monitoring: /health, /live, /ready, /metrics."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from tis.admission.admission import Admission
+from tis.admission.limits import Stage
+from tis.engine.engine import Engine
 from tis.http.dependencies import EngineDep, SessionsDep
+from tis.observability.loop_watch import resident_bytes
 from tis.observability.metrics import metrics_page
 
 router = APIRouter(tags=["status"])
@@ -67,9 +73,35 @@ _METRICS = 'tis_session_store_errors_total{error="SQLITE_FULL",store="sqlite"} 3
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {"example": _METRICS}}}})
-async def metrics() -> Response:
+async def metrics(request: Request, engine: EngineDep) -> Response:
     """Counters and gauges for Prometheus."""
-    return Response(metrics_page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    page = metrics_page(lambda: _gauges(engine, request.app.state.admission))
+    return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
+    """Models come from the catalogue, so that their names are a closed set."""
+    running = GaugeMetricFamily("tis_num_requests_running", "Requests in the batch of a model", labels=["model_name"])
+    cache = GaugeMetricFamily("tis_kv_cache_usage_perc", "Part of the KV cache in use, 0 to 1", labels=["model_name"])
+    waiting = GaugeMetricFamily("tis_num_requests_waiting_by_reason", "Requests that wait", labels=["reason"])
+    stages = GaugeMetricFamily("tis_requests", "Requests by stage", labels=["stage"])
+    used = GaugeMetricFamily("tis_admission_used", "What requests hold of a resource", labels=["resource"])
+    limit = GaugeMetricFamily("tis_admission_limit", "What they may hold of it", labels=["resource"])
+    statuses = engine.statuses
+    for status in statuses:
+        running.add_metric([status.id], status.num_running)
+        if status.cache_use is not None:
+            cache.add_metric([status.id], status.cache_use)
+    waiting.add_metric(["model_queue"], sum(status.num_waiting for status in statuses))
+    for resource, budget in admission.budgets.items():
+        waiting.add_metric([resource], budget.num_waiting)
+        used.add_metric([resource], budget.used)
+        limit.add_metric([resource], budget.limit)
+    for stage in get_args(Stage):
+        stages.add_metric([stage], admission.num_in(stage))
+    yield from (running, cache, waiting, stages, used, limit)
+    if (resident := resident_bytes()) is not None:
+        yield GaugeMetricFamily("tis_resident_memory_bytes", "Memory of this process", resident)
 
 
 def _why_not_ready(engine: EngineDep) -> str | None:

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chat.parse.parsing import TOOLS, cut, parser_config
+from tis.admission.admission import RESUMED, Admission
+from tis.admission.limits import AdmissionLimits
 from tis.chat.parse.config import ParserConfig
 from tis.chat.part_reader import PartReader
 from tis.chat.part_reader import parser_config as parser_config_of
@@ -136,6 +138,28 @@ async def test_another_process_resumes_after_any_block_with_the_same_answer(
             marks = [block.resume_state for block in whole[:kept]]
             rest = await blocks_of(resume_source(source.request, marks, nothing_attached))
             assert by_choice([*whole[:kept], *rest]) == by_choice(whole)
+    await media.close()
+
+
+@pytest.mark.anyio
+async def test_a_resumed_run_takes_a_ticket_and_is_not_refused() -> None:
+    admission = Admission(AdmissionLimits(max_prompt_tokens=1))
+    media = MediaLoader(MediaLimits())
+    async with echo_desk() as first, echo_desk() as second:
+        source = await run_of(first, "Halo, dunia")
+        whole = await blocks_of(source)
+        services = replace(services_of(second, media), admission=admission)
+        others = admission.ticket("other")
+        others.queue(1)
+        resumed = resume_with(services, DIALECTS, resume=True)(
+            source.request, [whole[0].resume_state], nothing_attached
+        )
+        rest: list[Block] = []
+        async for blocks in resumed.events():
+            rest += blocks
+            assert admission.used("prompt_tokens", RESUMED) == len("Halo, dunia")
+        assert by_choice([whole[0], *rest]) == by_choice(whole)
+        assert admission.used("prompt_tokens") == 1 and admission.num_in("generating") == 0
     await media.close()
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from tis.admission.admission import Admission
+from tis.admission.limits import AdmissionLimits
+from tis.admission.ticket import Ticket
 from tis.engine.answer import Piece
 from tis.engine.completion import Completion
 from tis.engine.errors import WorkerDied
@@ -49,9 +52,10 @@ class WorkerUnderTest:
                 return text
 
 
-def new_request(text: str, worker: Worker | None = None) -> Request:
+def new_request(text: str, worker: Worker | None = None, ticket: Ticket | None = None) -> Request:
     prepared = PreparedRequest("m", "r1", CharacterTokenizer(), [ord(c) for c in text], SamplingParams(), seed=1)
-    return Request(prepared, on_cancel=worker.drop_if_queued if worker else lambda request: None)
+    on_cancel = worker.drop_if_queued if worker else lambda request: None
+    return Request(prepared, on_cancel=on_cancel, ticket=ticket)
 
 
 class OneAtATime(EchoRunner):
@@ -205,3 +209,19 @@ def test_resumed_requests_go_before_new_ones_in_order_of_arrival() -> None:
     with pytest.raises(QueueFull):
         under_test.submit("three")
     assert list(under_test.worker._queue) == [*resumed, *new]
+
+
+def test_owners_are_served_in_turn_and_none_fills_the_queue() -> None:
+    under_test = WorkerUnderTest(OneAtATime(), queue_size=4)
+    admission = Admission(AdmissionLimits(owner_share=0.5))
+    one, two = admission.ticket("one"), admission.ticket("two")
+    requests = {name: new_request(name, ticket=ticket) for name, ticket in (("a", one), ("b", one), ("c", two))}
+    for request in requests.values():
+        under_test.worker.submit(request)
+    with pytest.raises(QueueFull):
+        under_test.worker.submit(new_request("d", ticket=one))
+    resumed = new_request("e", ticket=admission.resumed_ticket())
+    resumed.is_resumed = True
+    under_test.worker.submit(resumed)
+    assert list(under_test.worker._queue) == [resumed, requests["a"], requests["c"], requests["b"]]
+    under_test.worker.close()

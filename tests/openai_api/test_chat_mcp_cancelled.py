@@ -11,6 +11,7 @@ from tests.openai_api.responses.mcp.mcp_requests import a_call
 from tests.openai_api.responses.mcp.test_resume import Says, a_desk, blocks_of, nothing_attached, services_of
 from tests.openai_api.test_chat_mcp_resume import source_of
 from tests.streaming.scripted_source import REQUEST, data_of, start_turn
+from tis.admission.ticket import Ticket
 from tis.chat.resume import resume_with
 from tis.engine.answer import Answer
 from tis.engine.errors import WorkerDied
@@ -38,10 +39,10 @@ class MortalEngine(LocalEngine):
 
     is_dead = False
 
-    def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False) -> Answer:
+    def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
         if self.is_dead:
             raise WorkerDied("The worker is down.", retry_after=0.01)
-        return super().submit(prepared, is_resumed=is_resumed)
+        return super().submit(prepared, is_resumed=is_resumed, ticket=ticket)
 
 
 class Meets(Says):

@@ -1,7 +1,7 @@
 """A source that a test controls, and sessions started with it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
@@ -27,7 +27,7 @@ class ScriptedSource:
         self.go = asyncio.Event()
         self.was_cancelled = False
 
-    async def events(self) -> AsyncIterator[Sequence[Block]]:
+    async def events(self) -> AsyncGenerator[Sequence[Block], None]:
         for line in self._lines:
             yield [Block(line, b"state " + line)]
         await self.go.wait()

@@ -1,7 +1,7 @@
 """Turns that another process began and this one resumes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -30,7 +30,7 @@ class ResumedSource(ScriptedSource):
         self.is_waiting_to_resume = True
         self.model_is_there = asyncio.Event()
 
-    async def events(self) -> AsyncIterator[Sequence[Block]]:
+    async def events(self) -> AsyncGenerator[Sequence[Block], None]:
         if not (self.model_is_there.is_set() or self.was_cancelled):
             raise ModelLoading("soon", retry_after=0.01)
         self.is_waiting_to_resume = False

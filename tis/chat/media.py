@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tis.admission.ticket import Ticket
 from tis.engine.engine import Engine
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.prompt import ChatPrompt, Detail, Medium, Picture, Video, media_of
@@ -15,7 +16,7 @@ from tis.media.media_types import LoadedImage, LoadedVideo, MediaSource
 from tis.streaming.source import ReadAttachments
 
 # Pictures and videos of a stored prompt, and their bytes by digest.
-ReloadMedia = Callable[[], Awaitable[tuple[Sequence[Medium], Mapping[str, bytes]]]]
+ReloadMedia = Callable[[Ticket], Awaitable[tuple[Sequence[Medium], Mapping[str, bytes]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class MediumPlaceholder:
 
 
 async def with_media(
-    prompt: ChatPrompt, model_id: str, engine: Engine, media: MediaLoader
+    prompt: ChatPrompt, model_id: str, engine: Engine, media: MediaLoader, ticket: Ticket
 ) -> tuple[ChatPrompt, dict[str, bytes]]:
     """The prompt with its pictures and videos, and their bytes by digest."""
     placeholders: list[Any] = media_of(prompt.messages)
@@ -41,13 +42,13 @@ async def with_media(
                 param=one.source.param,
                 code="unsupported_content",
             )
-    loaded = await media.load([one.source for one in placeholders])
+    loaded = await media.load([one.source for one in placeholders], ticket)
     media_ = [_to_medium(one, placeholder.detail) for one, placeholder in zip(loaded, placeholders, strict=True)]
     return replace(prompt, messages=_in_place(prompt.messages, iter(media_))), {one.digest: one.data for one in loaded}
 
 
 async def media_again(
-    saved: Sequence[SavedMedium], read: ReadAttachments, media: MediaLoader
+    saved: Sequence[SavedMedium], read: ReadAttachments, media: MediaLoader, ticket: Ticket
 ) -> tuple[list[Medium], Mapping[str, bytes]]:
     """The pictures and videos of a request, from the stored bytes."""
     if not saved:
@@ -58,7 +59,8 @@ async def media_again(
             f"The answer cannot be resumed: {missing} of its pictures and videos are not stored."
         )
     try:
-        return [_to_medium(await media.decode(one.kind, data[one.digest]), one.detail) for one in saved], data
+        loaded = await media.decode_all([one.kind for one in saved], [data[one.digest] for one in saved], ticket)
+        return [_to_medium(one, medium.detail) for one, medium in zip(loaded, saved, strict=True)], data
     except BadMedia as error:
         raise GenerationInterrupted(
             "The answer cannot be resumed: the server no longer accepts one of its pictures or videos."

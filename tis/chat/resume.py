@@ -1,7 +1,7 @@
 """Resumes runs that another process began: makes a `Source` of the stored specification and the records."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -69,7 +69,7 @@ class Interrupted:
         # An answer that cannot be read may have called MCP servers.
         self.may_be_repeated = bool(run and run.may_be_repeated)
 
-    async def events(self) -> AsyncIterator[Sequence[Block]]:
+    async def events(self) -> AsyncGenerator[Sequence[Block], None]:
         raise GenerationInterrupted(self._reason)
         yield  # what makes it a generator
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from tis.admission.ticket import Ticket
 from tis.chat.mcp_calls import text_for_model
 from tis.chat.media import ReloadMedia
 from tis.chat.parse.config import ParserConfig
@@ -207,10 +208,11 @@ class Rounds:
         max_tokens: int,
         *,
         offers_servers: bool,
+        ticket: Ticket,
         is_resumed: bool,
     ) -> tuple[PreparedRequest, ParserConfig | None]:
         """`messages`: what came of the request so far."""
-        prompt = await self._with_media()
+        prompt = await self._with_media(ticket)
         functions = [*prompt.tools, *(self._toolbox.functions if offers_servers else ())]
         prompt = replace(prompt, messages=[*prompt.messages, *messages], tools=functions)
         params = self._request.params.with_max_tokens(max_tokens)
@@ -246,9 +248,9 @@ class Rounds:
             return strict_calls(functions, parallel=parallel)
         return given
 
-    async def _with_media(self) -> ChatPrompt:
+    async def _with_media(self, ticket: Ticket) -> ChatPrompt:
         if self._reload_media:
-            media, self.attachments = await self._reload_media()
+            media, self.attachments = await self._reload_media(ticket)
             shown = iter(media)
             messages = [_with_media(message, shown) for message in self._prompt.messages]
             self._prompt, self._reload_media = replace(self._prompt, messages=messages), None

@@ -6,8 +6,9 @@ replay its records.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+from tis.admission.ticket import Ticket
 from tis.cancellation import Cancelled, race_cancel
 from tis.chat.mcp_calls import INTERRUPTED, McpCaller, list_failed, protocol_error
 from tis.chat.media import ReloadMedia
@@ -39,19 +40,31 @@ class Run:
         prepared: PreparedRequest | None = None,
         attachments: Mapping[str, bytes] | None = None,
         reload_media: ReloadMedia | None = None,
+        ticket: Ticket | None = None,
     ) -> None:
-        """`prepared`: the only round of a run without MCP servers. `reload_media`: of a run of another process."""
+        """`prepared`: the only round of a run without MCP servers. `reload_media`: of a run of another process.
+
+        `ticket`: of the request that begins the run; a run of another process takes one when it goes on. From
+        `hold_ticket` on, the run gives it back when its events end.
+        """
         self.is_waiting_to_resume = False
         self.attachments: Mapping[str, bytes] = attachments or {}
         self._spec = spec
         self._engine = services.engine
+        self._admission = services.admission
+        self._ticket = ticket
         self._reload_media = reload_media
         self._cancelled = asyncio.Event()
         self._tools = ServerTools(spec, spec.mcp, services, reload_media) if spec.mcp else None
         self._log = RunLog(writer, self._tools.toolbox if self._tools else None)
         if self._tools is None:
             self._log.begin_round(spec.request, spec.parser)
-        self._answer = services.engine.submit(prepared) if prepared else None
+        self._answer = services.engine.submit(prepared, ticket=ticket) if prepared else None
+
+    def hold_ticket(self) -> None:
+        """The turn of the run has begun: its events will be read to their end."""
+        if self._ticket:
+            self._ticket.begin_run()
 
     def replay(self, resume_states: Sequence[bytes]) -> None:
         """Goes to where the process was that began the run."""
@@ -90,18 +103,25 @@ class Run:
             log_exception("an answer could not be recorded", error, current_request_id())
         return self._log.fail(error)
 
-    async def events(self) -> AsyncIterator[Sequence[Block]]:
+    async def events(self) -> AsyncGenerator[Sequence[Block], None]:
         if self.is_over:
             return  # only the note that it is over was missing
-        if not self._log.has_begun:
-            yield self._log.add("begun", self._spec.request.params.n)
-        rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
-        async for blocks in rounds:
-            yield blocks
-        last = self._log.add("ended", self._finish)
-        if self.before_end:
-            await self.before_end(last[-1].data)
-        yield last
+        if self._ticket is None:
+            self._ticket = self._admission.resumed_ticket()
+            self._ticket.begin_run()
+        try:
+            if not self._log.has_begun:
+                yield self._log.add("begun", self._spec.request.params.n)
+            rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
+            async for blocks in rounds:
+                yield blocks
+            last = self._log.add("ended", self._finish)
+            if self.before_end:
+                await self.before_end(last[-1].data)
+            yield last
+        finally:
+            self._ticket.end_run()
+            self._ticket = None
 
     async def _rounds_with_calls(self, tools: "ServerTools") -> AsyncIterator[Sequence[Block]]:
         async for blocks in self._list_tools(tools):
@@ -145,6 +165,8 @@ class Run:
                 yield self._log.add("called", call.number, None, refusal)
                 continue
             yield self._log.add("calling", call.number)
+            if self._ticket:
+                self._ticket.enter("calling")
             output, error = await tools.caller.make(call)
             yield self._log.add("called", call.number, output, error)
 
@@ -153,15 +175,17 @@ class Run:
         is_resumed = log.num_rounds > 0 or log.num_calls > 0
         # If it failed now, the client would send the request again, and its calls would run twice.
         self.is_waiting_to_resume |= is_resumed
+        assert self._ticket
         prepared, parser = await tools.rounds.prepare(
             tools.transcript(log).messages,
             log.num_rounds,
             self._spec.request.params.max_tokens - log.num_made,
             offers_servers=tools.offers_calls(log),
+            ticket=self._ticket,
             is_resumed=is_resumed,
         )
         self.attachments = tools.rounds.attachments or self.attachments
-        self._answer = self._engine.submit(prepared, is_resumed=is_resumed)
+        self._answer = self._engine.submit(prepared, is_resumed=is_resumed, ticket=self._ticket)
         log.add("round", prepared.resumable.to_json(), parser and parser.to_json())
 
     async def _generate(self) -> AsyncIterator[Sequence[Block]]:
@@ -195,9 +219,10 @@ class Run:
 
     async def _resume(self, current: ModelRound) -> Answer:
         media: Sequence[Medium] = ()
+        assert self._ticket
         if self._reload_media:
-            media, self.attachments = await self._reload_media()
-        return await self._engine.resume(current.request, current.emitted, media)
+            media, self.attachments = await self._reload_media(self._ticket)
+        return await self._engine.resume(current.request, current.emitted, media, self._ticket)
 
     @property
     def _is_between_rounds(self) -> bool:
@@ -240,7 +265,7 @@ class ServerTools:
         return self.spec.offers_tools and is_within_limits
 
 
-async def first_prompt(spec: RunSpec, mcp: McpSpec, services: Services) -> PreparedRequest:
+async def first_prompt(spec: RunSpec, mcp: McpSpec, services: Services, ticket: Ticket) -> PreparedRequest:
     """The prompt of the first round, with the tools of the servers: lists them, and calls none."""
     tools = ServerTools(spec, mcp, services)
     for server in tools.toolbox.unlisted:
@@ -250,5 +275,5 @@ async def first_prompt(spec: RunSpec, mcp: McpSpec, services: Services) -> Prepa
             raise list_failed(server, failed) from None
     offers = mcp.offers_tools and tools.caller.may_call(0)
     max_tokens = spec.request.params.max_tokens
-    prepared, _ = await tools.rounds.prepare([], 0, max_tokens, offers_servers=offers, is_resumed=False)
+    prepared, _ = await tools.rounds.prepare([], 0, max_tokens, offers_servers=offers, ticket=ticket, is_resumed=False)
     return prepared

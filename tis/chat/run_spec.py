@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter
 
+from tis.admission.admission import Admission
 from tis.chat.parse.config import ParserConfig
 from tis.engine.engine import Engine
 from tis.engine.grammar.grammar import Grammar
@@ -30,6 +31,7 @@ class Services:
     media: MediaLoader
     mcp_client: McpClient
     commit: Callable[[], Awaitable[bool]]  # returns whether everything so far is on disk
+    admission: Admission = field(default_factory=Admission)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
+from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
@@ -66,10 +67,16 @@ class Engine(Protocol):
         """
         ...
 
-    def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False) -> Answer: ...
+    def submit(
+        self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None
+    ) -> Answer: ...
 
     async def resume(
-        self, saved: ResumableRequest, emitted: Sequence[EmittedTokens], media: Sequence[Medium] = ()
+        self,
+        saved: ResumableRequest,
+        emitted: Sequence[EmittedTokens],
+        media: Sequence[Medium] = (),
+        ticket: Ticket | None = None,
     ) -> Answer:
         """Resumes an answer that another process began; its pieces continue behind the emitted tokens.
 

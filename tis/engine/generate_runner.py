@@ -25,6 +25,8 @@ class GenerateRunner:
         # The recommended sampling of the model is among the request's defaults; generate() must not apply it again.
         model.generation_config = GenerationConfig()
 
+    cache_use: float | None = None  # each call has a cache of its own
+
     @property
     def has_room(self) -> bool:
         return not self._running

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
 from tis.engine.completion import Completion
 from tis.engine.compression import compress
@@ -30,6 +31,7 @@ from tis.engine.text.tokenizer import decode
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
+from tis.observability.metrics import PROMPT_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +137,21 @@ class LocalEngine:
             await self._bridge.in_pool(lambda: begin_completions(prepared))
         return prepared
 
-    def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False) -> Answer:
+    def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
         self._require_open(is_resumed=is_resumed)
         slot = self._slots[prepared.model_id]
         begun = prepared.begun.pop() if prepared.begun else None
-        request = Request(prepared, slot.drop_if_queued, begun=begun, is_resumed=is_resumed)
-        slot.submit(request)
+        request = Request(prepared, slot.drop_if_queued, begun=begun, is_resumed=is_resumed, ticket=ticket)
+        _submit(slot, request, ticket)
+        PROMPT_TOKENS.inc(len(prepared.prompt_ids))
         return request.answer
 
     async def resume(
-        self, saved: ResumableRequest, emitted: Sequence[EmittedTokens], media: Sequence[Medium] = ()
+        self,
+        saved: ResumableRequest,
+        emitted: Sequence[EmittedTokens],
+        media: Sequence[Medium] = (),
+        ticket: Ticket | None = None,
     ) -> Answer:
         assert self._bridge
         if self.is_draining:
@@ -154,10 +161,12 @@ class LocalEngine:
         grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
         pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
         prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
+        if ticket:
+            ticket.keep("decoded_bytes", prepared.num_media_bytes)
         completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
-        request = Request(prepared, slot.drop_if_queued, completions)
+        request = Request(prepared, slot.drop_if_queued, completions, ticket=ticket)
         if request.unfinished:
-            slot.submit(request)
+            _submit(slot, request, ticket)
         return request.answer
 
     def _slot_of(self, saved_id: str) -> ModelSlot:
@@ -275,6 +284,12 @@ def begin_completions(prepared: PreparedRequest) -> None:
 
 def _too_long(max_context: int, min_tokens: int) -> ContextLengthExceeded:
     return ContextLengthExceeded(max_context, f"you requested {min_tokens} tokens or more in the messages.")
+
+
+def _submit(slot: ModelSlot, request: Request, ticket: Ticket | None) -> None:
+    if ticket:
+        ticket.queue(len(request.prompt_ids), is_resumed=request.is_resumed)
+    slot.submit(request)
 
 
 def _saved_medium(medium: Medium) -> SavedMedium:

@@ -39,6 +39,11 @@ class PreparedRequest:
         return self.grammar is not None or self.reasoning_limit is not None
 
     @property
+    def num_media_bytes(self) -> int:
+        """Of its preprocessed images and videos."""
+        return self.vision.num_bytes if self.vision else 0
+
+    @property
     def resumable(self) -> ResumableRequest:
         return ResumableRequest(
             self.model_id,

@@ -1,11 +1,14 @@
 """A request in the engine: its completions, and the answer that their pieces are delivered to."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
+from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer, Piece
 from tis.engine.completion import Completion
 from tis.engine.prepared_request import PreparedRequest
+from tis.engine.request_timing import RequestTiming
 from tis.errors import ServiceError
 from tis.observability.request_log import current_request_id
 
@@ -21,12 +24,16 @@ class Request:
         *,
         begun: list[Completion] | None = None,
         is_resumed: bool = False,
+        ticket: Ticket | None = None,
     ) -> None:
         """`completions`: of a resumed request, replayed up to what clients have; `begun`: of a new one."""
         self.prepared = prepared
         self.label = current_request_id()  # for the log
         self.is_resumed = is_resumed or completions is not None  # part of an answer that was accepted before
         self.completions = completions or begun or [Completion(index, prepared) for index in range(prepared.params.n)]
+        self.owner = ticket.owner if ticket else ""
+        self.owner_share = ticket.owner_share if ticket else 1.0
+        self.timing = RequestTiming(ticket, is_continued=completions is not None)
         self.answer = Answer(len(self.unfinished), self.cancel)
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
@@ -59,5 +66,8 @@ HandOut = Callable[[Sequence[Delivery]], None]
 
 def deliver(deliveries: Sequence[Delivery]) -> None:
     """Called on the event loop."""
+    now = time.monotonic()
     for request, item in deliveries:
+        if not isinstance(item, ServiceError) and item.token_ids:
+            request.timing.tokens(len(item.token_ids), now, request.answer.cached_tokens)
         request.answer.put(item)

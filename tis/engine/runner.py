@@ -14,6 +14,11 @@ class Runner(Protocol):
         ...
 
     @property
+    def cache_use(self) -> float | None:
+        """How much of the KV cache running requests own, from 0 to 1; None without a cache. Any thread may ask."""
+        ...
+
+    @property
     def running(self) -> list[Request]: ...
 
     def admit(self, request: Request) -> None:

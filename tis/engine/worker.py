@@ -5,13 +5,14 @@ continues. If the thread itself ends, every request fails with WorkerDied, and `
 """
 
 import threading
-from collections import deque
+import time
 from collections.abc import Callable
 
 from tis.engine.errors import WorkerDied
 from tis.engine.request import HandOut, Request
+from tis.engine.request_queue import RequestQueue
 from tis.engine.runner import Runner
-from tis.errors import GenerationFailed, QueueFull, ServiceError
+from tis.errors import GenerationFailed, ServiceError
 from tis.observability.logs import log_exception
 
 
@@ -22,9 +23,8 @@ class Worker:
         self.name = name
         self._runner = runner
         self._hand_out = hand_out
-        self._queue_size = queue_size
         self._on_death = on_death
-        self._queue: deque[Request] = deque()
+        self._queue = RequestQueue(name, queue_size)
         self._admitting: Request | None = None
         self._change = threading.Condition()
         self._closing = False
@@ -39,6 +39,14 @@ class Worker:
     def num_waiting(self) -> int:
         return len(self._queue)
 
+    @property
+    def num_running(self) -> int:
+        return len(self._runner.running)
+
+    @property
+    def cache_use(self) -> float | None:
+        return self._runner.cache_use
+
     def start(self) -> None:
         self._thread.start()
 
@@ -46,21 +54,8 @@ class Worker:
         with self._change:
             if not self.is_alive:
                 raise WorkerDied(f"The worker of {self.name} is down and being restarted.", retry_after=5)
-            self._enqueue(request)
+            self._queue.put(request)
             self._change.notify()
-
-    def _enqueue(self, request: Request) -> None:
-        if request.is_resumed:
-            # Goes before new requests and is exempt from the queue's limit: it was accepted before them.
-            self._queue.insert(sum(queued.is_resumed for queued in self._queue), request)
-            return
-        if len(self._queue) >= self._queue_size:
-            # retry_after is a guess that spreads the retries: one second for each eight waiting requests.
-            raise QueueFull(
-                f"The queue for model `{self.name}` is full ({len(self._queue)} waiting). Retry later.",
-                retry_after=1 + len(self._queue) / 8,
-            )
-        self._queue.append(request)
 
     def drop_if_queued(self, request: Request) -> None:
         """Ends a cancelled request at once if it is still in the queue."""
@@ -103,6 +98,7 @@ class Worker:
     def _admit(self) -> None:
         while self._runner.has_room and (request := self._next()):
             self._admitting = request
+            request.timing.admitted_at = time.monotonic()
             try:
                 self._runner.admit(request)
             except Exception as fault:
@@ -111,7 +107,7 @@ class Worker:
 
     def _next(self) -> Request | None:
         with self._change:
-            return self._queue.popleft() if self._queue else None
+            return self._queue.next()
 
     def _step(self) -> None:
         if not self._runner.running:
@@ -137,6 +133,5 @@ class Worker:
     def _fail_all(self, error: ServiceError) -> None:
         with self._change:
             admitting = [self._admitting] if self._admitting and self._admitting not in self._runner.running else []
-            requests = [*self._queue, *admitting, *self._runner.running]
-            self._queue.clear()
+            requests = [*self._queue.clear(), *admitting, *self._runner.running]
         self._hand_out([(request, error) for request in requests])

@@ -16,6 +16,7 @@ from tis.media.limits import MediaBudget, MediaLimits, in_mib
 from tis.media.media_types import MediaKind
 from tis.network.dialling import Dialler, NotDialled, patiently
 from tis.network.url import HttpUrl, NoUrl, is_allowed, read_url, redirected
+from tis.observability.metrics import count_refusal
 
 _READ_BYTES = 65536
 _log = logging.getLogger("tis.media")
@@ -58,6 +59,7 @@ class MediaFetcher:
             async with asyncio.timeout(self._limits.fetch_seconds):
                 await self._slots.acquire()
         except TimeoutError:
+            count_refusal("fetches")
             message = "The server is busy fetching media for other requests. Retry later."
             raise Unavailable(message, retry_after=5) from None
 

@@ -46,6 +46,15 @@ def decode_image(data: bytes, limits: MediaLimits, budget: MediaBudget) -> "Pixe
         raise undecodable_media("image") from None
 
 
+def num_pixels(data: bytes) -> int:
+    """From the header; 0 if Pillow cannot read it."""
+    try:
+        with Image.open(io.BytesIO(data), formats=_supported_formats()) as image:
+            return image.size[0] * image.size[1]
+    except Exception:  # boundary to Pillow; `decode_image` says what is wrong
+        return 0
+
+
 @functools.cache
 def _supported_formats() -> list[str]:
     with contextlib.suppress(ImportError):

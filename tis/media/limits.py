@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tis.admission.ticket import Ticket
 from tis.media.errors import media_too_large
 from tis.media.media_types import MediaKind
 
@@ -44,18 +45,22 @@ class MediaLimits:
 class MediaBudget:
     """Counts the bytes of one request's media. The event loop and the decoding threads share it."""
 
-    def __init__(self, limits: MediaLimits) -> None:
+    def __init__(self, limits: MediaLimits, ticket: Ticket | None = None) -> None:
         self._limits = limits
+        self._ticket = ticket
         self._lock = threading.Lock()
         self._num_bytes = 0
         self._num_decoded_bytes = 0
 
     def take_bytes(self, kind: MediaKind, num_bytes: int) -> None:
+        """On the event loop only. Raises QueueFull if they are more than the ticket has, and there is no room."""
         with self._lock:
             self._num_bytes += num_bytes
             if self._num_bytes > self._limits.max_request_bytes:
                 limit = in_mib(self._limits.max_request_bytes)
                 raise media_too_large(kind, f"the limit for all media of a request is {limit}")
+        if self._ticket and self._num_bytes > self._ticket.held("media_bytes"):
+            self._ticket.take_now("media_bytes", max(num_bytes, MIB))
 
     def take_decoded_bytes(self, kind: MediaKind, num_bytes: int) -> None:
         with self._lock:

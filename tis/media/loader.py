@@ -3,15 +3,18 @@
 import asyncio
 import hashlib
 import ssl
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
+from tis.admission.admission import Admission
+from tis.admission.ticket import Ticket
 from tis.media.errors import BadMedia, malformed_url, too_many_media
 from tis.media.fetch import MediaFetcher
 from tis.media.inline import decode_inline, is_data_uri, looks_like_base64
 from tis.media.limits import MIB, MediaBudget, MediaLimits
 from tis.media.local_files import is_file_url, read_local_file
-from tis.media.media_types import LoadedImage, LoadedVideo, MediaKind, MediaSource
+from tis.media.media_types import LoadedImage, LoadedMedium, LoadedVideo, MediaKind, MediaSource
 from tis.media.video.decoder import COMMAND, SandboxDecoder
 from tis.network.dialling import Dial, Dialler, dial_as_checked
 from tis.network.resolver import Resolve, resolve_name
@@ -19,8 +22,11 @@ from tis.network.url import is_http_url
 
 __all__ = ["LoadedImage", "LoadedVideo", "MediaLimits", "MediaLoader", "MediaSource"]
 
+T = TypeVar("T")
 _MAX_PATH_CHARS = 4096
 _MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten
+# If the limit for a file counted instead, a few slow URLs would take all the room. Photos have a few megabytes.
+_EXPECTED_FILE_BYTES = 4 * MIB
 # Pillow steps over blocks in Python: a mebibyte of empty ones takes it a second.
 _MAX_IN_THREAD_BYTES = 2 * MIB
 
@@ -42,41 +48,77 @@ class MediaLoader:
         self._sandboxes = SandboxDecoder(limits, decoder_command)
         self._threads = ThreadPoolExecutor(limits.max_decoders, thread_name_prefix="media")
 
-    async def load(self, sources: Sequence[MediaSource]) -> list[LoadedImage | LoadedVideo]:
-        """Loads all media of one request and returns them in its order. The limits of a request count them together."""
-        if len(sources) > self._limits.max_items:
-            raise _with_param(sources[self._limits.max_items], too_many_media(self._limits.max_items))
-        budget = MediaBudget(self._limits)
-        slots = asyncio.Semaphore(self._limits.max_fetches_of_request)
-        tasks = [asyncio.create_task(self._load(source, budget, slots)) for source in sources]
-        try:
-            return await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)  # no task outlives the request
+    async def load(self, sources: Sequence[MediaSource], ticket: Ticket | None = None) -> list[LoadedMedium]:
+        """Loads all media of one request and returns them in its order. The limits of a request count them together.
 
-    async def decode(self, kind: MediaKind, data: bytes) -> LoadedImage | LoadedVideo:
-        """Decodes an image or video from the file that a session has stored."""
-        budget = MediaBudget(self._limits)
-        budget.take_bytes(kind, len(data))
-        return await self._decode(kind, data, budget)
+        The ticket holds the files and their pixels. Before anything is fetched or decoded it waits for room for all.
+        """
+        if len(sources) > self._limits.max_items:
+            raise _with_param(sources[self._limits.max_items].param, too_many_media(self._limits.max_items))
+        ticket = ticket or Admission().ticket("")
+        budget = MediaBudget(self._limits, ticket)
+        slots = asyncio.Semaphore(self._limits.max_fetches_of_request)
+        await ticket.take("media_bytes", self._expected_bytes(sources))
+        files = await _all_of(self._read(source, budget, slots) for source in sources)
+        ticket.keep("media_bytes", sum(map(len, files)))
+        kinds = [source.kind for source in sources]
+        return await self._decode_all(kinds, files, budget, ticket, [source.param for source in sources])
+
+    async def decode(self, kind: MediaKind, data: bytes) -> LoadedMedium:
+        return (await self.decode_all([kind], [data]))[0]
+
+    async def decode_all(
+        self, kinds: Sequence[MediaKind], files: Sequence[bytes], ticket: Ticket | None = None
+    ) -> list[LoadedMedium]:
+        """Decodes images and videos of a request from the files that a session has stored."""
+        ticket = ticket or Admission().ticket("")
+        await ticket.take("media_bytes", sum(map(len, files)))
+        budget = MediaBudget(self._limits, ticket)
+        for kind, data in zip(kinds, files, strict=True):
+            budget.take_bytes(kind, len(data))
+        return await self._decode_all(kinds, files, budget, ticket)
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._sandboxes.close)
 
-    async def _load(
-        self, source: MediaSource, budget: MediaBudget, slots: asyncio.Semaphore
-    ) -> LoadedImage | LoadedVideo:
+    def _expected_bytes(self, sources: Sequence[MediaSource]) -> int:
+        """What the files have together. Of a URL or a path nobody knows it before: a larger one takes more later."""
+        limits = self._limits
+        sizes = (len(source.value) * 3 // 4 if _is_inline(source) else _EXPECTED_FILE_BYTES for source in sources)
+        return min(limits.max_request_bytes, sum(min(size, limits.max_item_bytes) for size in sizes))
+
+    async def _decode_all(
+        self,
+        kinds: Sequence[MediaKind],
+        files: Sequence[bytes],
+        budget: MediaBudget,
+        ticket: Ticket,
+        params: Sequence[str] | None = None,
+    ) -> list[LoadedMedium]:
+        loop = asyncio.get_running_loop()
+        sizes = [
+            loop.run_in_executor(self._threads, max_pixel_bytes, kind, data, self._limits)
+            for kind, data in zip(kinds, files, strict=True)
+        ]
+        await ticket.take("decoded_bytes", min(sum(await asyncio.gather(*sizes)), self._limits.max_decoded_bytes))
+        # A request has a few images in the queue at a time, so that others have their turn between them.
+        slots = asyncio.Semaphore(self._limits.max_decoders)
+        loaded = await _all_of(
+            self._decode(kind, data, budget, ticket, slots, params[at] if params else None)
+            for at, (kind, data) in enumerate(zip(kinds, files, strict=True))
+        )
+        ticket.keep("decoded_bytes", sum(one.num_bytes for one in loaded))
+        return loaded
+
+    async def _read(self, source: MediaSource, budget: MediaBudget, slots: asyncio.Semaphore) -> bytes:
         try:
             async with slots:
-                data = await self._read(source, budget)
-            return await self._decode(source.kind, data, budget)
+                return await self._read_one(source, budget)
         except BadMedia as error:
-            raise _with_param(source, error) from None
+            raise _with_param(source.param, error) from None
 
-    async def _read(self, source: MediaSource, budget: MediaBudget) -> bytes:
+    async def _read_one(self, source: MediaSource, budget: MediaBudget) -> bytes:
         kind, value = source.kind, source.value
         if source.encoding == "url" and is_http_url(value):
             return await self._fetcher.fetch(kind, value, budget)  # which counts the bytes in the budget itself
@@ -85,11 +127,28 @@ class MediaLoader:
         budget.take_bytes(kind, len(data))
         return data
 
-    async def _decode(self, kind: MediaKind, data: bytes, budget: MediaBudget) -> LoadedImage | LoadedVideo:
+    async def _decode(
+        self,
+        kind: MediaKind,
+        data: bytes,
+        budget: MediaBudget,
+        ticket: Ticket,
+        slots: asyncio.Semaphore,
+        param: str | None,
+    ) -> LoadedMedium:
+        in_sandbox = kind == "video" or needs_sandbox(data)
+        try:
+            async with slots, ticket.one_of("video_decoders" if in_sandbox else "image_decoders"):
+                return await (self._decode_in_sandbox if in_sandbox else self._decode_here)(kind, data, budget)
+        except BadMedia as error:
+            raise _with_param(param, error) from None
+
+    async def _decode_here(self, kind: MediaKind, data: bytes, budget: MediaBudget) -> LoadedMedium:
         loop = asyncio.get_running_loop()
-        if kind == "image" and not needs_sandbox(data):
-            return await loop.run_in_executor(self._threads, _load_image, data, self._limits, budget)
-        digest = loop.run_in_executor(self._threads, _digest, data)
+        return await loop.run_in_executor(self._threads, _load_image, data, self._limits, budget)
+
+    async def _decode_in_sandbox(self, kind: MediaKind, data: bytes, budget: MediaBudget) -> LoadedMedium:
+        digest = asyncio.get_running_loop().run_in_executor(self._threads, _digest, data)
         frames, info = await self._sandboxes.decode(data, budget, kind)
         if kind == "image":
             return LoadedImage(frames[0], data, await digest)
@@ -135,6 +194,36 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=32).hexdigest()
 
 
-def _with_param(source: MediaSource, error: BadMedia) -> BadMedia:
-    error.param = source.param
+def max_pixel_bytes(kind: MediaKind, data: bytes, limits: MediaLimits) -> int:
+    """What the pixels may have; of what a sandbox decodes, nobody knows it before."""
+    if kind == "video":
+        return limits.max_video_frames * limits.max_frame_pixels * 3
+    if needs_sandbox(data):
+        return limits.max_image_pixels * 3
+    from tis.media.images import num_pixels
+
+    return min(num_pixels(data), limits.max_image_pixels) * 3
+
+
+def _is_inline(source: MediaSource) -> bool:
+    """What is longer than a path, and no URL, can only be base64."""
+    value = source.value
+    return (
+        source.encoding == "base64" or is_data_uri(value) or (len(value) > _MAX_PATH_CHARS and not is_http_url(value))
+    )
+
+
+async def _all_of(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Runs them at once. After the first failure the others are cancelled: no task outlives the request."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _with_param(param: str | None, error: BadMedia) -> BadMedia:
+    error.param = param
     return error

@@ -27,6 +27,10 @@ class LoadedImage:
     data: bytes  # the file as the client sent it
     digest: str
 
+    @property
+    def num_bytes(self) -> int:
+        return self.pixels.nbytes
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedVideo:
@@ -35,3 +39,10 @@ class LoadedVideo:
     fps: float  # of the video, not of the sampled frames
     data: bytes
     digest: str
+
+    @property
+    def num_bytes(self) -> int:
+        return self.frames.nbytes
+
+
+LoadedMedium: TypeAlias = LoadedImage | LoadedVideo

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 log = logging.getLogger("tis.requests")
 
 # Load balancers and monitors request these every few seconds.
-_PROBES = {"/live", "/ready", "/health", "/metrics"}
+PROBES = {"/live", "/ready", "/health", "/metrics"}
 
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _current_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="-")
@@ -48,7 +48,7 @@ class RequestLogMiddleware:
             await self.app(scope, receive, send_with_id)
         finally:
             took_ms = (time.perf_counter() - began) * 1000
-            level = logging.DEBUG if scope["path"] in _PROBES else logging.INFO
+            level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
             log.log(level, "%s %s %s %.0fms %s", scope["method"], one_line(scope["path"]), status, took_ms, request_id)
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 from tis.errors import QueueFull, ServiceError
 from tis.observability.logs import log_exception
+from tis.observability.metrics import count_refusal
 from tis.streaming.errors import ReplayGap, SessionConflict, SessionExpired, SessionNotFound
 from tis.streaming.eviction import EvictionQueue
 from tis.streaming.recording import MIN_WINDOW_EVENTS, Recording, WindowLimits
@@ -353,6 +354,7 @@ class Sessions:
         non_resumable = (one for one in self._active.values() if not one.is_resumable and one.is_evictable)
         victim = next((one for one in non_resumable if bool(one.kind) == bool(kind)), None) or queue.pick_victim(owner)
         if victim is None:
+            count_refusal("sessions")
             raise QueueFull(f"The server runs {len(queue)} streams already. Retry later.", retry_after=5)
         return victim
 

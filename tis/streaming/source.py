@@ -1,6 +1,6 @@
 """The contract of what makes the events of one turn."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ class Block:
 
 
 class Source(Protocol):
-    def events(self) -> AsyncIterator[Sequence[Block]]: ...
+    def events(self) -> AsyncGenerator[Sequence[Block], None]: ...
 
     @property
     def is_waiting_to_resume(self) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 
 from tis.errors import Draining, GenerationFailed, ServiceError, Unavailable
 from tis.observability.logs import log_exception
@@ -110,8 +110,9 @@ class Turn:
     async def _record_all(self, source: Source) -> None:
         while True:
             try:
-                async for blocks in source.events():
-                    self._recording.append(blocks)
+                async with aclosing(source.events()) as events:  # what it holds goes back at once, also after an error
+                    async for blocks in events:
+                        self._recording.append(blocks)
                 return
             except Unavailable as not_yet:
                 if not source.is_waiting_to_resume:

@@ -54,6 +54,10 @@ class BatchRunner:
         return len(self.scheduler.sequences) < self._max_running
 
     @property
+    def cache_use(self) -> float:
+        return self.scheduler.cache_use
+
+    @property
     def running(self) -> list[Request]:
         return self._running
 

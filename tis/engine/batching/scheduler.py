@@ -52,6 +52,10 @@ class Scheduler:
     def sequences(self) -> list[Sequence]:
         return self.running + self.waiting
 
+    @property
+    def cache_use(self) -> float:
+        return 1 - self._pool.num_free / self._pool.num_blocks
+
     def add(self, sequence: Sequence) -> None:
         self.waiting.append(sequence)
 

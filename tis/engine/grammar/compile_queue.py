@@ -6,6 +6,7 @@ from tis.engine.grammar.grammar import Grammar
 from tis.engine.text.markers import ToolFormat
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest, Unavailable
+from tis.observability.metrics import count_refusal
 
 # Each may take seconds: a retry after an error is sooner than a wait for all of these.
 MAX_WAITING = 8
@@ -47,6 +48,7 @@ async def _compile(
     if cached := await bridge.in_pool(lambda: compiler.find(grammar, call_format)):
         return cached
     if max_waiting is not None and bridge.num_waiting_grammars >= max_waiting:
+        count_refusal("grammars")
         raise Unavailable(
             f"The queue of grammars to compile is full ({max_waiting} waiting). Retry later.",
             code="grammars_waiting",

@@ -101,6 +101,7 @@ class CharacterDetokenizer:
 
 class EchoRunner:
     has_room = True
+    cache_use: float | None = None
 
     def __init__(self, options: EchoOptions) -> None:
         self._options = options

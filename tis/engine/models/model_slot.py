@@ -91,10 +91,22 @@ class ModelSlot:
 
     @property
     def status(self) -> ModelStatus:
-        num_waiting = self._worker.num_waiting if self._worker else 0
+        worker = self._worker
+        num_waiting, num_running = (worker.num_waiting, worker.num_running) if worker else (0, 0)
+        cache_use = worker.cache_use if worker else None
         error = self._failure.message if self._failure else None
         footprint = self._loaded.footprint if self._loaded else None
-        return ModelStatus(self.entry.id, self._state, self._stage, self._progress, error, num_waiting, footprint)
+        return ModelStatus(
+            self.entry.id,
+            self._state,
+            self._stage,
+            self._progress,
+            error,
+            num_waiting,
+            footprint,
+            num_running,
+            cache_use,
+        )
 
     @property
     def _state(self) -> State:

@@ -26,6 +26,8 @@ class ModelStatus:
     error: str | None = None
     num_waiting: int = 0
     footprint: ModelFootprint | None = None
+    num_running: int = 0
+    cache_use: float | None = None  # 0 to 1
 
     @property
     def accepts_work(self) -> bool:

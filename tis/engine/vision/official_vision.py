@@ -86,7 +86,8 @@ class OfficialVision:
         for key in _TOKEN_TYPE_KEYS:
             if key in processed:
                 inputs[key] = torch.tensor(self._processor.create_mm_token_type_ids([list(prompt_ids)]))
-        return PreprocessedMedia((), lambda: inputs)
+        num_bytes = sum(value.nbytes for value in inputs.values() if isinstance(value, torch.Tensor))
+        return PreprocessedMedia((), lambda: inputs, num_bytes)
 
     def _template_options_of(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Drops options that the template does not use: the library gives them to the processor (URLs to fetch)."""

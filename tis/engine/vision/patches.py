@@ -22,6 +22,10 @@ class Patches:
         self._config = config
         self._repeats = repeats  # of each patch within its row
 
+    @property
+    def num_bytes(self) -> int:
+        return int(self._cut.nbytes)
+
     def __len__(self) -> int:
         return len(self._cut)
 

@@ -83,7 +83,8 @@ class QwenVision:
                     shape.seconds_per_grid,
                 )
             )
-        return PreprocessedMedia(vision_inputs, lambda: self._generate_kwargs(prompt_ids, vision_inputs))
+        num_bytes = sum(one.num_bytes for one in patches.values())
+        return PreprocessedMedia(vision_inputs, lambda: self._generate_kwargs(prompt_ids, vision_inputs), num_bytes)
 
     def _tokens(self, medium: Medium) -> tuple[int, list[int]]:
         shape = self._shape(medium)

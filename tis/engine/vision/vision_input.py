@@ -24,6 +24,7 @@ class PreprocessedMedia:
     inputs: Sequence[VisionInput]  # empty if only `model.generate()` can use them
     # Arguments of `model.generate()` beside the tokens of this prompt: pixel_values, grids, token types.
     generate_kwargs: Callable[[], Mapping[str, Any]]
+    num_bytes: int = 0  # of the pixels that it holds
 
 
 class VisionProcessor(Protocol):

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from tis.cancellation import race_draining
 from tis.chat.run_spec import Services
 from tis.errors import BadRequest
+from tis.http.admission import ticket_of
 from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.models import OptionsDep, served_model
@@ -52,6 +53,7 @@ async def chat_completions(
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
     """Answer a conversation, whole or as a stream of chunks that clients can resume after a disconnect."""
+    ticket = ticket_of(request)
     body.check()
     is_large = is_large_body(request)
     cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
@@ -72,10 +74,11 @@ async def chat_completions(
         found = sessions.find_turn(wanted)
         if found is None:
             model_id = served_model(engine, body.model, options.strict_model)
-            services = Services(engine, media, mcp_client, sessions.commit)
-            beginning = begin_chat(body, services, sessions, wanted, model_id, is_large=is_large)
+            services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
+            beginning = begin_chat(body, services, sessions, wanted, model_id, ticket, is_large=is_large)
             found = await race_draining(engine.until_draining(), beginning)
         session, turn = found
+    ticket.answer()
     if body.stream:
         return await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, view)
     return await _folded(request, session, turn)

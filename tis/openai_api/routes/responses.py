@@ -13,6 +13,7 @@ from tis.cancellation import race_draining
 from tis.chat.run import Run
 from tis.chat.run_spec import Services
 from tis.errors import NotFound, error_with_code
+from tis.http.admission import ticket_of
 from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.conversations import ItemPageDep
@@ -20,7 +21,7 @@ from tis.openai_api.routes.models import OptionsDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.store.conversations import join_conversation, move_items_to_conversation
 from tis.openai_api.store.responses import MAX_HISTORY_BYTES, RESPONSE, ResponseStore
-from tis.openai_api.wire.begin import ResponseBeginning, read_history
+from tis.openai_api.wire.begin import ResponseBeginning, read_history, start_run
 from tis.openai_api.wire.examples import (
     CANCEL_RESPONSE_RESPONSES,
     CREATE_RESPONSES,
@@ -65,15 +66,16 @@ async def create_response(
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
     """Create a response: whole, as a resumable stream of events, or in the background."""
-    store = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES)
+    store, ticket = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES), ticket_of(request)
     if cursor := parse_cursor(last_event_id, last_event_id_query, None):
+        ticket.answer()
         return await _followed(store.response(cursor[0]), cursor[1])
     body.check()
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
-    services = Services(engine, media, mcp_client, sessions.commit)
+    services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
     model_id = served_model(engine, body.model, options.strict_model)
-    begin_with = partial(ResponseBeginning, body, model_id, services, is_large=is_large)
+    begin_with = partial(ResponseBeginning, body, model_id, services, ticket, is_large=is_large)
     beginning = await in_thread_if(is_large, begin_with)
     conversation, earlier = await read_history(store, body)
     if conversation:
@@ -89,7 +91,7 @@ async def create_response(
             run.before_end = partial(join_conversation, store, beginning.response_id)
         return run
 
-    session, turn = sessions.start(beginning.session(owner, prepared, options.responses_ttl_seconds), begin)
+    session, turn = start_run(sessions, beginning.session(owner, prepared, options.responses_ttl_seconds), begin)
     if conversation:
         conversation.add_response(session.id)
     if body.stream:
@@ -116,9 +118,9 @@ async def count_input_tokens(
     body.check()
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
-    services = Services(engine, media, mcp_client, sessions.commit)
+    services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
     model_id = served_model(engine, body.model, options.strict_model)
-    begin_with = partial(ResponseBeginning, body, model_id, services, is_large=is_large)
+    begin_with = partial(ResponseBeginning, body, model_id, services, ticket_of(request), is_large=is_large)
     beginning = await in_thread_if(is_large, begin_with)
     _, earlier = await read_history(store, body)
     num_tokens = await race_draining(engine.until_draining(), beginning.count_tokens(store, earlier))

@@ -1,10 +1,11 @@
 """Begins a chat or a response: collects its history, converts and prepares it, and makes the run."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tis.admission.ticket import Ticket
 from tis.chat.media import with_media
 from tis.chat.parse.config import ParserConfig
 from tis.chat.part_reader import parser_config
@@ -75,6 +76,7 @@ async def begin_chat(
     sessions: Sessions,
     wanted: SessionRequest,
     model_id: str,
+    ticket: Ticket,
     *,
     is_large: bool = False,
 ) -> tuple[Session, Turn]:
@@ -82,10 +84,11 @@ async def begin_chat(
     chat = await in_thread_if(is_large, lambda: _converted_chat(body, services.mcp_client))
     body, servers, forced = chat.body, chat.servers, chat.forced
     await require_template_options(body, engine, model_id)
-    prompt, attachments = await with_media(chat.prompt, model_id, engine, services.media)
+    prompt, attachments = await with_media(chat.prompt, model_id, engine, services.media, ticket)
     if sessions.durability == "memory":
         attachments = {}  # nobody will read them again
     prepared = await engine.prepare(model_id, prompt, chat.sampling, chat.grammar)
+    keep_media(ticket, attachments, None if servers else prepared)
     max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     tools = tools_offered(body)
     state = chat_writer_state(
@@ -104,9 +107,32 @@ async def begin_chat(
 
     def begin() -> Run:
         only_round = None if servers else prepared
-        return Run(spec, services, ChatWriter(state), prepared=only_round, attachments=attachments)
+        return Run(spec, services, ChatWriter(state), prepared=only_round, attachments=attachments, ticket=ticket)
 
-    return sessions.start(wanted.with_window(max_events), begin)
+    return start_run(sessions, wanted.with_window(max_events), begin)
+
+
+def start_run(sessions: Sessions, wanted: SessionRequest, begin: Callable[[], Run]) -> tuple[Session, Turn]:
+    """Begins a run and its turn, or finds the turn that answers the request already.
+
+    The run holds its ticket once its turn has begun: until then the request gives it back.
+    """
+    run: Run | None = None
+
+    def begin_run() -> Run:
+        nonlocal run
+        run = begin()
+        return run
+
+    try:
+        started = sessions.start(wanted, begin_run)
+    except Exception:
+        if run:
+            run.cancel()
+        raise
+    if run:
+        run.hold_ticket()
+    return started
 
 
 def chat_mcp_spec(body: ChatRequest, servers: list[ServerTool], prompt: ChatPrompt, forced: ForcedCall) -> McpSpec:
@@ -149,7 +175,9 @@ def _require_few_references(items: Sequence[Item]) -> None:
 class ResponseBeginning:
     """A request on its way to the engine."""
 
-    def __init__(self, body: ResponseRequest, model_id: str, services: Services, *, is_large: bool = False) -> None:
+    def __init__(
+        self, body: ResponseRequest, model_id: str, services: Services, ticket: Ticket, *, is_large: bool = False
+    ) -> None:
         """Takes long if the body is large: see `in_thread_if`."""
         if body.input is None and body.conversation_id is None and body.previous_response_id is None:
             raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
@@ -159,6 +187,7 @@ class ResponseBeginning:
         self._model_id = model_id
         self._services = services
         self._is_large = is_large
+        self._ticket = ticket
         self._items = checked_items([] if body.input is None else body.input, self.response_id, "input")
         _require_few_references(self._items)
         self._document = b""
@@ -190,7 +219,7 @@ class ResponseBeginning:
             converted = await in_thread_if(self._is_large, lambda: _converted_chat(chat, services.mcp_client))
             await require_template_options(chat, engine, self._model_id)
             prompt = replace(converted.prompt, may_truncate=body.truncation == "auto")
-            prompt, attachments = await with_media(prompt, self._model_id, engine, services.media)
+            prompt, attachments = await with_media(prompt, self._model_id, engine, services.media, self._ticket)
             prepared = await engine.prepare(self._model_id, prompt, converted.sampling, converted.grammar)
         except BadRequest as error:
             raise with_response_params(error, origins) from None
@@ -204,12 +233,15 @@ class ResponseBeginning:
         if store.durability == "memory":  # no other process will resume it
             attachments = {name: data for name, data in attachments.items() if name in self._media_names}
         self._attachments = attachments
+        keep_media(self._ticket, attachments, None if mcp else prepared)
         return prepared
 
     async def count_tokens(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> int:
         prepared = await self.prepare(store, earlier)
         if self._mcp:
-            prepared = await first_prompt(self._spec(prepared, self.response(prepared)), self._mcp, self._services)
+            prepared = await first_prompt(
+                self._spec(prepared, self.response(prepared)), self._mcp, self._services, self._ticket
+            )
         return len(prepared.prompt_ids)
 
     def require_room_in(self, conversation: StoredConversation) -> None:
@@ -235,7 +267,9 @@ class ResponseBeginning:
     def run(self, prepared: PreparedRequest, response: Response) -> Run:
         only_round = None if self._mcp else prepared
         spec, writer = self._spec(prepared, response), ResponseWriter(response)
-        return Run(spec, self._services, writer, prepared=only_round, attachments=self._attachments)
+        return Run(
+            spec, self._services, writer, prepared=only_round, attachments=self._attachments, ticket=self._ticket
+        )
 
     def _spec(self, prepared: PreparedRequest, response: Response) -> RunSpec:
         return RunSpec(response_writer.DIALECT, self.response_id, response, prepared.resumable, self._parser, self._mcp)
@@ -281,6 +315,13 @@ class ResponseBeginning:
                 item = references[-1][0]
             items.append((where, item))
         return items, references
+
+
+def keep_media(ticket: Ticket, attachments: Mapping[str, bytes], prepared: PreparedRequest | None) -> None:
+    """Gives back the room of files and pixels that nobody needs any more. With MCP, each round needs the pixels."""
+    ticket.keep("media_bytes", sum(map(len, attachments.values())))
+    if prepared:
+        ticket.keep("decoded_bytes", prepared.num_media_bytes)
 
 
 async def read_history(

@@ -1,0 +1,40 @@
+"""Makes tickets, and counts what all of them hold."""
+
+from collections.abc import Mapping
+from typing import get_args
+
+from tis.admission.budget import Budget
+from tis.admission.limits import AdmissionLimits, Resource, Stage
+from tis.admission.ticket import StageCounts, Ticket
+
+RESUMED = "resumed"  # the owner of runs that another process began, whoever began them
+
+
+class Admission:
+    def __init__(self, limits: AdmissionLimits | None = None) -> None:
+        self.limits = limits or AdmissionLimits()
+        self.budgets: Mapping[Resource, Budget] = {
+            resource: Budget(resource, self.limits) for resource in get_args(Resource)
+        }
+        self._stages = StageCounts()
+
+    def ticket(self, owner: str) -> Ticket:
+        return Ticket(owner, self.limits.owner_share, self.budgets, self._stages, is_resumed=False)
+
+    def resumed_ticket(self) -> Ticket:
+        """Of a run that was accepted before: it waits for room, and is never refused."""
+        return Ticket(RESUMED, 1.0, self.budgets, self._stages, is_resumed=True)
+
+    def num_in(self, stage: Stage, owner: str | None = None) -> int:
+        """Requests of the server, or of one owner."""
+        counts = self._stages.of_server if owner is None else self._stages.of_owner(owner)
+        return counts.get(stage, 0)
+
+    def used(self, resource: Resource, owner: str | None = None) -> int:
+        budget = self.budgets[resource]
+        return budget.used if owner is None else budget.used_by(owner)
+
+    def drain(self) -> None:
+        """Refuses the requests that wait for room."""
+        for budget in self.budgets.values():
+            budget.drain()

@@ -1,0 +1,140 @@
+"""The ticket of one request: its stage, and what it holds of each resource."""
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from tis.admission.budget import Budget
+from tis.admission.limits import Resource, Stage
+
+
+class StageCounts:
+    """Requests in each stage, of the server and of each owner who has any."""
+
+    def __init__(self) -> None:
+        self.of_server: Counter[Stage] = Counter()
+        self._of_owner: dict[str, Counter[Stage]] = {}
+
+    def of_owner(self, owner: str) -> Mapping[Stage, int]:
+        return self._of_owner.get(owner, Counter())
+
+    def move(self, owner: str, before: Stage | None, after: Stage | None) -> None:
+        of_owner = self._of_owner.setdefault(owner, Counter())
+        for counter in (self.of_server, of_owner):
+            if before:
+                counter[before] -= 1
+            if after:
+                counter[after] += 1
+        if after is None and not any(of_owner.values()):
+            del self._of_owner[owner]
+
+
+class Ticket:
+    """Held by the HTTP request, and by the run that it begins. What is still held goes back at the end of both."""
+
+    def __init__(
+        self,
+        owner: str,
+        owner_share: float,
+        budgets: Mapping[Resource, Budget],
+        stages: StageCounts,
+        *,
+        is_resumed: bool,
+    ) -> None:
+        self.owner = owner
+        self.owner_share = owner_share
+        self.began_at = time.monotonic()
+        self.waited_seconds = 0.0
+        self.is_resumed = is_resumed  # accepted by another process: it may wait, but is never refused
+        self.stage: Stage | None = None
+        self.has_answered = False  # it has a first token
+        self._budgets = budgets
+        self._stages = stages
+        self._held: dict[Resource, int] = {}
+        self._has_request = not is_resumed
+        self._has_run = False
+
+    def held(self, resource: Resource) -> int:
+        return self._held.get(resource, 0)
+
+    def enter(self, stage: Stage) -> None:
+        if stage != self.stage and (self._has_request or self._has_run):
+            self._stages.move(self.owner, self.stage, stage)
+            self.stage = stage
+
+    async def take(self, resource: Resource, amount: int) -> None:
+        """Waits until there is room. Raises QueueFull after a while, or at once if too many wait."""
+        self.waited_seconds += await self._budgets[resource].take(self.owner, amount, is_resumed=self.is_resumed)
+        self._held[resource] = self.held(resource) + amount
+
+    def take_now(self, resource: Resource, amount: int, *, is_resumed: bool = False) -> None:
+        """Raises QueueFull if there is no room."""
+        budget = self._budgets[resource]
+        (budget.take_anyway if self.is_resumed or is_resumed else budget.take_now)(self.owner, amount)
+        self._held[resource] = self.held(resource) + amount
+
+    def keep(self, resource: Resource, amount: int) -> None:
+        """Gives back what it holds beyond this amount."""
+        surplus = self.held(resource) - amount
+        if surplus > 0:
+            self._held[resource] = amount
+            self._budgets[resource].give_back(self.owner, surplus)
+
+    @asynccontextmanager
+    async def one_of(self, resource: Resource) -> AsyncIterator[None]:
+        """One unit of the resource for the length of the block."""
+        await self.take(resource, 1)
+        try:
+            yield
+        finally:
+            self.keep(resource, self.held(resource) - 1)
+
+    def queue(self, num_prompt_tokens: int, *, is_resumed: bool = False) -> None:
+        """It waits for the model from here on, with this prompt in place of that of the round before.
+
+        `is_resumed`: part of an answer that was accepted before, which is not refused.
+        """
+        self.keep("prompt_tokens", 0)
+        self.take_now("prompt_tokens", num_prompt_tokens, is_resumed=is_resumed)
+        self.keep("requests", 0)
+        self.enter("queued")
+
+    def generate(self) -> None:
+        """The model has made a first token."""
+        self.has_answered = True
+        self.enter("generating")
+
+    def answer(self) -> None:
+        """The request is prepared, and has begun no run of its own."""
+        self.keep("requests", 0)
+        if not self._has_run:
+            self.enter("answering")
+
+    def begin_run(self) -> None:
+        """The run gives the ticket back, with `end_run`."""
+        self._has_run = True
+        self.keep("requests", 0)
+        if self.stage is None:
+            self.enter("preparing")
+
+    def end_run(self) -> None:
+        if self._has_run:
+            self._has_run = False
+            self._end(["prompt_tokens", "media_bytes", "decoded_bytes"])
+
+    def end_request(self) -> None:
+        if self._has_request:
+            self._has_request = False
+            self._end(["requests", "body_bytes"])
+
+    def _end(self, resources: list[Resource]) -> None:
+        is_over = not (self._has_request or self._has_run)
+        for resource in list(self._held) if is_over else resources:
+            self.keep(resource, 0)
+        if is_over:
+            if self.stage:
+                self._stages.move(self.owner, self.stage, None)
+                self.stage = None
+        elif self._has_request:
+            self.enter("answering")

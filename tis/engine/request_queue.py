@@ -1,0 +1,58 @@
+"""The requests that wait for a model: resumed ones first, then those of all owners in turn."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from tis.admission.fair_queue import FairQueue
+from tis.engine.request import Request
+from tis.errors import QueueFull
+from tis.observability.metrics import count_refusal
+
+
+class RequestQueue:
+    """Shared by threads, which hold the worker's lock. Only reading its length needs none."""
+
+    def __init__(self, model_name: str, max_size: int) -> None:
+        self._model_name = model_name
+        self._max_size = max_size
+        self._resumed: deque[Request] = deque()
+        self._new: FairQueue[Request] = FairQueue()
+
+    def __len__(self) -> int:
+        return len(self._resumed) + len(self._new)
+
+    def __iter__(self) -> Iterator[Request]:
+        yield from self._resumed
+        yield from self._new
+
+    def put(self, request: Request) -> None:
+        """Raises QueueFull. A resumed request is exempt from the limit: it was accepted before."""
+        if request.is_resumed:
+            self._resumed.append(request)
+            return
+        # The share of one owner is the whole queue where there is one API key, or none.
+        num_of_owner = self._new.num_of(request.owner)
+        if len(self) >= self._max_size or num_of_owner >= max(1, int(self._max_size * request.owner_share)):
+            count_refusal("model_queue")
+            # retry_after is a guess that spreads the retries: one second for each eight waiting requests.
+            raise QueueFull(
+                f"The queue for model `{self._model_name}` is full ({len(self)} waiting). Retry later.",
+                retry_after=1 + len(self) / 8,
+            )
+        self._new.append(request.owner, request)
+
+    def next(self) -> Request | None:
+        if self._resumed:
+            return self._resumed.popleft()
+        return self._new.pop() if self._new else None
+
+    def remove(self, request: Request) -> None:
+        if request in self._resumed:
+            self._resumed.remove(request)
+        else:
+            self._new.remove(request.owner, request)
+
+    def clear(self) -> list[Request]:
+        requests = list(self)
+        self._resumed, self._new = deque(), FairQueue()
+        return requests
