@@ -62,6 +62,7 @@ class Transcript:
         self._rounds: list[TranscriptRound] = []
         self._calls: list[ServerCall] = []
         self._growing: ServerCall | None = None
+        self._follows_server_call = False
         self._now = TranscriptRound()  # before the first round: the calls that were approved
 
     @property
@@ -101,7 +102,7 @@ class Transcript:
         return self._now.num_functions > 0 and not self._now.is_cut
 
     def begin_round(self) -> None:
-        self._now, self._growing = TranscriptRound(), None
+        self._now, self._growing, self._follows_server_call = TranscriptRound(), None, False
         self._rounds.append(self._now)
 
     def add_approved(self, request: Mapping[str, Any]) -> ServerCall:
@@ -124,8 +125,11 @@ class Transcript:
 
     def add(self, part: Part) -> RunPart:
         """The part for writers: calls of MCP servers have parts of their own, functions are numbered without them."""
+        follows_server_call, self._follows_server_call = self._follows_server_call, False
         match part:
             case TextDelta(text):
+                if follows_server_call and part.logprobs:
+                    _keep_own_tokens(part)
                 self._now.texts.append(text)
             case ReasoningDelta(text):
                 self._now.reasoning.append(text)
@@ -138,7 +142,7 @@ class Transcript:
                 part.index = self._now.num_functions - 1
             case ToolCallEnd(_, is_cut):
                 if call := self._growing:
-                    self._growing, call.is_whole = None, not is_cut
+                    self._growing, call.is_whole, self._follows_server_call = None, not is_cut, True
                     return ServerCallEnd(call, is_cut)
                 part.index, self._now.is_cut = self._now.num_functions - 1, is_cut
         return part
@@ -162,6 +166,15 @@ class Transcript:
         self._calls.append(call)
         self._now.calls.append(call)
         return call
+
+
+def _keep_own_tokens(part: TextDelta) -> None:
+    """Not those of the marker that ended a call, which is as hidden as the call."""
+    num_chars, own = 0, len(part.logprobs)
+    while own and num_chars < len(part.text):
+        own -= 1
+        num_chars += len(part.logprobs[own].text)
+    part.token_ids, part.logprobs = part.token_ids[own:], part.logprobs[own:]
 
 
 def template_call(call_id: str | None, name: str, arguments: str) -> dict[str, Any]:
