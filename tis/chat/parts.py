@@ -97,7 +97,9 @@ class ServerCallEnd:
 
 @dataclass(slots=True)
 class RoundEnd:
-    """The model goes on after the calls."""
+    """Of a run with MCP servers: the calls of the round come next, or the end."""
+
+    finish: FinishReason
 
 
 @dataclass(slots=True)

@@ -191,7 +191,9 @@ class RunLog:
             shown = self.transcript.add(part) if self.transcript else part
             events += self._writer.part(piece.choice, shown)
         if piece.finish:
-            events += self._writer.part(piece.choice, RoundEnd() if self.transcript else self._choice_end(piece.choice))
+            events += self._writer.part(
+                piece.choice, RoundEnd(piece.finish) if self.transcript else self._choice_end(piece.choice)
+            )
         return events
 
     def _end(self, finish: FinishReason) -> Events:

@@ -11,7 +11,8 @@ The middlewares, from the outside in (`tis/app.py` adds them):
    (`docs/decisions/0025-who-may-reach-a-server-on-this-computer.md`).
 5. `BodySizeLimitMiddleware`: bytes of bodies under `/api`.
 6. `ApiKeyMiddleware`: keys and read tokens, before any body is read.
-7. `AdmissionMiddleware`: the ticket of a request, before its body is read (`docs/decisions/0050-a-ticket-for-every-request.md`).
+7. `AdmissionMiddleware`: the ticket of a request, before its body is read
+   (`docs/decisions/0050-a-ticket-for-every-request.md`).
 8. `BodyDeadlineMiddleware`: a body that comes too slowly.
 9. `JsonScanMiddleware`: text, values and levels of JSON under `/v1`, counted as it arrives; media are set aside
    (`docs/decisions/0020-requests-are-counted-before-they-are-parsed.md`).

@@ -107,10 +107,8 @@ class ResponseWriter:
                 return items.server_call_arguments(text) if text else []
             case ToolCallEnd(_, is_cut) | ServerCallEnd(_, is_cut):
                 return items.close("incomplete" if is_cut else "completed")
-            case RoundEnd():
-                return items.close()
-            case ChoiceEnd():
-                return items.close("completed" if part.finish == "stop" else "incomplete")
+            case RoundEnd(finish) | ChoiceEnd(finish):
+                return items.close("completed" if finish == "stop" else "incomplete")
 
     def _call(self, event: CallEvent) -> Events:
         items = self._items

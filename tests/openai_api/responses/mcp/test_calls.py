@@ -215,6 +215,7 @@ def test_an_answer_that_reaches_max_tokens_makes_no_calls(http: httpx2.Client, w
     assert all(item["status"] == "incomplete" for item in items_of(response, "mcp_call"))
     whole = create(http, call, tools=[server_tool(weather)], max_output_tokens=len(call) + 3)
     assert (whole["status"], text_of(whole)) == ("incomplete", "ord")
+    assert [item["status"] for item in items_of(whole, "message")] == ["incomplete"]
 
 
 def test_cancel_does_not_wait_for_a_call(http: httpx2.Client, weather: McpProcess) -> None:
