@@ -69,6 +69,8 @@ async def metrics() -> Response:
 
 
 def _why_not_ready(engine: EngineDep) -> str | None:
+    if engine.loss:
+        return engine.loss
     if engine.is_draining:
         return "draining"
     for status in engine.statuses:

@@ -32,6 +32,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def loss(self) -> str | None:
+        """Why no model can compute here any more; None if all is well. The process ends then."""
+        ...
+
+    @property
     def is_eager(self) -> bool:
         """Whether models are loaded at start, not by their first request."""
         ...

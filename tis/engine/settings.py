@@ -74,6 +74,12 @@ class GenerationSettings(BaseModel):
     vision_cache_mb: int = Field(256, ge=0, description="MiB of memory for encoded images and videos")
     quantize: Literal["int8", "int4"] | None = Field(None, description="weights as integers on a CPU: int8 or int4")
     max_queue_size: int = Field(64, ge=1, description="max requests that wait for the model; more get a 429")
+    gen_stall_seconds: float = Field(
+        120,
+        ge=0,
+        le=86400,
+        description="after this long, a step hangs: the process ends with code 70 and `tis serve` restarts it; 0: never",
+    )
     enable_auto_compression: bool = Field(
         False, description="drop the oldest turns of a prompt that is too long, instead of a 400"
     )

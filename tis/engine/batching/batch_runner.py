@@ -1,8 +1,10 @@
 """Runs many requests at once. A step: plan, compute, sample a token for each sequence, hand out the pieces.
 
-When one request fails, its reader gets the error, and the others go on.
+When one request fails, its reader gets the error, and the others go on. A forward pass that fails is computed again by
+halves, until the rows that are to blame are alone. If memory runs out, the cached features of images are dropped first.
 """
 
+import logging
 from collections.abc import Sequence as Listing
 from functools import partial
 from itertools import count
@@ -18,12 +20,15 @@ from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
-from tis.engine.errors import ContextLengthExceeded
+from tis.engine.errors import ContextLengthExceeded, OutOfMemory
+from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
 from tis.engine.request import Delivery, HandOut, Request
 from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of, pick_all
 from tis.engine.text.tokenizer import Tokenizer
 from tis.errors import GenerationFailed
 from tis.observability.logs import log_exception
+
+log = logging.getLogger("tis.engine")
 
 
 class BatchRunner:
@@ -48,6 +53,10 @@ class BatchRunner:
         self._running: list[Request] = []
         self.scheduler = self._new_scheduler()
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
+
+    @property
+    def has_bounded_steps(self) -> bool:
+        return True
 
     @property
     def has_room(self) -> bool:
@@ -81,7 +90,7 @@ class BatchRunner:
                 with torch.inference_mode():
                     self._cache.copy_blocks(plan.copies)
                     self._encode_vision(plan, deliveries)
-                    picked = self._compute(plan.chunks) if plan.chunks else []
+                    picked = self._compute_or_halve(plan.chunks) if plan.chunks else []
                 self._accept(picked, deliveries)
         finally:  # a request that has left `running` gets its error here, even if the step fails later
             hand_out(deliveries)
@@ -92,6 +101,9 @@ class BatchRunner:
             sequence.is_dropped = True
         self.scheduler = self._new_scheduler()
         self._running = []
+
+    def device_answers(self) -> bool:
+        return device_answers(self._model.device)
 
     def _new_scheduler(self) -> Scheduler:
         return Scheduler(BlockPool(self._cache.num_blocks, self._cache.block_size), self._tokens_per_step)
@@ -121,6 +133,8 @@ class BatchRunner:
     def _encode_vision(self, plan: Plan, deliveries: list[Delivery]) -> None:
         """Encodes images for this step. Chunks whose images are not encoded yet are left for a later step."""
         errors = self._vision.encode(plan.chunks, self.scheduler.sequences)
+        if errors:
+            self._require_device()
         failed: dict[Request, Exception] = {}
         for chunk in plan.chunks:
             for vision_input in vision_inputs_in(chunk):
@@ -132,17 +146,42 @@ class BatchRunner:
         for request, error in failed.items():
             deliveries.append(self._fail(request, error))
 
+    def _compute_or_halve(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
+        """A chunk may be computed again: it writes the same keys and values to the same places."""
+        try:
+            return self._compute(chunks)
+        except Exception as fault:
+            error = fault
+        self._require_device()
+        if is_out_of_memory(error):
+            error.__traceback__ = None  # its frames hold the tensors that did not fit
+            if self._free_memory(chunks):
+                return self._compute_or_halve(chunks)
+        if len(chunks) == 1:
+            return [(chunks[0].sequence, error)]
+        middle = len(chunks) // 2
+        return self._compute_or_halve(chunks[:middle]) + self._compute_or_halve(chunks[middle:])
+
+    def _require_device(self) -> None:
+        if not self.device_answers():
+            raise DeviceLost("The device answers no more after a failed step; the log has the reason.")
+
+    def _free_memory(self, chunks: Listing[ScheduledChunk]) -> bool:
+        """Drops the features of all images but those that these chunks show. Returns whether there were any."""
+        has_freed = self._vision.drop_all_but(chunks)
+        free_memory()
+        return has_freed
+
     def _compute(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
         """Computes the chunks, and samples the next token of every sequence whose tokens are all computed."""
         # Single tokens first: the attention handles them together.
         chunks.sort(key=lambda chunk: chunk.stop - chunk.start > 1)
         sampling = [chunk.sequence for chunk in chunks if chunk.samples_token]
         logits = self._forward(chunks)
+        picked = [] if logits is None else pick_all(logits, [sequence.choice for sequence in sampling])
         for chunk in chunks:
             self.scheduler.mark_computed(chunk)
-        if logits is None:
-            return []
-        return list(zip(sampling, pick_all(logits, [sequence.choice for sequence in sampling]), strict=True))
+        return list(zip(sampling, picked, strict=True))
 
     def _forward(self, chunks: Listing[ScheduledChunk]) -> Any | None:
         """Returns a row of logits for each chunk that samples a token; None if no chunk does."""
@@ -232,6 +271,9 @@ class BatchRunner:
         self._remove(request)
         if isinstance(error, NoCandidates):
             return request, GenerationFailed("The model computed no usable logits (NaN or infinity).")
+        if is_out_of_memory(error):
+            log.warning("no memory for request %s: %s", request.label, error)
+            return request, OutOfMemory()
         log_exception("a request failed in its batch", error, request.label)
         if isinstance(error, GenerationFailed):
             return request, error

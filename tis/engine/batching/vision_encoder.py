@@ -131,6 +131,14 @@ class VisionEncoder:
             torch.cat([part.tokens for part in parts]).clone(), [torch.cat(layer).clone() for layer in layers]
         )
 
+    def drop_all_but(self, chunks: Sequence[ScheduledChunk]) -> bool:
+        """Drops the cached features that these chunks do not need. Returns whether there were any."""
+        needed = {vision_input.digest for chunk in chunks for vision_input in vision_inputs_in(chunk)}
+        dropped = [digest for digest in self._cache if digest not in needed]
+        for digest in dropped:
+            del self._cache[digest]
+        return bool(dropped)
+
     def _evict_all_but(self, needed: Iterable[bytes]) -> None:
         needed, num_bytes = set(needed), sum(features.num_bytes for features in self._cache.values())
         for digest in [digest for digest in self._cache if digest not in needed]:
