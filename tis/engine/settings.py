@@ -78,7 +78,7 @@ class GenerationSettings(BaseModel):
         120,
         ge=0,
         le=86400,
-        description="after this long, a step hangs: the process ends with code 70 and `tis serve` restarts it; 0: never",
+        description="after this long, a step hangs: the process ends with code 70; `tis serve` restarts it; 0: never",
     )
     enable_auto_compression: bool = Field(
         False, description="drop the oldest turns of a prompt that is too long, instead of a 400"

@@ -42,10 +42,10 @@ def assert_answered_as_alone(qwen3: Any, requests: list[Request]) -> None:
 
 def test_only_the_guilty_row_of_a_failing_pass_fails(qwen3: Any, caplog: pytest.LogCaptureFixture) -> None:
     healthy, sick = healthy_and_sick()
-    fail_on_poison(qwen3, ValueError("a fault of the model"))
+    fail_on_poison(qwen3, ValueError())
     readers = run(new_runner(qwen3), [*healthy[:2], sick, *healthy[2:]])
     assert [type(error) for error in readers.errors.values()] == [GenerationFailed]
-    assert id(sick) in readers.errors and "a fault of the model" in caplog.text
+    assert id(sick) in readers.errors and "ValueError" in caplog.text
     assert_answered_as_alone(qwen3, healthy)
 
 
