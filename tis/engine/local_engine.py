@@ -136,6 +136,7 @@ class LocalEngine:
         grammar: Grammar | None = None,
         *,
         is_resumed: bool = False,
+        cache_salt: str = "",
     ) -> PreparedRequest:
         assert self._bridge
         self._require_open(is_resumed=is_resumed)
@@ -147,6 +148,7 @@ class LocalEngine:
                 slot.entry, loaded, prompt, sampling, has_grammar=bool(grammar and grammar.covers_answer)
             )
         )
+        prepared = replace(prepared, cache_salt=cache_salt)
         if grammar is None:
             return prepared
         max_waiting = None if is_resumed else MAX_WAITING

@@ -135,7 +135,12 @@ def test_presence_and_frequency_count_the_answer_only() -> None:
 
 def test_penalties_follow_an_answer_that_grows() -> None:
     """Their indices are kept with the completion: each step adds the tokens that came since."""
-    params: dict[str, Any] = {"repetition_penalty": 1.3, "presence_penalty": 0.5, "frequency_penalty": 0.25, "logit_bias": {3: 2.0}}
+    params: dict[str, Any] = {
+        "repetition_penalty": 1.3,
+        "presence_penalty": 0.5,
+        "frequency_penalty": 0.25,
+        "logit_bias": {3: 2.0},
+    }
     growing, numbers = completion([5, 6, 5], **params), torch.Generator().manual_seed(2)
     for _ in range(200):
         growing.token_ids += torch.randint(0, 90, (int(torch.randint(1, 3, (1,), generator=numbers)),)).tolist()

@@ -26,7 +26,7 @@ StoredItem = tuple[Item, Session]  # an item, and the session that stores its at
 class ResponseStore:
     def __init__(self, sessions: Sessions, owner: str) -> None:
         self._sessions = sessions
-        self._owner = owner
+        self.owner = owner
 
     @property
     def durability(self) -> Durability:
@@ -187,7 +187,7 @@ class ResponseStore:
 
     def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
         try:
-            session = self._sessions.find(self._owner, session_id, kind)
+            session = self._sessions.find(self.owner, session_id, kind)
         except (SessionNotFound, SessionExpired):
             return None
         return session if session.is_resumable or also_unstored else None

@@ -42,6 +42,11 @@ from tis.streaming.turn import Turn
 _EVENTS_BESIDE_TOKENS = 256
 
 
+def cache_salt_of(body: ChatRequest | ResponseRequest, owner: str) -> str:
+    """Without a salt of its own, a request shares cached prefixes with those of its owner."""
+    return f"salt:{body.cache_salt}" if body.cache_salt else f"owner:{owner}"
+
+
 async def begin_chat(
     body: ChatRequest, services: Services, sessions: Sessions, wanted: SessionRequest, model_id: str
 ) -> tuple[Session, Turn]:
@@ -55,7 +60,7 @@ async def begin_chat(
     prompt, attachments = await with_media(prompt, model_id, engine, services.media)
     if sessions.durability == "memory":
         attachments = {}  # nobody will read them again
-    prepared = await engine.prepare(model_id, prompt, sampling, grammar)
+    prepared = await engine.prepare(model_id, prompt, sampling, grammar, cache_salt=cache_salt_of(body, wanted.owner))
     max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     tools = tools_offered(body)
     state = chat_writer_state(
@@ -139,7 +144,8 @@ class ResponseBeginning:
             await require_template_options(chat, engine, self._model_id)
             prompt = replace(prompt, may_truncate=body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self._model_id, engine, self._services.media)
-            prepared = await engine.prepare(self._model_id, prompt, sampling, grammar)
+            salt = cache_salt_of(body, store.owner)
+            prepared = await engine.prepare(self._model_id, prompt, sampling, grammar, cache_salt=salt)
         except BadRequest as error:
             raise with_response_params(error, origins) from None
         if mcp:
