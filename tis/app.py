@@ -215,6 +215,7 @@ def _loader(settings: Settings) -> Load:
         batch=BatchLimits(
             cache_tokens=settings.cache_tokens,
             tokens_per_step=settings.max_batch_tokens,
+            step_seconds=settings.step_seconds,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
             vision_cache_bytes=settings.vision_cache_mb * 2**20,

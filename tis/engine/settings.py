@@ -61,6 +61,12 @@ class GenerationSettings(BaseModel):
         ge=16,
         description="max tokens per step; longer prompts are prefilled in chunks, so that other requests go on",
     )
+    step_seconds: float = Field(
+        0.25,
+        ge=0,
+        le=60,
+        description="how long a step should take; prompts and images are split accordingly; 0 = MAX_BATCH_TOKENS alone",
+    )
     cache_tokens: int = Field(
         0,
         ge=0,

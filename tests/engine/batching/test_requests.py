@@ -96,8 +96,8 @@ def test_choices_of_a_prompt_differ_and_its_blocks_are_computed_once(qwen3: Any)
     sizes: list[int] = []
     plan = runner.scheduler.plan
 
-    def watched() -> Plan:
-        planned = plan()
+    def watched(max_prompt_tokens: int | None = None) -> Plan:
+        planned = plan(max_prompt_tokens)
         sizes.extend(chunk.stop - chunk.start for chunk in planned.chunks)
         return planned
 

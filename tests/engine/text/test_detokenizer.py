@@ -83,7 +83,8 @@ def test_encoding_and_decoding_preserve_text(demo: LoadedModel) -> None:
 
 def test_a_window_stays_short_however_many_tokens_have_no_text(byte_fallback: Tokenizer) -> None:
     byte_fallback.add_special_tokens(["<control>"])
-    control, sizes = byte_fallback.token_to_id("<control>"), []
+    control, sizes = byte_fallback.token_to_id("<control>"), list[int]()
+    assert control is not None
 
     def decode(ids: Sequence[int]) -> str:
         sizes.append(len(ids))

@@ -3,7 +3,7 @@
 `Scheduler` and `BlockPool` plan each step in plain Python; `BatchRunner` carries the plan out on tensors.
 
 A step: `Scheduler.plan` schedules one token for every decoding sequence and fills the rest of the token budget with
-chunks of prompts. `BatchRunner` puts all of them into one row without padding and calls the model. The model's
+chunks of prompts. `StepBudget` says how many tokens that is, so that a step takes about `STEP_SECONDS`. `BatchRunner` puts all of them into one row without padding and calls the model. The model's
 attention is `batch_attention`, set through the attention interface of Transformers: a sequence sees its own run of
 blocks and nothing else. `pick_all` picks the tokens of all rows.
 

@@ -5,6 +5,7 @@ halves, until the rows that are to blame are alone. If memory runs out, the cach
 """
 
 import logging
+import time
 from collections.abc import Sequence as Listing
 from functools import partial
 from itertools import count
@@ -19,6 +20,7 @@ from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
+from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
@@ -39,6 +41,7 @@ class BatchRunner:
         cache: PagedCache,
         *,
         tokens_per_step: int = 512,
+        step_seconds: float = 0,
         max_running: int = 32,
         vision_cache_bytes: int = 256 * 2**20,
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
@@ -49,6 +52,8 @@ class BatchRunner:
         self._tokens_per_step = tokens_per_step
         self._cache = cache
         self._vision = VisionEncoder(model, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
+        self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
+        self._prompts_waited = False  # in the last step, for images
         self._arrivals = count()
         self._running: list[Request] = []
         self.scheduler = self._new_scheduler()
@@ -84,13 +89,14 @@ class BatchRunner:
         deliveries: list[Delivery] = []
         try:
             self._drop_cancelled(deliveries)
-            plan = self.scheduler.plan()
+            size = self._budget.next
+            plan = self.scheduler.plan(size.num_prompt_tokens)
             if plan.chunks:
                 self._set_cached_tokens(plan)
                 with torch.inference_mode():
                     self._cache.copy_blocks(plan.copies)
-                    self._encode_vision(plan, deliveries)
-                    picked = self._compute_or_halve(plan.chunks) if plan.chunks else []
+                    self._encode_vision(plan, size.num_patches, deliveries)
+                    picked = self._compute_timed(plan.chunks) if plan.chunks else []
                 self._accept(picked, deliveries)
         finally:  # a request that has left `running` gets its error here, even if the step fails later
             hand_out(deliveries)
@@ -130,9 +136,18 @@ class BatchRunner:
                 request.answer.cached_tokens = min(chunk.start, len(request.prompt_ids))
             chunk.sequence.was_started = True
 
-    def _encode_vision(self, plan: Plan, deliveries: list[Delivery]) -> None:
-        """Encodes images for this step. Chunks whose images are not encoded yet are left for a later step."""
-        errors = self._vision.encode(plan.chunks, self.scheduler.sequences)
+    def _encode_vision(self, plan: Plan, max_patches: int, deliveries: list[Delivery]) -> None:
+        """Encodes images for this step. Chunks whose images are not encoded yet are left for a later step.
+
+        If the images take half the time of a step, all prompts wait for the next one, which then encodes none.
+        """
+        self._vision.patches_per_step = max_patches
+        began, num_encoded = time.monotonic(), self._vision.num_encoded
+        errors = self._vision.encode(plan.chunks, self.scheduler.sequences, may_run=not self._prompts_waited)
+        num_encoded = self._vision.num_encoded - num_encoded
+        if num_encoded:
+            self._wait_for_device()
+        self._prompts_waited = self._budget.encoded(num_encoded, time.monotonic() - began)
         if errors:
             self._require_device()
         failed: dict[Request, Exception] = {}
@@ -143,8 +158,24 @@ class BatchRunner:
         plan.chunks = [
             chunk for chunk in plan.chunks if chunk.sequence.request not in failed and self._vision.has_encoded(chunk)
         ]
+        if self._prompts_waited:
+            plan.chunks = [chunk for chunk in plan.chunks if chunk.sequence.is_decoding]
         for request, error in failed.items():
             deliveries.append(self._fail(request, error))
+
+    def _compute_timed(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
+        lengths = [chunk.stop - chunk.start for chunk in chunks]
+        began = time.monotonic()
+        picked = self._compute_or_halve(chunks)
+        if not picked:
+            self._wait_for_device()
+        self._budget.computed(sum(lengths) - lengths.count(1), time.monotonic() - began)
+        return picked
+
+    def _wait_for_device(self) -> None:
+        """CUDA computes in the background, until something reads the results."""
+        if self._budget.is_timed and self._model.device.type == "cuda":
+            torch.cuda.synchronize(self._model.device)
 
     def _compute_or_halve(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
         """A chunk may be computed again: it writes the same keys and values to the same places."""

@@ -51,6 +51,7 @@ def choose_runner(
             tokenizer,
             cache,
             tokens_per_step=limits.tokens_per_step,
+            step_seconds=limits.step_seconds,
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
         ),

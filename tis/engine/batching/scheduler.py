@@ -63,14 +63,15 @@ class Scheduler:
         self.running.remove(sequence)
         self._free_blocks(sequence)
 
-    def plan(self) -> Plan:
+    def plan(self, max_prompt_tokens: int | None = None) -> Plan:
         """Chooses what the next forward pass computes: a token of each decoding sequence, then chunks of prompts."""
         plan = Plan()
         for sequence in list(self.running):
             if sequence.is_decoding and sequence.block_run and self._ensure_blocks(sequence, plan):
                 plan.chunks.append(ScheduledChunk(sequence, sequence.num_computed, sequence.num_tokens))
         # Prompts advance even when more than a budget of sequences is decoding.
-        self._plan_prompts(plan, max(1, self._tokens_per_step - len(plan.chunks)))
+        budget = max(1, self._tokens_per_step - len(plan.chunks))
+        self._plan_prompts(plan, budget if max_prompt_tokens is None else min(budget, max_prompt_tokens))
         return plan
 
     def mark_computed(self, chunk: ScheduledChunk) -> None:
