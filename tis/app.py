@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,7 +224,10 @@ def _loader(settings: Settings) -> Load:
     )
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedModel:
-        return load_echo(entry.repo) if is_echo(entry.repo) else load_model(entry.repo, options, report)
+        if is_echo(entry.repo):
+            return load_echo(entry.repo)
+        batch = replace(options.batch, memory_bytes=entry.memory_mb * 2**20, num_models=1 + len(settings.models))
+        return load_model(entry.repo, replace(options, batch=batch), report)
 
     return load
 

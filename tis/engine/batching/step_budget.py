@@ -65,5 +65,5 @@ def _newer(before: float | None, now: float) -> float:
 
 def _fitting(seconds: float, seconds_per_one: float | None, maximum: int) -> int:
     """One chunk at least, whatever it takes, and one while nothing is known."""
-    number = CHUNK if not seconds_per_one else int(min(maximum, seconds / seconds_per_one)) // CHUNK * CHUNK
-    return min(maximum, max(CHUNK, number))
+    number = seconds / seconds_per_one if seconds_per_one else CHUNK
+    return maximum if number >= maximum else min(maximum, max(CHUNK, int(number) // CHUNK * CHUNK))
