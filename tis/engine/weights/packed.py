@@ -35,7 +35,7 @@ class PackedLinear(torch.nn.Module):  # type: ignore[misc]
 def pack_weights(
     model: Any, quantisation: Quantisation | None = None, share_of_free_memory: float = _SHARE_OF_FREE_MEMORY
 ) -> int:
-    """Packs or quantises the text part of a CPU model in place. Returns the number of layers; 0: nothing was changed."""
+    """Packs or quantises the text part of a CPU model in place. Returns the number of layers that it changed."""
     places = [*_linears_of(model.get_decoder()), *_head_of(model)]
     if reason := _why_not(model, places):
         if quantisation:
