@@ -66,7 +66,7 @@ async def measure_fairness(server: ChatServer, model: str, streams: int, words: 
     words = round(words * _CALIBRATION_WORDS / await _num_tokens(server, body(prompt_text(_CALIBRATION_WORDS, "c"), 1)))
     listeners = [Listener() for _ in range(streams)]
     talking = [
-        body(prompt_text(20, str(number)), 16384, stream=True, ignore_eos=True, temperature=0)
+        body(prompt_text(20, str(number)), 16384, stream=True, min_tokens=16384, temperature=1, seed=number)
         for number in range(streams)
     ]
     tasks = [asyncio.create_task(one.follow(server, given)) for one, given in zip(listeners, talking, strict=True)]
