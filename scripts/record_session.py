@@ -84,6 +84,7 @@ class Recorder:
         self.show(SERVE)
         self._wait(lambda: BANNER.search(self._output), "the server is not ready")
         self.lines.append(BANNER.search(self._output)[0].decode())  # type: ignore[index]
+        self._pid = int(self.lines[-1].rpartition(" ")[2])  # of the server: `tis serve` itself is its small parent
 
     def _read_all(self, terminal: int) -> None:
         with open(terminal, "rb", buffering=0) as output:
@@ -103,8 +104,8 @@ class Recorder:
 
     def kill(self) -> None:
         if self._server:
-            self.show(KILL.format(pid=self._server.pid))
-            self._server.send_signal(signal.SIGKILL)
+            self.show(KILL.format(pid=self._pid))
+            os.kill(self._pid, signal.SIGKILL)
             self._server.wait()
             self._server = None
 

@@ -202,3 +202,31 @@ def test_the_event_loop_is_free_while_a_model_loads() -> None:
         assert all(httpx2.get(f"{loading.url}/live").status_code == 200 for _ in range(20))
         gate.open.set()
         waiting.join()
+
+
+def test_a_lost_device_is_a_503_of_ready_and_ends_the_process_with_code_70() -> None:
+    ended = threading.Event()
+    codes: list[int] = []
+
+    def end_process(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    settings = settings_with(model_repo_id="echo?lose_device_after=2", served_model_name="echo")
+    with served(settings, end_process=end_process) as lost:
+        answer = httpx2.post(lost.url + CHAT, json=said("Halo"))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "server_shutting_down")
+        ready = httpx2.get(f"{lost.url}/ready")
+        assert (ready.status_code, ready.json()["reason"]) == (503, "The device of echo is lost.")
+        assert httpx2.get(f"{lost.url}/live").status_code == 200
+        assert httpx2.post(lost.url + CHAT, json=said("Halo")).status_code == 503
+        assert ended.wait(10) and codes == [70]
+
+
+def test_no_memory_is_a_503_with_a_code_and_the_server_goes_on() -> None:
+    with served(settings_with(model_repo_id="echo?no_memory_after=3")) as short:
+        failed = httpx2.post(short.url + CHAT, json=said("too long"))
+        assert (failed.status_code, failed.json()["error"]["code"]) == (503, "out_of_memory")
+        assert int(failed.headers["retry-after"]) > 0
+        assert httpx2.post(short.url + CHAT, json=said("ok")).json()["choices"][0]["message"]["content"] == "ok"
+        assert httpx2.get(f"{short.url}/ready").status_code == 200

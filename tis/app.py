@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import os
 import re
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,7 @@ from tis.admission.limits import AdmissionLimits
 from tis.chat.resume import resume_with
 from tis.chat.run_spec import Services
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry, bundled_catalogue, read_catalogue, select_served
 from tis.engine.models.echo import is_echo, load_echo
@@ -62,6 +66,8 @@ log = logging.getLogger("tis.app")
 
 # Fits the longest description with every character escaped. Imported sheets have their own limit.
 _MAX_MARKET_BYTES = 256 * 1024
+_MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
+_LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
 _EXPOSED_HEADERS += ["X-Total-Count", "X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "X-Warnings"]
@@ -87,11 +93,12 @@ def create_app(
     engine_limits: EngineLimits | None = None,
     admission_limits: AdmissionLimits | None = None,
     market_rules: "MarketRules | None" = None,
+    end_process: Callable[[int], object] = os._exit,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store and limits in place of those of the settings.
+    Tests pass their own `load`, store and limits in place of those of the settings, and an `end_process` that does not.
     """
     configure_logs(settings.log_level)
     engine = LocalEngine(
@@ -118,6 +125,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await engine.open(eager=settings.eager_load_model)
+        ending = asyncio.create_task(_end_when_lost(engine, sessions, end_process))
         try:
             await sessions.open()
             loop_watch.open()
@@ -126,6 +134,7 @@ def create_app(
                 marketplace.open()
                 yield
         finally:
+            ending.cancel()
             engine.drain()
             loop_watch.close()
             await sessions.close()
@@ -168,6 +177,19 @@ async def _drain(engine: LocalEngine, sessions: Sessions, seconds: float, hurry:
     for wait in waits:
         wait.cancel()
     await sessions.end_all()
+
+
+async def _end_when_lost(engine: LocalEngine, sessions: Sessions, end_process: Callable[[int], object]) -> None:
+    """Ends the process when no model can compute in it any more. Durable answers are resumed by the next process."""
+    reason = await engine.until_lost()
+    log.error("%s The process ends with code %d; `tis serve` starts it again.", reason, EXIT_CODE)
+    last_resort = threading.Timer(_MAX_ENDING_SECONDS, end_process, [EXIT_CODE])
+    last_resort.daemon = True
+    last_resort.start()
+    await sessions.end_all()
+    await asyncio.sleep(_LAST_BYTES_SECONDS)
+    last_resort.cancel()
+    end_process(EXIT_CODE)
 
 
 def _wrap(
@@ -226,6 +248,7 @@ def _loader(settings: Settings) -> Load:
         batch=BatchLimits(
             cache_tokens=settings.cache_tokens,
             tokens_per_step=settings.max_batch_tokens,
+            step_seconds=settings.step_seconds,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
             vision_cache_bytes=settings.vision_cache_mb * 2**20,
@@ -233,7 +256,10 @@ def _loader(settings: Settings) -> Load:
     )
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedModel:
-        return load_echo(entry.repo) if is_echo(entry.repo) else load_model(entry.repo, options, report)
+        if is_echo(entry.repo):
+            return load_echo(entry.repo)
+        batch = replace(options.batch, memory_bytes=entry.memory_mb * 2**20, num_models=1 + len(settings.models))
+        return load_model(entry.repo, replace(options, batch=batch), report)
 
     return load
 
@@ -245,6 +271,7 @@ def engine_limits_of(settings: Settings) -> EngineLimits:
         queue_size=settings.max_queue_size,
         max_context_tokens=settings.max_context_tokens,
         compress=settings.enable_auto_compression,
+        stall_seconds=settings.gen_stall_seconds,
         operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
         builtin_defaults=sampling,
     )

@@ -12,7 +12,7 @@ ServiceError                500
 ├── TooLarge                413
 ├── Unprocessable           422   mcp_client: McpDependencyFailed, 424
 ├── QueueFull               429   http: RateLimitExceeded, TooManyConnections
-├── Unavailable             503   engine: ModelLoading, LoadFailed, WorkerDied; streaming: StoreUnavailable; database
+├── Unavailable             503   engine: ModelLoading, LoadFailed, WorkerDied, OutOfMemory; StoreUnavailable; database
 │   └── Draining            503
 └── GenerationFailed        500   engine: GenerationInterrupted; sandbox: SandboxUnavailable
 """

@@ -10,6 +10,9 @@ from types import FrameType
 # SIGBREAK: on Windows, how to stop a server that runs without a terminal.
 _SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGBREAK") if hasattr(signal, name)]
 
+# Set by the first signal of this process.
+has_begun = threading.Event()
+
 
 @contextmanager
 def graceful_shutdown(drain: Callable[[asyncio.Event], Coroutine[None, None, None]]) -> Iterator[None]:
@@ -30,6 +33,7 @@ def graceful_shutdown(drain: Callable[[asyncio.Event], Coroutine[None, None, Non
         signal.raise_signal(number)
 
     def handle(number: int, frame: FrameType | None) -> None:
+        has_begun.set()
         loop.call_soon_threadsafe(begin, number)
 
     def begin(number: int) -> None:

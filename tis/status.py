@@ -105,6 +105,8 @@ def _gauges(engine: Engine, admission: Admission) -> Iterator[Metric]:
 
 
 def _why_not_ready(engine: EngineDep) -> str | None:
+    if engine.loss:
+        return engine.loss
     if engine.is_draining:
         return "draining"
     for status in engine.statuses:

@@ -220,7 +220,12 @@ class Rounds:
         try:
             grammar = self._grammar(functions, number)
             prepared = await self._engine.prepare(
-                self._request.model_id, prompt, sampling, grammar, is_resumed=is_resumed
+                self._request.model_id,
+                prompt,
+                sampling,
+                grammar,
+                is_resumed=is_resumed,
+                cache_salt=self._request.cache_salt,
             )
         except BadRequest as refused:
             # The request itself was accepted before any server was called.

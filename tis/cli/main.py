@@ -28,21 +28,24 @@ def serve_lazily() -> None:
 
 def parser() -> argparse.ArgumentParser:
     from tis.cli import flags, seed, serve
+    from tis.cli.restart import NO_RESTART
 
     parser = argparse.ArgumentParser(
         prog="tis", description="Models of your own behind the OpenAI API.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"tis {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    flags.add_flags(
-        commands.add_parser(
-            "serve",
-            help="serve a model",
-            usage="tis serve [MODEL] [FLAG ...]",
-            description=serve.DESCRIPTION,
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+    served = commands.add_parser(
+        "serve",
+        help="serve a model",
+        usage="tis serve [MODEL] [FLAG ...]",
+        description=serve.DESCRIPTION,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    flags.add_flags(served)
+    served.add_argument(
+        NO_RESTART, action="store_true", help="end with code 70 after a fault of the device, instead of starting again"
     )
     seed.add_arguments(
         commands.add_parser(
@@ -53,10 +56,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(arguments: Sequence[str] | None) -> None:
+    from tis.cli.restart import NO_RESTART, obey_parent, run_with_restarts
+
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["serve"] and NO_RESTART not in given:
+        sys.exit(run_with_restarts(given))
+    obey_parent()
     from tis.cli import seed, serve
 
     commands = parser()
-    parsed = commands.parse_args(arguments)
+    parsed = commands.parse_args(given)
     if parsed.command is None:
         commands.print_help()
         sys.exit(2)

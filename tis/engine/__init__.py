@@ -23,8 +23,10 @@ computes the prompt and the replayed tokens again, and the next token is the one
 Cancel: `Request.cancel` sets an event that the model's thread checks before its next step. `Worker.drop_if_queued`
 ends a request that is still in the queue.
 
-No client waits for ever. A failed step fails its requests. A worker that dies fails all its requests, and `/ready` is
-503 until it is replaced. While the server drains, `LocalEngine` refuses new requests and running ones continue.
+No client waits for ever. A failed step is repeated by halves and fails the requests that are to blame. A worker that
+dies fails all its requests, and `/ready` is 503 until it is replaced. A device that is lost and a step that hangs end
+the process (`tis/engine/faults.py`). While the server drains, `LocalEngine` refuses new requests and running ones
+continue.
 
 Threads meet asyncio only in `tis/engine/threads.py`: the pieces of a step reach the event loop in one call, short
 work runs in a small pool, and a load has a thread of its own.

@@ -25,6 +25,7 @@ class Completion:
         eos_ids = () if self.params.ignore_eos else prepared.tokenizer.eos_ids
         self.ending_ids = frozenset(eos_ids).union(self.params.stop_token_ids)
         self.constraint = prepared.new_constraint()
+        self.adjuster: Any = None  # of its logits, made by its first step
         self._eos_ids = frozenset(prepared.tokenizer.eos_ids)
         self._decode = prepared.decode_with_markers
         self._seed = prepared.seed

@@ -33,6 +33,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def loss(self) -> str | None:
+        """Why no model can compute here any more; None if all is well. The process ends then."""
+        ...
+
+    @property
     def is_eager(self) -> bool:
         """Whether models are loaded at start, not by their first request."""
         ...
@@ -59,8 +64,11 @@ class Engine(Protocol):
         grammar: Grammar | None = None,
         *,
         is_resumed: bool = False,
+        cache_salt: str = "",
     ) -> PreparedRequest:
         """Tokenises and checks a request. Whatever can be refused is refused here, before the answer begins.
+
+        `cache_salt`: the request shares cached prefixes only with requests of the same salt. It names whose they are.
 
         `is_resumed`: the request continues an answer that was accepted before, so it goes before new ones, and is
         accepted while draining.

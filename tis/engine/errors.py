@@ -30,6 +30,15 @@ class WorkerDied(Unavailable):
     code = "worker_died"
 
 
+class OutOfMemory(Unavailable):
+    code = "out_of_memory"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server has not enough memory for this request now. Retry later, or send a smaller one.", retry_after=5
+        )
+
+
 class GenerationInterrupted(ServiceError):
     """An answer that another process began cannot be resumed here."""
 

@@ -11,6 +11,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList,
 
 from tis.engine.answer import Piece
 from tis.engine.completion import Completion
+from tis.engine.faults import device_answers
 from tis.engine.request import HandOut, Request
 from tis.engine.sampling.pick import PickedToken, logprob_of, pick
 from tis.engine.text.tokenizer import Tokenizer
@@ -32,6 +33,10 @@ class GenerateRunner:
         return not self._running
 
     @property
+    def has_bounded_steps(self) -> bool:
+        return False
+
+    @property
     def running(self) -> list[Request]:
         return self._running
 
@@ -47,6 +52,9 @@ class GenerateRunner:
 
     def drop_all(self) -> None:
         self._running = []
+
+    def device_answers(self) -> bool:
+        return device_answers(self._model.device)
 
     def _complete(self, request: Request, completion: Completion, hand_out: HandOut) -> None:
         if request.is_cancelled:

@@ -12,6 +12,7 @@ from tis.engine.answer import Answer
 from tis.engine.completion import Completion
 from tis.engine.compression import compress
 from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted
+from tis.engine.faults import StallClock
 from tis.engine.grammar.compile_queue import MAX_WAITING, compile_for_resume, compile_grammar
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
@@ -33,6 +34,8 @@ from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
 from tis.observability.metrics import PROMPT_TOKENS
 
+_LOOKS_PER_STALL = 4  # at least; more often than once a second is not needed
+
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
@@ -41,6 +44,7 @@ class EngineLimits:
     retry_seconds: float = 1.0  # after the first failed load or worker death; doubles with each further one
     max_context_tokens: int = 0
     compress: bool = False
+    stall_seconds: float = 120  # a step that takes longer hangs; 0: it may
     # Of SamplingParams: set by the operator's variables, and for what nothing else sets.
     operator_defaults: Mapping[str, Any] | None = None
     builtin_defaults: Mapping[str, Any] | None = None
@@ -64,6 +68,9 @@ class LocalEngine:
         self._slots: dict[str, ModelSlot] = {}
         self._bridge: Bridge | None = None
         self._draining = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._loss: str | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._eager: asyncio.Task[None] | None = None
 
     @property
@@ -78,6 +85,15 @@ class LocalEngine:
         await self._draining.wait()
 
     @property
+    def loss(self) -> str | None:
+        return self._loss
+
+    async def until_lost(self) -> str:
+        """Returns why no model can compute here any more. The process has to end then."""
+        await self._lost.wait()
+        return self._loss or ""
+
+    @property
     def is_eager(self) -> bool:
         return self._eager is not None
 
@@ -85,9 +101,13 @@ class LocalEngine:
         self._bridge = bridge = Bridge()
         limits = self._limits
         self._slots = {
-            entry.id: ModelSlot(entry, self._load, bridge, limits.queue_size, self._observer, limits.retry_seconds)
+            entry.id: ModelSlot(
+                entry, self._load, bridge, limits.queue_size, self._observer, limits.retry_seconds, self._on_loss
+            )
             for entry in self.models
         }
+        if limits.stall_seconds:
+            self._watch = asyncio.create_task(self._watch_steps(limits.stall_seconds))
         if eager:
             self._eager = asyncio.create_task(self._load_all())
 
@@ -118,6 +138,7 @@ class LocalEngine:
         grammar: Grammar | None = None,
         *,
         is_resumed: bool = False,
+        cache_salt: str = "",
     ) -> PreparedRequest:
         assert self._bridge
         self._require_open(is_resumed=is_resumed)
@@ -129,6 +150,7 @@ class LocalEngine:
                 slot.entry, loaded, prompt, sampling, has_grammar=bool(grammar and grammar.covers_answer)
             )
         )
+        prepared = replace(prepared, cache_salt=cache_salt)
         if grammar is not None:
             max_waiting = None if is_resumed else MAX_WAITING
             made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, max_waiting)
@@ -182,12 +204,27 @@ class LocalEngine:
 
     async def close(self) -> None:
         self.drain()
-        if self._eager:
-            self._eager.cancel()
+        for task in (self._eager, self._watch):
+            if task:
+                task.cancel()
         if self._bridge:
             bridge = self._bridge
             await asyncio.gather(*(bridge.in_pool(slot.close) for slot in self._slots.values()))
             bridge.close()
+
+    def _on_loss(self, reason: str) -> None:
+        self._loss = self._loss or reason
+        self.drain()
+        self._lost.set()
+
+    async def _watch_steps(self, stall_seconds: float) -> None:
+        pause = min(1.0, stall_seconds / _LOOKS_PER_STALL)
+        clocks = {name: StallClock(round(stall_seconds / pause)) for name in self._slots}
+        while not self._loss:
+            await asyncio.sleep(pause)
+            for name, slot in self._slots.items():
+                if clocks[name].is_stalled(slot.running_step):
+                    self._on_loss(f"A step of {name} takes longer than {stall_seconds:g} s.")
 
     def _require_open(self, *, is_resumed: bool) -> None:
         if self.is_draining and not is_resumed:

@@ -31,6 +31,7 @@ class PreparedRequest:
     starts_in_reasoning: bool = False  # the prompt itself opens the reasoning
     grammar: CompiledGrammar | None = None
     reasoning_limit: ReasoningLimit | None = None
+    cache_salt: str = ""  # cached prefixes are shared among requests of the same salt
     # The completions of a constrained request, made in a thread and taken by the first `submit`.
     begun: list[list[Any]] = field(default_factory=list, compare=False)
 
@@ -55,6 +56,7 @@ class PreparedRequest:
             list(self.media),
             dict(self.visible_markers),
             grammar=self.grammar.grammar if self.grammar else None,
+            cache_salt=self.cache_salt,
         )
 
     def new_detokenizer(self) -> Detokenizer:

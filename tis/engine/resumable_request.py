@@ -35,6 +35,7 @@ class ResumableRequest:
     media: list[SavedMedium] = field(default_factory=list)  # in the order of the prompt
     visible_markers: dict[str, int] = field(default_factory=dict)
     grammar: Grammar | None = None
+    cache_salt: str = ""
 
     def to_json(self) -> dict[str, Any]:
         # Not dataclasses.asdict, which copies a prompt number by number; this runs for every request.

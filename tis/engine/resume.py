@@ -40,6 +40,7 @@ def restore_request(
         media=saved.media,
         visible_markers=saved.visible_markers,
         grammar=grammar,
+        cache_salt=saved.cache_salt,
     )
     limit = find_reasoning_limit(loaded, prepared, has_grammar=bool(saved.grammar and saved.grammar.covers_answer))
     return replace(prepared, reasoning_limit=limit)

@@ -19,6 +19,11 @@ class Runner(Protocol):
         ...
 
     @property
+    def has_bounded_steps(self) -> bool:
+        """Whether a step that takes minutes hangs. False if a step is a whole answer."""
+        ...
+
+    @property
     def running(self) -> list[Request]: ...
 
     def admit(self, request: Request) -> None:
@@ -26,7 +31,8 @@ class Runner(Protocol):
         ...
 
     def step(self, hand_out: HandOut) -> None:
-        """Advances the running requests and drops the cancelled ones. If it raises, all running requests fail.
+        """Advances the running requests and drops the cancelled ones. If it raises, all running requests fail;
+        but after DeviceLost nobody gets an error: the process ends, and the requests are resumed by the next one.
 
         A request that leaves `running` must have been handed its last item, even if the step fails later: the worker
         informs only the requests that are still in `running`.
@@ -35,4 +41,8 @@ class Runner(Protocol):
 
     def drop_all(self) -> None:
         """Drops every running request, after a failed step."""
+        ...
+
+    def device_answers(self) -> bool:
+        """Whether the device still computes. Called after a failure; False ends the process."""
         ...

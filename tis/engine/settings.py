@@ -26,10 +26,11 @@ class ModelSettings(BaseModel):
     hf_token: SecretStr | None = Field(None, description="Hugging Face token, for gated models")
     device_map: str = Field("auto", description="where the weights go: auto, cpu, cuda, cuda:1, ...")
     torch_dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="type of the weights; auto keeps the saved type"
+        "auto", description="type of the weights; auto keeps the saved type. A CPU computes 16-bit weights as it can"
     )
     attn_implementation: str | None = Field(
-        None, description="attention of Transformers: sdpa, eager, flash_attention_2, ...; empty lets it choose"
+        None,
+        description="for models run by generate(): sdpa, eager, ...; batches have their own and refuse others",
     )
     load_in_4bit: bool = Field(False, description="4-bit weights with bitsandbytes (CUDA only)")
     load_in_8bit: bool = Field(False, description="8-bit weights with bitsandbytes (CUDA only)")
@@ -61,10 +62,16 @@ class GenerationSettings(BaseModel):
         ge=16,
         description="max tokens per step; longer prompts are prefilled in chunks, so that other requests go on",
     )
+    step_seconds: float = Field(
+        0.25,
+        ge=0,
+        le=60,
+        description="how long a step should take; prompts and images are split accordingly; 0 = MAX_BATCH_TOKENS alone",
+    )
     cache_tokens: int = Field(
         0,
         ge=0,
-        description="tokens of the KV cache for running requests and shared prefixes; 0 = a share of the free memory",
+        description="tokens of the KV cache for running requests and shared prefixes; 0 = what the memory allows",
     )
     max_shown_pixels: int = Field(
         0,
@@ -72,8 +79,16 @@ class GenerationSettings(BaseModel):
         description="larger images are scaled down for the model; 0 = the model's own limit, but 1,048,576 on a CPU",
     )
     vision_cache_mb: int = Field(256, ge=0, description="MiB of memory for encoded images and videos")
-    quantize: Literal["int8", "int4"] | None = Field(None, description="weights as integers on a CPU: int8 or int4")
+    quantize: Literal["int8", "int4"] | None = Field(
+        None, description="weights as integers on a CPU: int8 or int4; the log says if it does not apply"
+    )
     max_queue_size: int = Field(64, ge=1, description="max requests that wait for the model; more get a 429")
+    gen_stall_seconds: float = Field(
+        120,
+        ge=0,
+        le=86400,
+        description="after this long, a step hangs: the process ends with code 70; `tis serve` restarts it; 0: never",
+    )
     enable_auto_compression: bool = Field(
         False, description="drop the oldest turns of a prompt that is too long, instead of a 400"
     )

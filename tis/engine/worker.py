@@ -2,28 +2,44 @@
 
 A request that cannot be admitted fails alone. A failed step fails the requests that were running in it, and the worker
 continues. If the thread itself ends, every request fails with WorkerDied, and `on_death` is called to replace it.
+
+If the device is lost, the thread ends too, and calls `on_loss`. No request fails then: the process ends, and the next
+one resumes those that are durable.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 
-from tis.engine.errors import WorkerDied
+from tis.engine.errors import OutOfMemory, WorkerDied
+from tis.engine.faults import DeviceLost, free_memory, is_out_of_memory
 from tis.engine.request import HandOut, Request
 from tis.engine.request_queue import RequestQueue
 from tis.engine.runner import Runner
 from tis.errors import GenerationFailed, ServiceError
 from tis.observability.logs import log_exception
 
+log = logging.getLogger("tis.engine")
+
 
 class Worker:
     def __init__(
-        self, name: str, runner: Runner, hand_out: HandOut, queue_size: int, on_death: Callable[[str], None]
+        self,
+        name: str,
+        runner: Runner,
+        hand_out: HandOut,
+        queue_size: int,
+        on_death: Callable[[str], None],
+        on_loss: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self.name = name
         self._runner = runner
         self._hand_out = hand_out
         self._on_death = on_death
+        self._on_loss = on_loss
+        self._num_steps = 0
+        self._is_stepping = False
         self._queue = RequestQueue(name, queue_size)
         self._admitting: Request | None = None
         self._change = threading.Condition()
@@ -46,6 +62,15 @@ class Worker:
     @property
     def cache_use(self) -> float | None:
         return self._runner.cache_use
+
+    @property
+    def running_step(self) -> int | None:
+        """The number of the step that is computed now; None if there is none, or one that may take long.
+
+        The first step of a worker may: it compiles kernels and touches memory for the first time.
+        """
+        number = self._num_steps
+        return number if self._is_stepping and number > 1 and self._runner.has_bounded_steps else None
 
     def start(self) -> None:
         self._thread.start()
@@ -81,14 +106,18 @@ class Worker:
                 self._wait_for_work()
                 self._admit()
                 self._step()
+        except DeviceLost as fault:
+            log_exception(f"{self.name} lost its device", fault, "-")
+            self._dead = True
+            self._on_loss(f"The device of {self.name} is lost.")
+            return
         except BaseException as fault:  # whatever ends this thread, its readers must not wait for ever
             log_exception(f"the worker of {self.name} died", fault, "-")
             reason = f"The worker of {self.name} died ({type(fault).__name__}); it is being restarted."
-        finally:
-            self._dead = True
-            self._fail_all(WorkerDied(reason, retry_after=5))
-            if not self._closing:
-                self._on_death(reason)
+        self._dead = True
+        self._fail_all(WorkerDied(reason, retry_after=5))
+        if not self._closing:
+            self._on_death(reason)
 
     def _wait_for_work(self) -> None:
         with self._change:
@@ -112,16 +141,30 @@ class Worker:
     def _step(self) -> None:
         if not self._runner.running:
             return
+        self._num_steps += 1
+        self._is_stepping = True
         try:
             self._runner.step(self._hand_out)
+        except DeviceLost:
+            raise
         except Exception as fault:
+            if not self._runner.device_answers():
+                raise DeviceLost from fault
             failed = list(self._runner.running)
             self._runner.drop_all()
             self._fail(failed, fault)
+        finally:
+            self._is_stepping = False
 
     def _fail(self, requests: list[Request], fault: Exception) -> None:
         labels = ", ".join(request.label for request in requests)
-        if isinstance(fault, ServiceError):
+        error: ServiceError
+        if is_out_of_memory(fault):
+            log.warning("%s ran out of memory: %s", self.name, labels)
+            fault.__traceback__ = None  # its frames hold the tensors of the step
+            free_memory()
+            error = OutOfMemory()
+        elif isinstance(fault, ServiceError):
             error = fault
             if isinstance(fault, GenerationFailed):
                 log_exception(f"{self.name} failed", fault, labels)

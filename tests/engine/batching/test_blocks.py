@@ -120,3 +120,26 @@ def test_extending_overwrites_blocks_without_owner() -> None:
     assert not pool.extend(first)
     pool.release(second)
     assert pool.extend(first) and pool.find_cached([_name(1)]) == []
+
+
+def test_a_run_in_a_fragmented_pool_is_found_in_few_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second block is in use, up to the last part: nearly everything else has to be evicted."""
+    pool = BlockPool(4096, 4)
+    runs = [pool.allocate(1, 0) for _ in range(4096)]
+    for block, one in enumerate(runs):
+        assert one
+        pool.cache(block, _name(block))
+    for block, one in enumerate(runs):
+        assert one
+        if block % 2 or block > 4000:
+            pool.release(one)
+    searches: list[int] = []
+    find_run = BlockPool._find_run
+
+    def counted(pool: BlockPool, length: int, room: int) -> tuple[int, int]:
+        searches.append(length)
+        return find_run(pool, length, room)
+
+    monkeypatch.setattr(BlockPool, "_find_run", counted)
+    found = pool.allocate(2, 0)
+    assert found and found.start > 3999 and len(searches) < 15

@@ -8,6 +8,7 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.errors import LoadFailed
 from tis.engine.generate_runner import GenerateRunner
 
 
@@ -59,6 +60,23 @@ def test_a_model_that_cannot_be_batched_gets_a_reason_and_runs_through_generate(
     request = new_request(prompt(5, 1), max_tokens=4)
     run(runner, [request])
     assert len(tokens(request)) == 4
+
+
+def test_quantising_a_model_that_runs_through_generate_is_said_to_do_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    model = _causal(transformers.GPT2Config(n_embd=64, n_layer=2, n_head=2, vocab_size=320))
+    choose_runner(model, TOKENIZER, 512, BatchLimits(quantisation="int8"))
+    assert "QUANTIZE=int8 does not apply" in caplog.text
+
+
+def test_an_attention_that_the_batch_does_not_have_is_refused(qwen3: Any) -> None:
+    with pytest.raises(LoadFailed, match="ATTN_IMPLEMENTATION=eager does not apply"):
+        choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=640), attention="eager")
+    choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=640), attention="sdpa")
+
+
+def test_an_attention_of_a_model_that_runs_through_generate_is_its_own_affair() -> None:
+    model = _causal(transformers.GPT2Config(n_embd=64, n_layer=2, n_head=2, vocab_size=320))
+    assert isinstance(choose_runner(model, TOKENIZER, 512, BatchLimits(), attention="eager").new(), GenerateRunner)
 
 
 def test_a_new_runner_after_a_dead_worker_starts_with_an_empty_cache(qwen3: Any) -> None:

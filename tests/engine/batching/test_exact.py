@@ -1,11 +1,13 @@
 """The tokens of every request in a mixed, staggered batch are those of model.generate() alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.engine.batching.tiny import greedy, new_request, new_runner, prompt, run, tokens
 from tis.engine.batching.batch_runner import BatchRunner
+from tis.engine.request import Request
 
 LENGTHS = [3, 40, 17, 1, 26, 33]
 
@@ -65,6 +67,20 @@ def test_the_next_turn_reuses_the_cached_answer(model: Any) -> None:
     run(runner, [request])
     assert tokens(request) == expected
     assert request.answer.cached_tokens == 36
+
+
+def test_prefixes_are_shared_only_within_a_salt(qwen3: Any) -> None:
+    """Whether a prefix is cached shows in the time to the first token: another owner must not learn it."""
+    whole = prompt(32, 1)
+    expected, runner = greedy(qwen3, whole, 16), new_runner(qwen3)
+    cached = []
+    for salt in ("owner:a", "owner:b", "owner:a", "salt:owner:a"):
+        request = new_request(whole, max_tokens=16)
+        request = Request(replace(request.prepared, cache_salt=salt))
+        run(runner, [request])
+        assert tokens(request) == expected
+        cached.append(request.answer.cached_tokens)
+    assert cached == [0, 0, 28, 0]
 
 
 @pytest.mark.parametrize("every", [1, 5])

@@ -96,8 +96,8 @@ def test_choices_of_a_prompt_differ_and_its_blocks_are_computed_once(qwen3: Any)
     sizes: list[int] = []
     plan = runner.scheduler.plan
 
-    def watched() -> Plan:
-        planned = plan()
+    def watched(max_prompt_tokens: int | None = None) -> Plan:
+        planned = plan(max_prompt_tokens)
         sizes.extend(chunk.stop - chunk.start for chunk in planned.chunks)
         return planned
 
@@ -200,17 +200,28 @@ def test_a_step_that_samples_no_token_computes_no_head(model: Any) -> None:
     assert sizes == [1, 1, 1] and len(tokens(request)) == 3
 
 
-def test_after_a_failed_step_nothing_of_it_is_reused(qwen3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_fails_for_all_fails_all_and_nothing_of_it_is_reused(
+    qwen3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runner, readers = new_runner(qwen3), Readers()
     request = new_request(prompt(20, 1))
     runner.admit(request)
     runner.step(readers.hand_out)
     monkeypatch.setattr(qwen3.get_decoder(), "forward", lambda *given, **named: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        runner.step(readers.hand_out)
-    runner.drop_all()
+    runner.step(readers.hand_out)
+    assert runner.running == [] and isinstance(readers.errors[id(request)], GenerationFailed)
     monkeypatch.undo()
     again = new_request(request.prompt_ids)
+    run(runner, [again])
+    assert again.answer.cached_tokens == 16 and tokens(again)[:1] == tokens(request)  # of the step before
+
+
+def test_when_the_worker_drops_everything_nothing_is_reused(qwen3: Any) -> None:
+    runner = new_runner(qwen3)
+    run(runner, [new_request(prompt(20, 1))])
+    runner.admit(new_request(prompt(9, 2)))
+    runner.drop_all()
+    again = new_request(prompt(20, 1))
     run(runner, [again])
     assert runner.running == [] and again.answer.cached_tokens == 0 and len(tokens(again)) == 12
 

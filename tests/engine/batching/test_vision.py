@@ -148,8 +148,10 @@ def test_an_invalid_image_fails_only_its_own_request(qwen3_vl: Any, caplog: pyte
     assert [tokens(requests[0]), tokens(requests[2])] == expected
 
 
-def test_a_reader_gets_the_error_of_an_image_even_if_the_step_fails_later(qwen3_vl: Any) -> None:
-    def fail(module: Any, given: Any) -> None:
+def test_a_reader_gets_the_error_of_an_image_even_if_the_step_fails_later(
+    qwen3_vl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any) -> None:
         raise RuntimeError
 
     runner, readers = new_runner(qwen3_vl), Readers()
@@ -158,7 +160,7 @@ def test_a_reader_gets_the_error_of_an_image_even_if_the_step_fails_later(qwen3_
     requests = [one.request() for one in (bad, fine)]
     for request in requests:
         runner.admit(request)
-    qwen3_vl.get_decoder().register_forward_pre_hook(fail)
+    monkeypatch.setattr(runner, "_accept", fail)
     with pytest.raises(RuntimeError):
         runner.step(readers.hand_out)
     assert isinstance(readers.errors[id(requests[0])], GenerationFailed)
@@ -214,3 +216,23 @@ def test_a_partly_encoded_video_is_kept_while_other_requests_go_first(qwen3_vl: 
     ]
     run(runner, [company[0], video, *company[1:]], every=1)
     assert sum(encoded) == 6 * 16
+
+
+def test_images_and_prompts_take_turns_when_steps_have_a_time(qwen3_vl: Any) -> None:
+    """Whoever decodes gets a token in every step, and everybody the tokens of generate()."""
+    prompts = [VisionPrompt(qwen3_vl).text(4, seed).picture(8, 8, seed).text(70, seed) for seed in (1, 2, 3)]
+    expected = [one.greedy(12) for one in prompts]
+    runner, readers = new_runner(qwen3_vl, step_seconds=1e-6), Readers()
+    talking, shown = VisionPrompt(qwen3_vl).text(5, 3).request(max_tokens=40), [one.request() for one in prompts]
+    runner.admit(talking)
+    runner.step(readers.hand_out)
+    for request in shown:
+        runner.admit(request)
+    for _ in range(12):
+        before = len(tokens(talking))
+        runner.step(readers.hand_out)
+        assert len(tokens(talking)) == before + 1
+    while runner.running:
+        runner.step(readers.hand_out)
+    assert not readers.errors
+    assert [tokens(request) for request in shown] == expected

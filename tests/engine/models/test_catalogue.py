@@ -23,6 +23,14 @@ def test_an_entry_needs_nothing_but_its_name(tmp_path: Path) -> None:
     assert read(tmp_path, "models:\n  hub/big:\n") == [CatalogueEntry("hub/big", "hub/big")]
 
 
+@pytest.mark.parametrize("wrong", ["-1", "many", "1.5", "true"])
+def test_an_entry_may_declare_its_memory(tmp_path: Path, wrong: str) -> None:
+    [entry] = read(tmp_path, "models: {a: {memory_mb: 3000}}")
+    assert entry.memory_mb == 3000
+    with pytest.raises(CatalogueError, match="memory_mb of a is a whole number of MiB"):
+        read(tmp_path, f"models: {{a: {{memory_mb: {wrong}}}}}")
+
+
 def test_an_entry_may_set_the_tool_format(tmp_path: Path) -> None:
     [entry] = read(tmp_path, "models: {a: {tool_format: llama}}")
     assert entry.tool_format == "llama"

@@ -17,8 +17,9 @@ from transformers import (
 from tis.engine.completion import Completion
 from tis.engine.models.echo import CharacterTokenizer
 from tis.engine.prepared_request import PreparedRequest
+from tis.engine.sampling.adjust import adjust_in_place
 from tis.engine.sampling.params import SamplingParams
-from tis.engine.sampling.pick import NoCandidates, adjust, pick
+from tis.engine.sampling.pick import NoCandidates, pick
 from tis.engine.sampling.random_stream import noise_key
 from tis.engine.sampling.sample import gumbel, sample_all
 
@@ -37,6 +38,12 @@ def completion(prompt: list[int] | None = None, generated: list[int] | None = No
     )
     made.token_ids += generated or []
     return made
+
+
+def adjust(logits: Any, completion: Completion) -> Any:
+    adjusted = logits.clone()
+    adjust_in_place(adjusted, completion)
+    return adjusted
 
 
 def drawn(logits: Any, params: SamplingParams, draws: int) -> list[int]:
@@ -124,6 +131,28 @@ def test_presence_and_frequency_count_the_answer_only() -> None:
     change = ours - row()
     assert change[7] == pytest.approx(-1.0) and change[8] == pytest.approx(-0.75, abs=1e-6)
     assert change[9] == 0 and int((change != 0).sum()) == 2
+
+
+def test_penalties_follow_an_answer_that_grows() -> None:
+    """Their indices are kept with the completion: each step adds the tokens that came since."""
+    params: dict[str, Any] = {
+        "repetition_penalty": 1.3,
+        "presence_penalty": 0.5,
+        "frequency_penalty": 0.25,
+        "logit_bias": {3: 2.0},
+    }
+    growing, numbers = completion([5, 6, 5], **params), torch.Generator().manual_seed(2)
+    for _ in range(200):
+        growing.token_ids += torch.randint(0, 90, (int(torch.randint(1, 3, (1,), generator=numbers)),)).tolist()
+        fresh = completion([5, 6, 5], growing.token_ids, **params)
+        assert torch.equal(adjust(row(), growing), adjust(row(), fresh))
+    ids, counts = torch.unique(torch.tensor(growing.token_ids), return_counts=True)
+    seen = torch.tensor(sorted({5, 6, *growing.token_ids}))
+    expected = row()
+    expected[seen] = torch.where(expected[seen] < 0, expected[seen] * 1.3, expected[seen] / 1.3)
+    expected[ids] -= 0.5 + 0.25 * counts
+    expected[3] += 2
+    assert torch.allclose(adjust(row(), growing), expected, atol=1e-6)
 
 
 def test_a_bias_of_100_forces_the_token() -> None:

@@ -1,4 +1,5 @@
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -78,3 +79,16 @@ def test_encoding_and_decoding_preserve_text(demo: LoadedModel) -> None:
     ids = tokenizer._tokenizer.encode(text, add_special_tokens=False)
     pieces = pieces_of(tokenizer.new_detokenizer(), ids)
     assert "".join(pieces) == tokenizer._tokenizer.decode(ids) and not any(BROKEN in piece for piece in pieces)
+
+
+def test_a_window_stays_short_however_many_tokens_have_no_text(byte_fallback: Tokenizer) -> None:
+    byte_fallback.add_special_tokens(["<control>"])
+    control, sizes = byte_fallback.token_to_id("<control>"), list[int]()
+    assert control is not None
+
+    def decode(ids: Sequence[int]) -> str:
+        sizes.append(len(ids))
+        return str(byte_fallback.decode(list(ids), skip_special_tokens=True))
+
+    pieces = pieces_of(WindowDetokenizer(decode), [256, *[control] * 500, 257, 258])
+    assert "".join(pieces) == "Halo dunialah" and max(sizes) <= 24

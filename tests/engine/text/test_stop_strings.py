@@ -1,8 +1,9 @@
 import itertools
+import random
 
 import pytest
 
-from tis.engine.text.stop_strings import StopStrings
+from tis.engine.text.stop_strings import StopStrings, longest_beginning
 
 
 def run(stops: list[str], pieces: list[str]) -> tuple[str, bool]:
@@ -52,3 +53,13 @@ def test_nothing_is_held_back_that_cannot_become_a_stop() -> None:
 
 def test_without_stops_everything_passes() -> None:
     assert run([], ["any", "thing"]) == ("anything", False)
+
+
+def test_the_longest_beginning_is_that_of_trying_every_length() -> None:
+    chance = random.Random(3)
+    for _ in range(3000):
+        text, *wanted = ("".join(chance.choices("ab", k=chance.randint(1, 9))) for _ in range(3))
+        tails = [text[-length:] for length in range(1, len(text) + 1)]
+        fitting = [len(tail) for tail in tails if any(len(tail) < len(one) and one.startswith(tail) for one in wanted)]
+        # A tail that is one of the wanted strings may begin the other.
+        assert longest_beginning(text, wanted) == max(fitting, default=0)

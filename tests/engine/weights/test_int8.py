@@ -14,7 +14,7 @@ def _linear(bias: bool = True, width: int = 128) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "error"), [(Int8Linear, 0.015), (Int4Linear, 0.15)])
-@pytest.mark.parametrize("rows", [1, 8, 9, 40])
+@pytest.mark.parametrize("rows", [1, 8, 9, 40, 600])
 @pytest.mark.parametrize("width", [128, 160])
 def test_few_and_many_rows_give_nearly_the_results_of_the_full_weights(
     kind: Any, error: float, rows: int, width: int
@@ -24,6 +24,20 @@ def test_few_and_many_rows_give_nearly_the_results_of_the_full_weights(
         ours, full = kind(linear)(x), linear(x)
     assert ours.shape == full.shape and ours.dtype == torch.float32
     assert float((ours - full).norm() / full.norm()) < error
+
+
+@pytest.mark.parametrize("kind", [Int8Linear, Int4Linear])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(0, 128), (1, 0, 128), (1, 1, 128), (1, 600, 128)])
+def test_any_number_of_rows_keeps_shape_and_type(kind: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    with torch.inference_mode():
+        out = kind(_linear().to(dtype))(torch.randn(shape).to(dtype))
+    assert out.shape == (*shape[:-1], 96) and out.dtype == dtype
+
+
+def test_a_model_that_cannot_be_quantised_says_so(qwen3: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert pack_weights(qwen3.double(), "int8") == 0
+    assert "QUANTIZE=int8 does not apply: its weights are torch.float64" in caplog.text
 
 
 @pytest.mark.parametrize("kind", [Int8Linear, Int4Linear])

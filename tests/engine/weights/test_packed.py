@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests.engine.batching.tiny import greedy, new_request, new_runner, prompt, run, tokens
+from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.packed import PackedLinear, pack_weights
 
 
@@ -25,11 +26,20 @@ def test_all_and_only_the_matrices_of_the_text_part_are_packed(qwen3: Any) -> No
     assert pack_weights(qwen3) == len(_packed(qwen3)) == 2 * 7 + 1
 
 
-def test_a_bfloat16_model_uses_float32_on_a_cpu_without_bfloat16(qwen3: Any) -> None:
-    model = qwen3.bfloat16()
+@pytest.mark.parametrize("saved", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("has_instructions", [True, False])
+def test_16_bit_weights_are_computed_in_what_the_cpu_has_instructions_for(
+    qwen3: Any, saved: Any, has_instructions: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tis.engine.weights.cpu_dtype.computes_in_bfloat16", lambda: has_instructions)
+    model = qwen3
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(saved)
+    frequencies = model.model.rotary_emb.inv_freq.clone()
+    suit_to_cpu(model)
     pack_weights(model)
-    supported = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    assert model.model.norm.weight.dtype == (torch.bfloat16 if supported else torch.float32)
+    assert model.model.norm.weight.dtype == (torch.bfloat16 if has_instructions else torch.float32)
+    assert torch.equal(model.model.rotary_emb.inv_freq, frequencies)
     request = new_request(prompt(9, 1))
     run(new_runner(model), [request])
     assert len(tokens(request)) == 12

@@ -3,9 +3,10 @@
 `Scheduler` and `BlockPool` plan each step in plain Python; `BatchRunner` carries the plan out on tensors.
 
 A step: `Scheduler.plan` schedules one token for every decoding sequence and fills the rest of the token budget with
-chunks of prompts. `BatchRunner` puts all of them into one row without padding and calls the model. The model's
-attention is `batch_attention`, set through the attention interface of Transformers: a sequence sees its own run of
-blocks and nothing else. `pick_all` picks the tokens of all rows.
+chunks of prompts. `StepBudget` says how many tokens that is, so that a step takes about `STEP_SECONDS`. `BatchRunner`
+puts all of them into one row without padding and calls the model. The model's attention is `batch_attention`, set
+through the attention interface of Transformers: a sequence sees its own run of blocks and nothing else. `pick_all`
+picks the tokens of all rows.
 
 `BlockPool` finds blocks that requests with the same beginning left in the cache. When it is full, the youngest
 sequence gives its blocks back and is computed again later. Why a sequence owns one unbroken run of blocks:

@@ -1,8 +1,11 @@
 """Runs many requests at once. A step: plan, compute, sample a token for each sequence, hand out the pieces.
 
-When one request fails, its reader gets the error, and the others go on.
+When one request fails, its reader gets the error, and the others go on. A forward pass that fails is computed again by
+halves, until the rows that are to blame are alone. If memory runs out, the cached features of images are dropped first.
 """
 
+import logging
+import time
 from collections.abc import Sequence as Listing
 from functools import partial
 from itertools import count
@@ -17,13 +20,17 @@ from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
+from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
-from tis.engine.errors import ContextLengthExceeded
+from tis.engine.errors import ContextLengthExceeded, OutOfMemory
+from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
 from tis.engine.request import Delivery, HandOut, Request
 from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of, pick_all
 from tis.engine.text.tokenizer import Tokenizer
 from tis.errors import GenerationFailed
 from tis.observability.logs import log_exception
+
+log = logging.getLogger("tis.engine")
 
 
 class BatchRunner:
@@ -34,6 +41,7 @@ class BatchRunner:
         cache: PagedCache,
         *,
         tokens_per_step: int = 512,
+        step_seconds: float = 0,
         max_running: int = 32,
         vision_cache_bytes: int = 256 * 2**20,
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
@@ -44,10 +52,16 @@ class BatchRunner:
         self._tokens_per_step = tokens_per_step
         self._cache = cache
         self._vision = VisionEncoder(model, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
+        self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
+        self._prompts_waited = False  # in the last step, for images
         self._arrivals = count()
         self._running: list[Request] = []
         self.scheduler = self._new_scheduler()
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
+
+    @property
+    def has_bounded_steps(self) -> bool:
+        return True
 
     @property
     def has_room(self) -> bool:
@@ -79,13 +93,14 @@ class BatchRunner:
         deliveries: list[Delivery] = []
         try:
             self._drop_cancelled(deliveries)
-            plan = self.scheduler.plan()
+            size = self._budget.next
+            plan = self.scheduler.plan(size.num_prompt_tokens)
             if plan.chunks:
                 self._set_cached_tokens(plan)
                 with torch.inference_mode():
                     self._cache.copy_blocks(plan.copies)
-                    self._encode_vision(plan, deliveries)
-                    picked = self._compute(plan.chunks) if plan.chunks else []
+                    self._encode_vision(plan, size.num_patches, deliveries)
+                    picked = self._compute_timed(plan.chunks) if plan.chunks else []
                 self._accept(picked, deliveries)
         finally:  # a request that has left `running` gets its error here, even if the step fails later
             hand_out(deliveries)
@@ -96,6 +111,9 @@ class BatchRunner:
             sequence.is_dropped = True
         self.scheduler = self._new_scheduler()
         self._running = []
+
+    def device_answers(self) -> bool:
+        return device_answers(self._model.device)
 
     def _new_scheduler(self) -> Scheduler:
         return Scheduler(BlockPool(self._cache.num_blocks, self._cache.block_size), self._tokens_per_step)
@@ -122,9 +140,20 @@ class BatchRunner:
                 request.answer.cached_tokens = min(chunk.start, len(request.prompt_ids))
             chunk.sequence.was_started = True
 
-    def _encode_vision(self, plan: Plan, deliveries: list[Delivery]) -> None:
-        """Encodes images for this step. Chunks whose images are not encoded yet are left for a later step."""
-        errors = self._vision.encode(plan.chunks, self.scheduler.sequences)
+    def _encode_vision(self, plan: Plan, max_patches: int, deliveries: list[Delivery]) -> None:
+        """Encodes images for this step. Chunks whose images are not encoded yet are left for a later step.
+
+        If the images take half the time of a step, all prompts wait for the next one, which then encodes none.
+        """
+        self._vision.patches_per_step = max_patches
+        began, num_encoded = time.monotonic(), self._vision.num_encoded
+        errors = self._vision.encode(plan.chunks, self.scheduler.sequences, may_run=not self._prompts_waited)
+        num_encoded = self._vision.num_encoded - num_encoded
+        if num_encoded:
+            self._wait_for_device()
+        self._prompts_waited = self._budget.encoded(num_encoded, time.monotonic() - began)
+        if errors:
+            self._require_device()
         failed: dict[Request, Exception] = {}
         for chunk in plan.chunks:
             for vision_input in vision_inputs_in(chunk):
@@ -133,8 +162,50 @@ class BatchRunner:
         plan.chunks = [
             chunk for chunk in plan.chunks if chunk.sequence.request not in failed and self._vision.has_encoded(chunk)
         ]
+        if self._prompts_waited:
+            plan.chunks = [chunk for chunk in plan.chunks if chunk.sequence.is_decoding]
         for request, error in failed.items():
             deliveries.append(self._fail(request, error))
+
+    def _compute_timed(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
+        lengths = [chunk.stop - chunk.start for chunk in chunks]
+        began = time.monotonic()
+        picked = self._compute_or_halve(chunks)
+        if not picked:
+            self._wait_for_device()
+        self._budget.computed(sum(lengths) - lengths.count(1), time.monotonic() - began)
+        return picked
+
+    def _wait_for_device(self) -> None:
+        """CUDA computes in the background, until something reads the results."""
+        if self._budget.is_timed and self._model.device.type == "cuda":
+            torch.cuda.synchronize(self._model.device)
+
+    def _compute_or_halve(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
+        """A chunk may be computed again: it writes the same keys and values to the same places."""
+        try:
+            return self._compute(chunks)
+        except Exception as fault:
+            error = fault
+        self._require_device()
+        if is_out_of_memory(error):
+            error.__traceback__ = None  # its frames hold the tensors that did not fit
+            if self._free_memory(chunks):
+                return self._compute_or_halve(chunks)
+        if len(chunks) == 1:
+            return [(chunks[0].sequence, error)]
+        middle = len(chunks) // 2
+        return self._compute_or_halve(chunks[:middle]) + self._compute_or_halve(chunks[middle:])
+
+    def _require_device(self) -> None:
+        if not self.device_answers():
+            raise DeviceLost("The device answers no more after a failed step; the log has the reason.")
+
+    def _free_memory(self, chunks: Listing[ScheduledChunk]) -> bool:
+        """Drops the features of all images but those that these chunks show. Returns whether there were any."""
+        has_freed = self._vision.drop_all_but(chunks)
+        free_memory()
+        return has_freed
 
     def _compute(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
         """Computes the chunks, and samples the next token of every sequence whose tokens are all computed."""
@@ -142,11 +213,10 @@ class BatchRunner:
         chunks.sort(key=lambda chunk: chunk.stop - chunk.start > 1)
         sampling = [chunk.sequence for chunk in chunks if chunk.samples_token]
         logits = self._forward(chunks)
+        picked = [] if logits is None else pick_all(logits, [sequence.choice for sequence in sampling])
         for chunk in chunks:
             self.scheduler.mark_computed(chunk)
-        if logits is None:
-            return []
-        return list(zip(sampling, pick_all(logits, [sequence.choice for sequence in sampling]), strict=True))
+        return list(zip(sampling, picked, strict=True))
 
     def _forward(self, chunks: Listing[ScheduledChunk]) -> Any | None:
         """Returns a row of logits for each chunk that samples a token; None if no chunk does."""
@@ -236,6 +306,9 @@ class BatchRunner:
         self._remove(request)
         if isinstance(error, NoCandidates):
             return request, GenerationFailed("The model computed no usable logits (NaN or infinity).")
+        if is_out_of_memory(error):
+            log.warning("no memory for request %s: %s", request.label, error)
+            return request, OutOfMemory()
         log_exception("a request failed in its batch", error, request.label)
         if isinstance(error, GenerationFailed):
             return request, error

@@ -71,12 +71,14 @@ class BlockPool:
 
     def allocate(self, length: int, room: int, protected: Collection[int] = ()) -> BlockRun | None:
         """Allocates a contiguous run, with room behind it if possible. Never evicts `protected` blocks."""
+        wanted = length + min(room, _MIN_ROOM_BLOCKS)
         while True:
             start, room_found = self._find_run(length, room)
             if start >= 0:
                 return self._own(start, length, room_found)
-            if not self._evict_oldest(length + min(room, _MIN_ROOM_BLOCKS), protected):
+            if not self._evict_oldest(wanted, protected):
                 break
+            wanted *= 2  # each search reads the whole pool: where it is fragmented, there should be few
         start = self._state.translate(_WITHOUT_RESERVED).find(_EMPTY * length)
         return self._own(start, length, 0) if start >= 0 else None
 

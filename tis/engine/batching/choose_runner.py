@@ -9,10 +9,13 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import cache_shape, why_not_batchable
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.batching.memory import MemoryBudget
+from tis.engine.errors import LoadFailed
 from tis.engine.generate_runner import GenerateRunner
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
+from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.packed import pack_weights
 
 log = logging.getLogger("tis.engine")
@@ -32,16 +35,30 @@ def choose_runner(
     context_length: int,
     limits: BatchLimits,
     vision: VisionProcessor | None = None,
+    attention: str | None = None,
 ) -> ChosenRunner:
+    """`attention` is the one that the operator wants. The batch has its own, on the kernels of sdpa."""
+    suit_to_cpu(model)
     reason = why_not_batchable(model)
     if vision and not vision.is_batchable:
         reason = "only generate() can use the inputs of its image processor"
     if reason:
+        if limits.quantisation:
+            log.warning("QUANTIZE=%s does not apply: the model runs through generate()", limits.quantisation)
         log.info("requests run one at a time through generate(), as this model cannot be batched: %s", reason)
         return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
+    if attention not in (None, "sdpa"):
+        raise LoadFailed(
+            f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
+            "this server. Leave it empty."
+        )
+    weight_bytes = model.get_memory_footprint()
     num_packed = pack_weights(model, limits.quantisation)
     shape = cache_shape(model)
-    size = CacheSize.of(shape, limits.cache_tokens, context_length)
+    cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
+        shape.device, weight_bytes, shape.bytes_per_token, context_length
+    )
+    size = CacheSize.of(shape, cache_tokens)
     log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, num_packed)
     # Allocated once: when a worker dies, the next one reuses it.
     cache = PagedCache(shape, size.num_blocks, size.block_size)
@@ -51,6 +68,7 @@ def choose_runner(
             tokenizer,
             cache,
             tokens_per_step=limits.tokens_per_step,
+            step_seconds=limits.step_seconds,
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
         ),

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]  # comes with accelerate
 import torch
 
 from tis.engine.batching.scheduler import BlockCopy
@@ -16,9 +15,6 @@ from tis.engine.batching.scheduler import BlockCopy
 # The paged kernel of CUDA needs multiples of this size; smaller blocks share prefixes in finer steps.
 _CUDA_BLOCK_SIZE = 256
 _CPU_BLOCK_SIZE = 16
-_SHARE_OF_FREE_MEMORY = {"cpu": 0.5, "cuda": 0.85}
-# Without CACHE_TOKENS. More than this many full contexts are seldom used at once.
-_MAX_CONTEXTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +40,8 @@ class CacheSize:
         return self.num_blocks * self.block_size
 
     @classmethod
-    def of(cls, shape: CacheShape, cache_tokens: int, context_length: int) -> "CacheSize":
-        """Uses `cache_tokens`, or a share of the free memory if that is 0."""
+    def of(cls, shape: CacheShape, cache_tokens: int) -> "CacheSize":
         block_size = _CPU_BLOCK_SIZE if shape.device.type == "cpu" else _CUDA_BLOCK_SIZE
-        if not cache_tokens:
-            share = _SHARE_OF_FREE_MEMORY[shape.device.type]
-            fitting = int(_free_bytes(shape.device) * share) // shape.bytes_per_token
-            cache_tokens = min(fitting, _MAX_CONTEXTS * context_length)
         return cls(max(1, cache_tokens // block_size), block_size)
 
 
@@ -93,9 +84,3 @@ def _contiguous_parts(copy: BlockCopy) -> Iterable[tuple[int, int, int]]:
         if at == len(copy.sources) or copy.sources[at] != copy.sources[at - 1] + 1:
             yield copy.sources[begin], copy.sources[at - 1] + 1, copy.to + begin
             begin = at
-
-
-def _free_bytes(device: Any) -> int:
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    return int(psutil.virtual_memory().available)

@@ -6,8 +6,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    cache_tokens: int = 0  # of all running requests and cached prefixes together; 0 = a share of the free memory
+    cache_tokens: int = 0  # of all running requests and cached prefixes together; 0 = what the memory allows
+    memory_bytes: int = 0  # of weights and cache together; 0 = a share of the machine
+    num_models: int = 1  # that share the machine
     tokens_per_step: int = 512  # a prompt longer than this is computed in several steps
+    step_seconds: float = 0  # how long a step should take; 0 = as long as its tokens take
     max_running: int = 32  # choices computed in one step
     vision_cache_bytes: int = 256 * 2**20  # cached features of images and videos
     quantisation: Literal["int8", "int4"] | None = None  # of the weights, on a CPU

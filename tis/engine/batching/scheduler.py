@@ -67,14 +67,15 @@ class Scheduler:
         self.running.remove(sequence)
         self._free_blocks(sequence)
 
-    def plan(self) -> Plan:
+    def plan(self, max_prompt_tokens: int | None = None) -> Plan:
         """Chooses what the next forward pass computes: a token of each decoding sequence, then chunks of prompts."""
         plan = Plan()
         for sequence in list(self.running):
             if sequence.is_decoding and sequence.block_run and self._ensure_blocks(sequence, plan):
                 plan.chunks.append(ScheduledChunk(sequence, sequence.num_computed, sequence.num_tokens))
         # Prompts advance even when more than a budget of sequences is decoding.
-        self._plan_prompts(plan, max(1, self._tokens_per_step - len(plan.chunks)))
+        budget = max(1, self._tokens_per_step - len(plan.chunks))
+        self._plan_prompts(plan, budget if max_prompt_tokens is None else min(budget, max_prompt_tokens))
         return plan
 
     def mark_computed(self, chunk: ScheduledChunk) -> None:
@@ -129,10 +130,13 @@ class Scheduler:
 
     def _may_start(self, sequence: Sequence, length: int) -> bool:
         """Whether there are blocks for this and for all older waiting sequences: large ones must not starve."""
-        older = (one.num_tokens for one in self.waiting if one.arrival < sequence.arrival)
-        needed = length + sum(self._pool.blocks_for(num_tokens) for num_tokens in older)
         # Each running sequence may need a block soon, and a new one should not be preempted at once.
-        return needed + len(self.running) <= self._pool.num_free or (not self.running and needed == length)
+        needed, max_needed = length, self._pool.num_free - len(self.running)
+        for older in self.waiting:  # in the order of their arrival
+            if older.arrival >= sequence.arrival or needed > max_needed:
+                break
+            needed += self._pool.blocks_for(older.num_tokens)
+        return needed <= max_needed or (not self.running and needed == length)
 
     def _ensure_blocks(self, sequence: Sequence, plan: Plan) -> bool:
         """Makes room for the next token, or for all that a grammar forced. False if it was preempted itself."""
@@ -173,6 +177,8 @@ class Scheduler:
     def _cache_full_blocks(self, sequence: Sequence) -> None:
         assert sequence.block_run
         full = sequence.num_computed // self._pool.block_size
+        if full == sequence.num_cached_blocks:
+            return
         hashes = sequence.hashes(full, self._pool.block_size)
         for at in range(sequence.num_cached_blocks, full):
             self._pool.cache(sequence.block_run.start + at, hashes[at])

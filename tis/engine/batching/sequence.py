@@ -32,6 +32,8 @@ class Sequence:
         self.was_started = False
         self.is_dropped = False
         self._hashes: list[bytes] = []
+        salt = request.prepared.cache_salt.encode("utf-8", "surrogatepass")
+        self._salt = hashlib.blake2b(salt, digest_size=16).digest()
 
     @property
     def vision_inputs(self) -> Listing[VisionInput]:
@@ -68,10 +70,10 @@ class Sequence:
         return prompt[start:] + generated[max(0, start - len(prompt)) : stop - len(prompt)]
 
     def hashes(self, num_blocks: int, block_size: int) -> list[bytes]:
-        """Hashes the first full blocks. A hash covers all tokens up to the end of its block, and their media."""
+        """Hashes the first full blocks. A hash covers the salt, and all tokens and media up to the end of its block."""
         while len(self._hashes) < num_blocks:
             at = len(self._hashes) * block_size
-            before = self._hashes[-1] if self._hashes else b""
+            before = self._hashes[-1] if self._hashes else self._salt
             ids = array("q", self.tokens(at, at + block_size)).tobytes()
             media = b"".join(self._media_digests(at, at + block_size))
             self._hashes.append(hashlib.blake2b(before + ids + media, digest_size=16).digest())

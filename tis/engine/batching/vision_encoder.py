@@ -43,12 +43,15 @@ class VisionEncoder:
     def __init__(self, model: Any, *, max_bytes: int, patches_per_step: int) -> None:
         self._model = model
         self._max_bytes = max_bytes
-        self._patches_per_step = patches_per_step
+        self.patches_per_step = patches_per_step
+        self.num_encoded = 0  # patches, ever
         self._cache: OrderedDict[bytes, Features] = OrderedDict()  # least recently used first
         self._partial: dict[bytes, list[Features]] = {}
         self._errors: dict[bytes, Exception] = {}
 
-    def encode(self, chunks: Sequence[ScheduledChunk], sequences: Iterable[SequenceOfTokens]) -> dict[bytes, Exception]:
+    def encode(
+        self, chunks: Sequence[ScheduledChunk], sequences: Iterable[SequenceOfTokens], *, may_run: bool = True
+    ) -> dict[bytes, Exception]:
         """Encodes what these chunks need, as far as one step goes. Returns the failures, by digest.
 
         Partial features are kept as long as one of the sequences needs them.
@@ -62,7 +65,7 @@ class VisionEncoder:
             awaited = {vision_input.digest for sequence in sequences for vision_input in sequence.vision_inputs}
             self._partial = {digest: parts for digest, parts in self._partial.items() if digest in awaited}
         jobs = list(self._next_jobs(one for digest, one in needed.items() if digest not in self._cache))
-        if jobs:
+        if jobs and may_run:
             self._run(jobs)
         self._evict_all_but(needed)
         return self._errors
@@ -82,12 +85,12 @@ class VisionEncoder:
 
     def _next_jobs(self, vision_inputs: Iterable[VisionInput]) -> Iterator[EncodeJob]:
         """Yields jobs in order until the step is full; at least one, however large."""
-        budget = self._patches_per_step
+        budget = self.patches_per_step
         for vision_input in vision_inputs:
             size = _patches_per_time_step(vision_input)
             start = self._num_encoded_time_steps(vision_input)
             while start < vision_input.grid[0]:
-                if budget < size and budget < self._patches_per_step:
+                if budget < size and budget < self.patches_per_step:
                     return
                 stop = min(vision_input.grid[0], start + max(1, budget // size))
                 yield EncodeJob(vision_input, start, stop)
@@ -114,6 +117,7 @@ class VisionEncoder:
     def _run_tower(self, jobs: Sequence[EncodeJob]) -> list[Features]:
         device = self._model.device
         patches = torch.cat([_patches_of(job) for job in jobs]).to(device)
+        self.num_encoded += len(patches)
         grids = torch.tensor([(job.stop - job.start, *job.vision_input.grid[1:]) for job in jobs], device=device)
         # For these families a video is an image with several steps in time.
         out = self._model.base_model.get_image_features(patches, grids, return_dict=True)
@@ -130,6 +134,14 @@ class VisionEncoder:
         self._cache[vision_input.digest] = Features(
             torch.cat([part.tokens for part in parts]).clone(), [torch.cat(layer).clone() for layer in layers]
         )
+
+    def drop_all_but(self, chunks: Sequence[ScheduledChunk]) -> bool:
+        """Drops the cached features that these chunks do not need. Returns whether there were any."""
+        needed = {vision_input.digest for chunk in chunks for vision_input in vision_inputs_in(chunk)}
+        dropped = [digest for digest in self._cache if digest not in needed]
+        for digest in dropped:
+            del self._cache[digest]
+        return bool(dropped)
 
     def _evict_all_but(self, needed: Iterable[bytes]) -> None:
         needed, num_bytes = set(needed), sum(features.num_bytes for features in self._cache.values())

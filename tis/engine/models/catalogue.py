@@ -24,6 +24,7 @@ class CatalogueEntry:
     task: str = "chat"
     defaults: Mapping[str, Any] = field(default_factory=dict)  # of SamplingParams
     tool_format: ToolFormat | None = None  # None: detected from its chat template
+    memory_mb: int = 0  # of weights and cache together; 0: a share of the machine
 
 
 def bundled_catalogue() -> Path:
@@ -75,8 +76,13 @@ def _public_name(repo: str) -> str:
 
 
 def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
-    if not isinstance(fields, dict) or not set(fields) <= {"repo", "task", "defaults", "tool_format"}:
-        raise CatalogueError(f"{path}: {name} may have repo, task, defaults and tool_format, and nothing else.")
+    if not isinstance(fields, dict) or not set(fields) <= {"repo", "task", "defaults", "tool_format", "memory_mb"}:
+        raise CatalogueError(
+            f"{path}: {name} may have repo, task, defaults, tool_format and memory_mb, and nothing else."
+        )
+    memory_mb = fields.get("memory_mb", 0)
+    if type(memory_mb) is not int or memory_mb < 0:
+        raise CatalogueError(f"{path}: memory_mb of {name} is a whole number of MiB, for its weights and its cache.")
     tool_format = fields.get("tool_format")
     if tool_format not in (None, *TOOL_FORMATS):
         raise CatalogueError(f"{path}: tool_format of {name} is one of {', '.join(TOOL_FORMATS)}.")
@@ -84,4 +90,6 @@ def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
         defaults = validate_defaults(fields.get("defaults", {}))
     except (TypeError, ValueError, BadRequest) as error:
         raise CatalogueError(f"{path}: defaults of {name}: {' '.join(str(error).split())}") from None
-    return CatalogueEntry(name, str(fields.get("repo", name)), str(fields.get("task", "chat")), defaults, tool_format)
+    return CatalogueEntry(
+        name, str(fields.get("repo", name)), str(fields.get("task", "chat")), defaults, tool_format, memory_mb
+    )

@@ -4,6 +4,7 @@ Chosen with `MODEL_REPO_ID=echo`, or with options such as `echo?tokens_per_secon
 engine, queue and thread as a real model, so its cost is the overhead of the server.
 """
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from string import ascii_lowercase
 from urllib.parse import parse_qsl
 
 from tis.engine.answer import TokenLogprob
+from tis.engine.faults import DeviceLost
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.prompt import ChatPrompt, text_of
 from tis.engine.request import Delivery, HandOut, Request
@@ -28,6 +30,9 @@ class EchoOptions:
     tokens_per_second: float = 0  # per answer; 0: as fast as possible
     fail_after: int = 0  # tokens; 0: never
     die_after: int = 0  # tokens; ends the worker's thread
+    no_memory_after: int = 0  # tokens
+    lose_device_after: int = 0  # tokens
+    hang_after: int = 0  # tokens
     load_seconds: float = 0
     revision: str = ""  # to imitate another model under the same name
     tool_format: ToolFormat = "json"  # of the tool calls that it pretends to write
@@ -41,6 +46,9 @@ class EchoOptions:
             tokens_per_second=float(options.get("tokens_per_second", 0)),
             fail_after=int(options.get("fail_after", 0)),
             die_after=int(options.get("die_after", 0)),
+            no_memory_after=int(options.get("no_memory_after", 0)),
+            lose_device_after=int(options.get("lose_device_after", 0)),
+            hang_after=int(options.get("hang_after", 0)),
             load_seconds=float(options.get("load_seconds", 0)),
             revision=options.get("revision", ""),
             tool_format=tool_format,
@@ -102,6 +110,7 @@ class CharacterDetokenizer:
 class EchoRunner:
     has_room = True
     cache_use: float | None = None
+    has_bounded_steps = True
 
     def __init__(self, options: EchoOptions) -> None:
         self._options = options
@@ -127,13 +136,22 @@ class EchoRunner:
     def drop_all(self) -> None:
         self._running = []
 
+    def device_answers(self) -> bool:
+        return True
+
     def _advance(self, request: Request) -> Sequence[Delivery]:
         if request.is_cancelled:
             return request.cancel_completions()
         num_made = len(request.completions[0].token_ids)
-        if self._options.die_after and num_made >= self._options.die_after:
+        if self._is_due(self._options.die_after, num_made):
             raise EchoDied
-        if self._options.fail_after and num_made >= self._options.fail_after:
+        if self._is_due(self._options.no_memory_after, num_made):
+            raise MemoryError
+        if self._is_due(self._options.lose_device_after, num_made):
+            raise DeviceLost("The echo model loses its device here, as its option lose_device_after says.")
+        if self._is_due(self._options.hang_after, num_made):
+            threading.Event().wait()
+        if self._is_due(self._options.fail_after, num_made):
             return [(request, GenerationFailed("The echo model fails here, as its option fail_after says."))]
         deliveries: list[Delivery] = []
         for completion in request.unfinished:
@@ -147,6 +165,10 @@ class EchoRunner:
             if piece := completion.accept(token, logprob):
                 deliveries.append((request, piece))
         return deliveries
+
+    @staticmethod
+    def _is_due(after: int, num_made: int) -> bool:
+        return bool(after) and num_made >= after
 
     def _keep_pace(self) -> None:
         """Sleeps until the next step is due. Catches up after a late step, but not after an idle time."""

@@ -79,7 +79,9 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     vision = choose_vision(
         folder, config, ours, options.max_pixels or (_MAX_PIXELS_ON_CPU if model.device.type == "cpu" else None)
     )
-    runner = choose_runner(model, ours, _context_length(text_config, tokenizer), options.batch, vision)
+    runner = choose_runner(
+        model, ours, _context_length(text_config, tokenizer), options.batch, vision, options.attn_implementation
+    )
     return LoadedModel(
         tokenizer=ours,
         new_runner=runner.new,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from tis.engine.errors import LoadFailed, ModelLoading, WorkerDied
@@ -68,8 +68,12 @@ class ModelSlot:
         queue_size: int,
         observer: LoadObserver,
         retry_seconds: float = 1.0,
+        on_loss: Callable[[str], None] = lambda reason: None,
     ) -> None:
-        """`retry_seconds` is the first pause after a failed load, and after the death of a worker."""
+        """`retry_seconds` is the first pause after a failed load, and after the death of a worker.
+
+        `on_loss` is called when the device of the model is lost, which ends the process.
+        """
         self.entry = entry
         self._observer = observer
         self._load = load
@@ -83,6 +87,7 @@ class ModelSlot:
         self._progress: float | None = None
         self._load_backoff, self._worker_backoff = Backoff(retry_seconds), Backoff(retry_seconds)
         self._closed = False
+        self._on_loss = on_loss
         self._worker_started_at = 0.0
 
     @property
@@ -145,6 +150,12 @@ class ModelSlot:
             except ServiceError:  # a load raises nothing else
                 await asyncio.sleep(self._load_backoff.seconds_left)
 
+    @property
+    def running_step(self) -> Hashable | None:
+        """Names the step that its worker computes now; None if there is none, or one that may take long."""
+        step = self._worker.running_step if self._worker else None
+        return None if step is None else (id(self._worker), step)
+
     def submit(self, request: Request) -> None:
         if not self._worker:
             raise WorkerDied(f"The worker of {self.entry.id} is down.", retry_after=5)
@@ -191,6 +202,7 @@ class ModelSlot:
             self._hand_out,
             self._queue_size,
             on_death=lambda reason: self._bridge.call_on_loop(lambda: self._on_worker_death(reason)),
+            on_loss=lambda reason: self._bridge.call_on_loop(lambda: self._on_loss(reason)),
         )
         self._worker.start()
         self._worker_started_at = time.monotonic()

@@ -1,6 +1,6 @@
 """Picks the next token of each completion from its row of logits: masks, penalties, then sampling."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,30 +8,13 @@ import numpy as np
 import torch
 
 from tis.engine.answer import TokenLogprob
-from tis.engine.sampling.params import SamplingParams
+from tis.engine.sampling.adjust import AdjustedCompletion, adjust_in_place
 from tis.engine.sampling.sample import sample_all
 from tis.engine.text.tokenizer import Tokenizer
 
 
-class SampledCompletion(Protocol):
+class SampledCompletion(AdjustedCompletion, Protocol):
     """What sampling needs of a completion."""
-
-    @property
-    def params(self) -> SamplingParams: ...
-
-    @property
-    def prompt_ids(self) -> Sequence[int]: ...
-
-    @property
-    def token_ids(self) -> Sequence[int]: ...
-
-    @property
-    def ending_ids(self) -> Collection[int]: ...
-
-    @property
-    def forbids_ending(self) -> bool:
-        """Whether none of `ending_ids` may come next."""
-        ...
 
     def allowed(self, likeliest: Callable[[], int]) -> Any | None:
         """A boolean numpy array over the vocabulary, from a grammar; None if every token may come next."""
@@ -90,7 +73,7 @@ def _adjust_all(logits: Any, completions: Sequence[SampledCompletion]) -> tuple[
     adjusted, errors = logits.clone(), {}
     for at in changed:
         try:
-            adjusted[at] = adjust(logits[at], completions[at])
+            adjust_in_place(adjusted[at], completions[at])
         except Exception as error:  # fails this row alone
             errors[at] = error
     return adjusted, errors
@@ -100,27 +83,6 @@ def _picked_token(token_id: int, logits: Any, completion: SampledCompletion) -> 
     if completion.params.top_logprobs is None:
         return PickedToken(token_id)
     return _with_logprobs(token_id, logits, completion.params.top_logprobs)
-
-
-def adjust(logits: Any, completion: SampledCompletion) -> Any:
-    """Applies penalties and biases, and forbids the end before min_tokens."""
-    params, logits = completion.params, logits.clone()
-    if params.repetition_penalty != 1:
-        _penalise_repetition(logits, {*completion.prompt_ids, *completion.token_ids}, params.repetition_penalty)
-    if completion.token_ids and (params.presence_penalty or params.frequency_penalty):
-        ids, counts = torch.unique(torch.tensor(completion.token_ids, device=logits.device), return_counts=True)
-        logits[ids] -= params.presence_penalty + params.frequency_penalty * counts
-    for token_id, bias in params.logit_bias.items():
-        logits[token_id] += bias
-    if completion.forbids_ending:
-        logits[sorted(completion.ending_ids)] = -torch.inf
-    return logits
-
-
-def _penalise_repetition(logits: Any, seen: set[int], penalty: float) -> None:
-    ids = torch.tensor(sorted(seen), device=logits.device)
-    values = logits[ids]
-    logits[ids] = torch.where(values < 0, values * penalty, values / penalty)
 
 
 def _with_logprobs(token_id: int, logits: Any, num_top: int) -> PickedToken:

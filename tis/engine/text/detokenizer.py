@@ -37,31 +37,35 @@ class ByteDetokenizer:
 class WindowDetokenizer:
     """For any other tokenizer: decodes a short window with and without the new tokens, and emits the difference.
 
-    The window begins one emitted piece back, as SentencePiece treats the first token of a text differently.
+    The window begins one emitted piece back, as SentencePiece treats the first token of a text differently. It never
+    has more than two dozen tokens: those that stay without text, such as control tokens, leave it again.
     """
 
     def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
         self._decode = decode
-        self._window: list[int] = []
-        self._num_emitted = 0  # tokens of the window whose text was emitted
+        self._emitted: list[int] = []
+        self._emitted_text = ""  # of these tokens alone
+        self._waiting: list[int] = []
 
     def feed(self, token_id: int) -> str:
-        self._window.append(token_id)
+        self._waiting.append(token_id)
         new = self._new_text()
-        waiting = len(self._window) - self._num_emitted
-        if not new or (new.endswith(BROKEN) and waiting <= _MAX_WAITING_TOKENS):
+        if not new:
+            del self._waiting[:-_MAX_WAITING_TOKENS]
             return ""
-        self._window, self._num_emitted = self._window[self._num_emitted :], waiting
+        if new.endswith(BROKEN) and len(self._waiting) <= _MAX_WAITING_TOKENS:
+            return ""
+        self._emitted, self._waiting = self._waiting, []
+        self._emitted_text = self._decode(self._emitted)
         return new
 
     def flush(self) -> str:
-        new = self._new_text()
-        self._window, self._num_emitted = [], 0
+        new = self._new_text() if self._waiting else ""
+        self._emitted, self._emitted_text, self._waiting = [], "", []
         return new
 
     def _new_text(self) -> str:
-        emitted = self._decode(self._window[: self._num_emitted])
-        return self._decode(self._window)[len(emitted) :]
+        return self._decode(self._emitted + self._waiting)[len(self._emitted_text) :]
 
 
 class MarkerDetokenizer:

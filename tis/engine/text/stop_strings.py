@@ -30,9 +30,13 @@ class StopStrings:
 
 def longest_beginning(text: str, wanted: Sequence[str]) -> int:
     """Length of the longest end of `text` that begins one of the wanted strings, and is none of them."""
-    longest = min(len(text), max(map(len, wanted), default=0) - 1)
-    for length in range(longest, 0, -1):
-        tail = text[-length:]
-        if any(one.startswith(tail) for one in wanted):
-            return length
-    return 0
+    longest = 0
+    for one in filter(None, wanted):
+        # Only where its first character stands: most texts have few of those near their end.
+        at = text.find(one[0], max(0, len(text) - len(one) + 1))
+        while 0 <= at < len(text) - longest:
+            if one.startswith(text[at:]):
+                longest = len(text) - at
+                break
+            at = text.find(one[0], at + 1)
+    return longest

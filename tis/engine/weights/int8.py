@@ -19,6 +19,7 @@ _GROUP_SIZES = (64, 32)  # of 4-bit weights that share a scale: the first that d
 class Int8Linear(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, linear: Any) -> None:
         super().__init__()
+        self.out_features = linear.out_features
         weight = linear.weight.detach().float()
         self.bias = None if linear.bias is None else linear.bias.detach()
         scales = (weight.abs().amax(1) / 127).clamp(min=1e-12)
@@ -26,6 +27,8 @@ class Int8Linear(torch.nn.Module):  # type: ignore[misc]
         self.scales = scales.bfloat16()
 
     def forward(self, x: Any) -> Any:
+        if not x.numel():  # the kernels refuse a matrix without rows
+            return x.new_zeros(*x.shape[:-1], self.out_features)
         rows = x.reshape(-1, x.shape[-1])
         if len(rows) > _MAX_ROWS_FOR_INTEGERS:
             return multiply(x, self.integers.to(x.dtype) * self.scales.to(x.dtype)[:, None], self.bias)
@@ -37,6 +40,7 @@ class Int8Linear(torch.nn.Module):  # type: ignore[misc]
 class Int4Linear(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, linear: Any) -> None:
         super().__init__()
+        self.out_features = linear.out_features
         weight = linear.weight.detach().float()
         self.bias = None if linear.bias is None else linear.bias.detach()
         self.group_size = _group_size_of(linear)
@@ -51,6 +55,8 @@ class Int4Linear(torch.nn.Module):  # type: ignore[misc]
         self.pairs = pairs[:, ::2] | pairs[:, 1::2] << 4
 
     def forward(self, x: Any) -> Any:
+        if not x.numel():  # the kernels refuse a matrix without rows
+            return x.new_zeros(*x.shape[:-1], self.out_features)
         rows = x.reshape(-1, x.shape[-1])
         if len(rows) > _MAX_ROWS_FOR_INTEGERS:
             return multiply(x, self._weight(x.dtype), self.bias)

@@ -1,8 +1,4 @@
-"""Packs the weights of a CPU model once into the layout of its matrix kernels, which otherwise pack at every call.
-
-A CPU without bfloat16 instructions computes in float32: its kernels for bfloat16 are several times slower for more than
-one row.
-"""
+"""Packs the weights of a CPU model once into the layout of its matrix kernels, which otherwise pack at every call."""
 
 import logging
 from typing import Any
@@ -39,25 +35,31 @@ class PackedLinear(torch.nn.Module):  # type: ignore[misc]
 def pack_weights(
     model: Any, quantisation: Quantisation | None = None, share_of_free_memory: float = _SHARE_OF_FREE_MEMORY
 ) -> int:
-    """Packs the text part of a CPU model in place. Returns the number of layers; 0 if packing would not help."""
-    if model.device.type != "cpu" or not torch.backends.mkldnn.is_available():
-        return 0
-    if model.dtype in (torch.bfloat16, torch.float16) and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        model.float()
-    if model.dtype not in _TOLERANCE:
-        return 0
+    """Packs or quantises the text part of a CPU model in place. Returns the number of layers that it changed."""
     places = [*_linears_of(model.get_decoder()), *_head_of(model)]
+    if reason := _why_not(model, places):
+        if quantisation:
+            log.warning("QUANTIZE=%s does not apply: %s", quantisation, reason)
+        return 0
     if quantisation:
         for parent, name, linear in places:
             setattr(parent, name, quantise(linear, quantisation, is_head=parent is model))
         return len(places)
-    if not places or not _packs_correctly(places[0]):
+    if not torch.backends.mkldnn.is_available() or not _packs_correctly(places[0]):
         return 0
     keeps_plain = model.dtype is torch.float32 and _fits_twice(places, share_of_free_memory)
     for parent, name, linear in places:
         # The head computes only the last token of each request, never many rows.
         setattr(parent, name, PackedLinear(linear, keeps_plain and parent is not model))
     return len(places)
+
+
+def _why_not(model: Any, places: list[tuple[Any, str, Any]]) -> str | None:
+    if model.device.type != "cpu":
+        return f"the model is on {model.device}, and integer weights are for a CPU"
+    if model.dtype not in _TOLERANCE:
+        return f"its weights are {model.dtype}"
+    return None if places else "it has no plain linear layers"
 
 
 def _fits_twice(places: list[tuple[Any, str, Any]], share_of_free_memory: float) -> bool:

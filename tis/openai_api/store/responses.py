@@ -33,7 +33,7 @@ class ResponseStore:
     def __init__(self, sessions: Sessions, owner: str, *, max_read_bytes: int | None = None) -> None:
         self.num_bytes_read = 0
         self._sessions = sessions
-        self._owner = owner
+        self.owner = owner
         self._max_read_bytes = max_read_bytes
         self._num_bytes_since_pause = 0
         self._documents: dict[str, tuple[dict[str, Any], int]] = {}  # of responses; those of conversations change
@@ -236,7 +236,7 @@ class ResponseStore:
 
     def _find(self, session_id: str, kind: str, *, also_unstored: bool = False) -> Session | None:
         try:
-            session = self._sessions.find(self._owner, session_id, kind)
+            session = self._sessions.find(self.owner, session_id, kind)
         except (SessionNotFound, SessionExpired):
             return None
         return session if session.is_resumable or also_unstored else None

@@ -49,6 +49,11 @@ _MANY_ITEMS = 500
 _MANY_BYTES = 256 * 1024
 
 
+def cache_salt_of(body: ChatRequest | ResponseRequest, owner: str) -> str:
+    """Without a salt of its own, a request shares cached prefixes with those of its owner."""
+    return f"salt:{body.cache_salt}" if body.cache_salt else f"owner:{owner}"
+
+
 @dataclass(frozen=True, slots=True)
 class ConvertedChat:
     """A chat request in the terms of the engine."""
@@ -87,7 +92,9 @@ async def begin_chat(
     prompt, attachments = await with_media(chat.prompt, model_id, engine, services.media, ticket)
     if sessions.durability == "memory":
         attachments = {}  # nobody will read them again
-    prepared = await engine.prepare(model_id, prompt, chat.sampling, chat.grammar)
+    prepared = await engine.prepare(
+        model_id, prompt, chat.sampling, chat.grammar, cache_salt=cache_salt_of(body, wanted.owner)
+    )
     keep_media(ticket, attachments, None if servers else prepared)
     max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
     tools = tools_offered(body)
@@ -220,7 +227,13 @@ class ResponseBeginning:
             await require_template_options(chat, engine, self._model_id)
             prompt = replace(converted.prompt, may_truncate=body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self._model_id, engine, services.media, self._ticket)
-            prepared = await engine.prepare(self._model_id, prompt, converted.sampling, converted.grammar)
+            prepared = await engine.prepare(
+                self._model_id,
+                prompt,
+                converted.sampling,
+                converted.grammar,
+                cache_salt=cache_salt_of(body, store.owner),
+            )
         except BadRequest as error:
             raise with_response_params(error, origins) from None
         if mcp:

@@ -19,6 +19,7 @@ from tis.openai_api.wire.fields import (
     MAX_MESSAGES,
     MAX_PARTS,
     MAX_TOOLS,
+    CacheSalt,
     Integer,
     JsonObject,
     Medium,
@@ -152,6 +153,7 @@ class ChatRequest(SamplingFields):
     logprobs: StrictBool | None = None
     top_logprobs: Integer | None = None
     n: Integer | None = None
+    cache_salt: CacheSalt | None = None
 
     tools: Annotated[list[Tool | McpServerTool], MaxItems(MAX_TOOLS)] | None = None
     parallel_tool_calls: StrictBool | None = None

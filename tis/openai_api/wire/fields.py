@@ -35,6 +35,8 @@ Key = Annotated[str, Field(max_length=512)]
 # Free-form JSON: a schema, template options, or an item that is validated later by its type.
 JsonObject = Annotated[dict[Key, Any], MaxItems(MAX_KEYS)]
 Stop = Annotated[list[Text], MaxItems(MAX_STOP_STRINGS)]
+# As in vLLM: requests share cached prefixes only if their salts are equal.
+CacheSalt = Annotated[StrictStr, Field(min_length=1, max_length=512)]
 _Short = Annotated[StrictStr, Field(max_length=64)]
 Metadata = Annotated[dict[_Short, Annotated[StrictStr, Field(max_length=512)]], MaxItems(16)]
 # JSON allows integers of any length; the model needs 64 bits.

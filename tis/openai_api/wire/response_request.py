@@ -13,6 +13,7 @@ from tis.openai_api.wire.fields import (
     MAX_INCLUDES,
     MAX_ITEMS,
     MAX_TOOLS,
+    CacheSalt,
     Integer,
     JsonObject,
     Metadata,
@@ -93,6 +94,7 @@ class ResponseRequest(SamplingFields):
     user: Name | None = None
     safety_identifier: Name | None = None
     prompt_cache_key: Name | None = None
+    cache_salt: CacheSalt | None = None
     service_tier: Name | None = None
     prompt: Any = None  # rejected: the server stores no prompts
 

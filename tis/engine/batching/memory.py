@@ -1,0 +1,68 @@
+"""How much memory a model may take, and how much of that its KV cache.
+
+The longest context that a model answers depends on the machine and on what is declared, never on the memory that is
+free when it is loaded: else an answer could not be resumed after a restart beside other programs.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]  # comes with accelerate
+import torch
+
+from tis.engine.errors import LoadFailed
+
+# Of what the weights leave.
+_CACHE_SHARE = {"cpu": 0.5, "cuda": 0.85}
+# Without CACHE_TOKENS. More than this many full contexts are seldom used at once.
+_MAX_CONTEXTS = 16
+_LARGEST_BLOCK = 256  # a context that does not fill its last block has it all the same
+_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    declared_bytes: int = 0  # of weights and cache together; 0: a share of the machine
+    num_models: int = 1  # that share the machine
+
+    def cache_tokens(self, device: Any, weight_bytes: int, bytes_per_token: int, context_length: int) -> int:
+        """At least one context, if the budget has room for it, and more as far as memory is free now."""
+        most = self._cache_bytes(device, weight_bytes) // bytes_per_token
+        context_length = -(-context_length // _LARGEST_BLOCK) * _LARGEST_BLOCK
+        free = int(_free_bytes(device) * _CACHE_SHARE[device.type]) // bytes_per_token
+        return min(most, max(context_length, min(free, _MAX_CONTEXTS * context_length)))
+
+    def _cache_bytes(self, device: Any, weight_bytes: int) -> int:
+        if not self.declared_bytes:
+            left = max(0, _total_bytes(device) - weight_bytes * self.num_models)
+            return int(left * _CACHE_SHARE[device.type]) // self.num_models
+        if self.declared_bytes <= weight_bytes:
+            raise LoadFailed(
+                f"memory_mb is {self.declared_bytes >> 20}, and the weights alone take {weight_bytes >> 20} MiB."
+            )
+        return self.declared_bytes - weight_bytes
+
+
+def _free_bytes(device: Any) -> int:
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return int(psutil.virtual_memory().available)
+
+
+def _total_bytes(device: Any) -> int:
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[1])
+    return min([int(psutil.virtual_memory().total), *_container_limits()])
+
+
+def _container_limits() -> list[int]:
+    limits = []
+    for path in _CGROUP_LIMITS:
+        try:
+            limit = Path(path).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if limit.isdecimal():  # `max` means none
+            limits.append(int(limit))
+    return limits
