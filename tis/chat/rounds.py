@@ -129,6 +129,8 @@ class Transcript:
         match part:
             case TextDelta(text):
                 self._now.texts.append(text)
+                if self._ended and not text:
+                    part.logprobs = ()  # blanks behind a call that clients do not see
             case ReasoningDelta(text):
                 self._now.reasoning.append(text)
             case ToolCallStart(_, call_id, name):
