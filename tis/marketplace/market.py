@@ -16,6 +16,7 @@ from tis.database.errors import DatabaseUnavailable
 from tis.http.origins import AllowedOrigins
 from tis.marketplace.auth.service import authenticate
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
+from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.search.backends.choose import choose_backend
@@ -114,7 +115,8 @@ class Market:
             self._fail_during_pause()
             if not self._is_ready:
                 self._migrate()
-                self.signer = Signer(signing_secret(self.database, self.rules.jwt_secret))
+                secret = signing_secret(self.database, self.rules.jwt_secret)
+                self.signer, self.search.cursor_key = Signer(secret), CursorKey(secret)
                 self._is_ready = True
         except DatabaseUnavailable as failure:
             self._failure = self._failure or (time.monotonic(), failure)

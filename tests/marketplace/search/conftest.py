@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
 
 from tests.marketplace.postgres import Postgres
 from tis.database.database import Database
@@ -21,6 +22,11 @@ from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
 SECRET = "a secret of the tests, long enough to be taken"
 JAKARTA, BANDUNG, SURABAYA = (-6.2088, 106.8456), (-6.9175, 107.6191), (-7.2575, 112.7521)
 _numbers = itertools.count(1)
+
+
+def lock_supplier(session: Session, supplier_id: int) -> Supplier:
+    """As every caller that changes a supplier."""
+    return session.get_one(Supplier, supplier_id, with_for_update={"key_share": True})
 
 
 @dataclass
@@ -66,14 +72,18 @@ class Catalogue:
 
     def change(self, product_id: int, **values: Any) -> None:
         with self.market.writing() as session:
-            row = session.get_one(Product, product_id)
+            if "deleted_at" in values:
+                lock_supplier_shared(
+                    session, select(Product.supplier_id).where(Product.id == product_id).scalar_subquery()
+                )
+            row = session.get_one(Product, product_id, with_for_update={"key_share": True})
             for name, value in values.items():
                 setattr(row, name, value)
             self.search.refresh(session, [product_id])
 
     def change_shop(self, supplier_id: int, **values: Any) -> None:
         with self.market.writing() as session:
-            row = session.get_one(Supplier, supplier_id)
+            row = lock_supplier(session, supplier_id)
             for name, value in values.items():
                 setattr(row, name, value)
             self.search.refresh_supplier(session, supplier_id)

@@ -89,7 +89,7 @@ def _products_by_sku(
     skus = {row.values["sku"] for row in rows if row.values.get("sku")}
     compared = [getattr(Product, name) for name in _COMPARED]
     statement = (
-        select(Product.id, Product.sku, Product.reserved, Product.version, *compared)
+        select(Product.id, Product.supplier_id, Product.sku, Product.reserved, Product.version, *compared)
         .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.sku.in_(skus))
         .order_by(Product.id)
     )

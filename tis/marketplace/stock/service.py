@@ -82,6 +82,7 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
         session.add(
             StockMovement(
                 product_id=reservation.product_id,
+                supplier_id=supplier_id,
                 delta=-reservation.quantity,
                 kind="sold",
                 reservation_id=reservation.id,
@@ -134,8 +135,7 @@ def list_movements(
     supplier_for_member(session, principal, supplier_id)
     movements = (
         select(StockMovement)
-        .join(Product, Product.id == StockMovement.product_id)
-        .where(Product.supplier_id == supplier_id)
+        .where(StockMovement.supplier_id == supplier_id)
         .order_by(StockMovement.id.desc())
         .limit(limit)
     )
