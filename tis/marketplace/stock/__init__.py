@@ -6,7 +6,8 @@ neither in time expires. Buyers change the two counters only in `tis/marketplace
 a `Sweeper` that expires reservations; a reservation that finds too little sweeps its product itself, so no buyer
 waits for the sweeper.
 
-Locks: reservations before products, and products in the order of their ids. The search index is refreshed when the
+Locks: suppliers, reservations, products, entries of the search, words; within a table by id
+(`tests/marketplace/test_lock_order.py`). The search index is refreshed when the
 last unit goes and when the first comes back. Units on hand are the sum of the movements, reserved units the sum of
 the held reservations: `tests/marketplace/stock/test_random_order.py` runs random operations and checks it. Reasons:
 `docs/decisions/0017-stock-is-an-update.md`.

@@ -4,7 +4,7 @@ Every function locks reservations before products, so that no two transactions d
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -97,7 +97,7 @@ def release(session: Session, principal: Principal, search: ProductSearch, reser
     reservation, supplier_id = _find(session, principal, reservation_id)
     require_holder(principal, reservation.actor, supplier_id)
     if _end(session, search, reservation, "released"):
-        release_units(session, search, reservation.product_id, reservation.quantity)
+        release_units(session, search, {reservation.product_id: reservation.quantity})
     return _current(session, reservation)
 
 
@@ -174,11 +174,11 @@ def expire_due(
     return len(due)
 
 
-def release_all(session: Session, search: ProductSearch, account: str) -> None:
-    """Releases what an account that is being deleted holds. Locks in the same order as `expire_due`."""
+def release_all(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
+    """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`."""
     held = session.execute(
         select(Reservation.id, Reservation.product_id, Reservation.quantity)
-        .where(Reservation.actor == account, Reservation.status == "held")
+        .where(Reservation.actor.in_(accounts), Reservation.status == "held")
         .order_by(Reservation.expires_at, Reservation.id)
         .with_for_update()
     ).all()
@@ -194,8 +194,7 @@ def _end_locked(session: Session, search: ProductSearch, rows: Sequence[_HeldRow
     returned: Counter[int] = Counter()
     for row in rows:
         returned[row.product_id] += row.quantity
-    for product_id, quantity in sorted(returned.items()):
-        release_units(session, search, product_id, quantity)
+    release_units(session, search, returned)
 
 
 def _end(session: Session, search: ProductSearch, reservation: Reservation, status: ReservationStatus) -> bool:

@@ -3,6 +3,8 @@
 Reviews, reservations and ledger lines stay, without a name: others rely on them.
 """
 
+from collections.abc import Collection
+
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
@@ -22,14 +24,15 @@ def close_or_delete_supplier(
     """A supplier that closes itself and has no owner is deleted: nobody could ever sign in to restore it."""
     supplier = lock_supplier_for_update(session, principal, supplier_id)
     if principal.account == supplier_account(supplier_id) and not owners_of(session, supplier_id):
-        delete_supplier(session, principal, search, supplier)
+        delete_account_data(session, search, [supplier_account(supplier_id)])
+        erase_supplier(session, principal, search, supplier)
     else:
         close_supplier(session, principal, search, supplier)
     return supplier
 
 
-def delete_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
-    delete_account_data(session, search, supplier_account(supplier.id))
+def erase_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
+    """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
     session.execute(delete(SupplierMember).where(SupplierMember.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
     supplier.email = supplier.email_key = f"deleted-{supplier.id}"  # no e-mail: nobody can register or sign in with it
@@ -39,8 +42,8 @@ def delete_supplier(session: Session, principal: Principal, search: ProductSearc
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)
 
 
-def delete_account_data(session: Session, search: ProductSearch, account: str) -> None:
-    """What belongs to the account of a user or supplier alone: held stock, sessions, saved responses."""
-    release_all(session, search, account)
-    session.execute(delete(RefreshToken).where(RefreshToken.account == account))
-    session.execute(delete(IdempotentRequest).where(IdempotentRequest.actor == account))
+def delete_account_data(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
+    """What belongs to the accounts of users or suppliers alone: held stock, sessions, saved responses."""
+    release_all(session, search, accounts)
+    session.execute(delete(RefreshToken).where(RefreshToken.account.in_(accounts)))
+    session.execute(delete(IdempotentRequest).where(IdempotentRequest.actor.in_(accounts)))

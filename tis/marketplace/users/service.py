@@ -6,7 +6,7 @@ from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Conflict, NotFound
-from tis.marketplace.auth.accounts import user_account
+from tis.marketplace.auth.accounts import supplier_account, user_account
 from tis.marketplace.auth.service import round_to_100m
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
@@ -14,7 +14,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_user
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.suppliers.deletion import delete_account_data, delete_supplier
+from tis.marketplace.suppliers.deletion import delete_account_data, erase_supplier
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.tables import Supplier, SupplierMember, User
 
@@ -77,9 +77,10 @@ def delete_user(session: Session, principal: Principal, search: ProductSearch) -
     orphans = _leave_suppliers(session, user_id)
     user = lock_user(session, user_id)
     require_another_admin(user, admins)
-    delete_account_data(session, search, user_account(user_id))
+    accounts = [user_account(user_id), *(supplier_account(supplier.id) for supplier in orphans)]
+    delete_account_data(session, search, accounts)
     for supplier in orphans:
-        delete_supplier(session, principal, search, supplier)
+        erase_supplier(session, principal, search, supplier)
     _clear_personal_data(user)
     audit.note(session, principal, "user.erase", "user", user_id)
     session.flush()
