@@ -286,6 +286,7 @@ class Reservation(Table):
         CheckConstraint("status IN ('held', 'committed', 'released', 'expired')", name="status"),
         Index("ix_stock_reservations_status_expires_at", "status", "expires_at"),
         Index("ix_stock_reservations_actor_created_at_id", "actor", "created_at", "id"),
+        Index("ix_stock_reservations_actor_status_created_at_id", "actor", "status", "created_at", "id"),
     )
 
 

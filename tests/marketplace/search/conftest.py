@@ -15,6 +15,7 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.service import lock_supplier_shared
 from tis.marketplace.search.backends.like import LikeIndex
+from tis.marketplace.search.filters import expire_categories
 from tis.marketplace.search.product_search import ProductSearch, SearchLimits
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchResults
 from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
@@ -91,6 +92,7 @@ class Catalogue:
     def synonym(self, term: str, means: str, category: str | None = None) -> None:
         with self.market.writing() as session:
             session.merge(Synonym(term=term, means=means, category=category))
+            expire_categories(session)
 
     def find(self, text: str | None = None, *, limit: int = 50, skip: int = 0, **values: Any) -> SearchResults:
         with self.market.reading() as session:

@@ -49,14 +49,17 @@ def page_response(
     id_of: Callable[[Row], object],
     total: int | None = None,
 ) -> JSONResponse:
-    """A JSON array. The caller reads `limit + 1` rows: the last one only tells that there is a next page."""
+    """A JSON array. The caller reads `limit + 1` rows: the last one only tells that there is a next page.
+
+    It counts up to `MAX_COUNTED + 1` rows for `total`.
+    """
     page = rows[:limit]
     response = JSONText(TypeAdapter(list[object]).dump_json([view(row) for row in page]).decode())
     if len(rows) > limit:
         parameters = [*parameters_without(request, "before"), ("before", str(id_of(page[-1])))]
         response.headers.update(link_headers(request, parameters))
     if total is not None:
-        response.headers.update(total_headers(total))
+        response.headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
     return response
 
 

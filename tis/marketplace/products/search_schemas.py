@@ -32,6 +32,7 @@ class ProductPage(BaseModel):
     corrected: str | None
     relaxed: bool
     facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
+    facets_are_exact: bool | None = None  # else each count is a lower bound
 
 
 async def _filters(

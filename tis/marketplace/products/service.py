@@ -106,6 +106,17 @@ def list_supplier_products(session: Session, supplier_id: int, after: int, limit
     return session.scalars(products).all()
 
 
+def list_deleted_products(
+    session: Session, principal: Principal, supplier_id: int, before: int | None, limit: int
+) -> Sequence[Product]:
+    """The newest products first, whenever they were deleted."""
+    supplier_for_member(session, principal, supplier_id)
+    products = select(Product).where(Product.supplier_id == supplier_id, Product.deleted_at.is_not(None))
+    if before is not None:
+        products = products.where(Product.id < before)
+    return session.scalars(products.order_by(Product.id.desc()).limit(limit).options(_WITH_SUPPLIER)).all()
+
+
 def supplier_for_member(session: Session, principal: Principal, supplier_id: int) -> Supplier:
     require_supplier(principal, supplier_id)
     supplier = session.scalar(select(Supplier).where(Supplier.id == supplier_id, Supplier.deleted_at.is_(None)))

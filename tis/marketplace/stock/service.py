@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
 from tis.marketplace.columns import now
+from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
 from tis.marketplace.products.service import supplier_for_member
@@ -110,7 +111,7 @@ def get_reservation(session: Session, principal: Principal, reservation_id: str)
 def list_reservations(
     session: Session, principal: Principal, status: ReservationStatus | None, before: str | None, limit: int
 ) -> tuple[list[CurrentReservation], int]:
-    """Reservations of the caller, newest first, and their total number."""
+    """Reservations of the caller, newest first, and their total number, counted no further than needed."""
     require_somebody(principal)
     own = Reservation.actor == principal.account if principal.account else Reservation.actor.is_(None)
     wanted = and_(own, _has_status(status)) if status else own
@@ -125,7 +126,8 @@ def list_reservations(
     reservations = [
         CurrentReservation(reservation, _status_of(reservation), available) for reservation, available in rows
     ]
-    return reservations, session.scalar(select(func.count()).where(wanted)) or 0
+    counted = select(Reservation.id).where(wanted).limit(MAX_COUNTED + 1).subquery()
+    return reservations, session.scalar(select(func.count()).select_from(counted)) or 0
 
 
 def list_movements(
@@ -234,7 +236,9 @@ def _is_due() -> ColumnElement[bool]:
 
 def _has_status(status: ReservationStatus) -> ColumnElement[bool]:
     if status == "held":
-        return and_(Reservation.status == "held", Reservation.expires_at > now())
+        # With the bare column, SQLite would read the held reservations of everybody, in the order in which they expire.
+        expires_at = func.coalesce(Reservation.expires_at, now())
+        return and_(Reservation.status == "held", expires_at > now())
     return or_(Reservation.status == status, _is_due()) if status == "expired" else Reservation.status == status
 
 

@@ -18,6 +18,11 @@ _NEW = (
     ("ix_stock_movements_product_id_id", "stock_movements", ["product_id", "id"]),
     ("ix_stock_movements_actor", "stock_movements", ["actor"]),
     ("ix_stock_reservations_actor_created_at_id", "stock_reservations", ["actor", "created_at", "id"]),
+    (
+        "ix_stock_reservations_actor_status_created_at_id",
+        "stock_reservations",
+        ["actor", "status", "created_at", "id"],
+    ),
     ("ix_reviews_product_id_status_id", "reviews", ["product_id", "status", "id"]),
     ("ix_audit_log_entity_id", "audit_log", ["entity", "id"]),
     ("ix_audit_log_entity_id_id", "audit_log", ["entity_id", "id"]),
