@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.marketplace.mariadb import MariaDB, program_of_mariadb, running_mariadb
 from tests.marketplace.market_server import MarketServer, market_server
 from tests.marketplace.postgres import Postgres, programs_of_postgres, running_postgres
 from tests.marketplace.shop import Shop
@@ -17,8 +18,12 @@ from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
 
 _names = (f"market_{number}" for number in itertools.count())
-# PostgreSQL starts slowly: `make check` leaves it out.
-DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+# PostgreSQL and MariaDB start slowly: `make check` leaves them out.
+DATABASES = [
+    "sqlite",
+    pytest.param("postgresql", marks=pytest.mark.slow),
+    pytest.param("mariadb", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(scope="session")
@@ -32,13 +37,28 @@ def postgres() -> Iterator[Postgres]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    program = program_of_mariadb()
+    if program is None:
+        if os.environ.get("SERVICES") == "required":
+            raise FileNotFoundError("MariaDB must be installed where SERVICES=required")
+        pytest.skip("no MariaDB here: `apt-get install mariadb-server`")
+    with running_mariadb(program) as running:
+        yield running
+
+
 @pytest.fixture(scope="module", params=DATABASES)
 def database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """An empty database."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path_factory.mktemp('market')}/market.db"
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return postgres.new_database(next(_names))
+    return _new_database(request, request.param, tmp_path_factory)
+
+
+def _new_database(request: pytest.FixtureRequest, kind: str, folders: pytest.TempPathFactory) -> str:
+    if kind == "sqlite":
+        return f"sqlite:///{folders.mktemp('market')}/market.db"
+    server: Postgres | MariaDB = request.getfixturevalue("mariadb" if kind == "mariadb" else "postgres")
+    return server.new_database(next(_names))
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +66,8 @@ def strict_database_url(
     request: pytest.FixtureRequest, database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> str:
     """Another empty one, of the same kind."""
-    if database_url.startswith("sqlite"):
-        return f"sqlite:///{tmp_path_factory.mktemp('strict')}/market.db"
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return postgres.new_database(next(_names))
+    kinds = {"sqlite": "sqlite", "mysql+pymysql": "mariadb", "postgresql": "postgresql"}
+    return _new_database(request, kinds[database_url.partition(":")[0]], tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -195,7 +195,7 @@ class Product(Table):
     __table_args__ = (
         CheckConstraint(f"price BETWEEN 1 AND {MAX_RUPIAH}", name="price"),
         CheckConstraint("on_hand >= 0 AND reserved >= 0 AND reserved <= on_hand", name="stock"),
-        CheckConstraint("condition IN ('new', 'used')", name="condition"),
+        CheckConstraint("\"condition\" IN ('new', 'used')", name="condition"),
         CheckConstraint("granted_rating BETWEEN 0 AND 5", name="granted_rating"),
         Index(
             "uq_products_supplier_id_sku",

@@ -40,6 +40,8 @@ def add_review(
     user_id = require_user(principal)
     if product.supplier_id in principal.supplier_ids:
         raise Forbidden("You cannot review products of a supplier that you work for.")
+    # MariaDB shares the lock of the product for the review's foreign key; two reviews could not both go on from there.
+    session.execute(select(Product.id).where(Product.id == product_id).with_for_update(key_share=True))
     review = Review(product_id=product_id, user_id=user_id, **values)
     session.add(review)
     try:

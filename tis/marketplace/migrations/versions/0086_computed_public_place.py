@@ -15,7 +15,8 @@ _DIGITS = "CASE WHEN shows_place THEN 3 ELSE 2 END"
 
 def upgrade() -> None:
     op.drop_index(_INDEX, "suppliers")
-    is_postgresql = op.get_bind().dialect.name == "postgresql"
+    dialect = op.get_bind().dialect.name
+    is_postgresql = dialect == "postgresql"
     for column in _COLUMNS:
         op.drop_column("suppliers", f"public_{column}")
         rounded = f"round({column}, {_DIGITS}) + 0.0"
@@ -23,7 +24,9 @@ def upgrade() -> None:
             rounded = f"round({column}::numeric, {_DIGITS})::double precision"
         # SQLite adds no stored column to a table, PostgreSQL 15 has no other.
         computed = sa.Computed(rounded, persisted=True if is_postgresql else None)
-        op.add_column("suppliers", sa.Column(f"public_{column}", sa.Double(), computed, nullable=False))
+        # MariaDB knows no NOT NULL beside an expression.
+        new = sa.Column(f"public_{column}", sa.Double(), computed, nullable=dialect == "mysql")
+        op.add_column("suppliers", new)
     op.create_index(_INDEX, "suppliers", [f"public_{column}" for column in _COLUMNS])
 
 
@@ -32,5 +35,5 @@ def downgrade() -> None:
     for column in _COLUMNS:
         op.drop_column("suppliers", f"public_{column}")
         op.add_column("suppliers", sa.Column(f"public_{column}", sa.Double(), nullable=False, server_default="0"))
-        op.execute(f"UPDATE suppliers SET public_{column} = round(CAST({column} AS NUMERIC), {_DIGITS})")
+        op.execute(f"UPDATE suppliers SET public_{column} = round(CAST({column} AS DECIMAL(20, 15)), {_DIGITS})")
     op.create_index(_INDEX, "suppliers", [f"public_{column}" for column in _COLUMNS])
