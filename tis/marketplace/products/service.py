@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ScalarSelect, select
-from sqlalchemy.orm import Session, joinedload
+from sqlalchemy.orm import Session, joinedload, selectinload
 
 from tis.errors import BadRequest, Conflict, NotFound
 from tis.marketplace.columns import now
@@ -136,9 +136,12 @@ def lock_supplier_shared(session: Session, supplier_id: int | ScalarSelect[int])
 
 
 def _lock_product(session: Session, principal: Principal, product_id: int) -> Product:
-    """`FOR NO KEY UPDATE`: rows that refer to the product (reviews, reservations) can still be inserted."""
-    rows = select(Product).where(Product.id == product_id).options(_WITH_SUPPLIER)
-    rows = rows.with_for_update(of=Product, key_share=True).execution_options(populate_existing=True)
+    """`FOR NO KEY UPDATE`: rows that refer to the product (reviews, reservations) can still be inserted.
+
+    The supplier is read in a second statement: MariaDB would lock it, too.
+    """
+    rows = select(Product).where(Product.id == product_id).options(selectinload(Product.supplier))
+    rows = rows.with_for_update(key_share=True).execution_options(populate_existing=True)
     product = session.scalar(rows)
     sees_hidden = product is not None and (principal.is_open or sees_hidden_goods(principal, product.supplier_id))
     if product is None or (_is_hidden(product) and not sees_hidden):

@@ -14,7 +14,7 @@ from tis.marketplace.products.service import lock_supplier_shared, supplier_for_
 from tis.marketplace.products.sheet_rows import RowProblem, SheetRow
 from tis.marketplace.products.writing import COLUMN_OF_FIELD, ProductWrite, write_products
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Product
+from tis.marketplace.tables import Product, Supplier
 
 _REQUIRED = ("name", "price", "category")
 # PostgreSQL advisory locks: supplier N takes this number minus N. Nobody else uses numbers below it.
@@ -54,8 +54,7 @@ def import_sheet(
     """A row whose SKU the supplier has changes that product, any other creates one. `partial` skips wrong rows."""
     supplier_for_member(session, principal, supplier_id)
     if not dry_run:
-        lock_supplier_shared(session, supplier_id)
-        _lock_imports(session, supplier_id)
+        _lock_supplier_for_import(session, supplier_id)
     rows, problems = sheet
     plan = _plan(supplier_id, rows, _products_by_sku(session, supplier_id, rows, locked=not dry_run))
     problems = sorted(problems + plan.problems, key=lambda problem: problem.row)
@@ -76,8 +75,12 @@ def import_sheet(
     return report
 
 
-def _lock_imports(session: Session, supplier_id: int) -> None:
+def _lock_supplier_for_import(session: Session, supplier_id: int) -> None:
     """Two imports at once would both create the new SKUs. SQLite has one writer anyway."""
+    if session.get_bind().dialect.name == "mysql":
+        session.execute(select(Supplier.id).where(Supplier.id == supplier_id).with_for_update())
+        return
+    lock_supplier_shared(session, supplier_id)
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_IMPORT_LOCKS - supplier_id)))
 

@@ -25,7 +25,7 @@ def upgrade() -> None:
         # SQLite adds no stored column to a table, PostgreSQL 15 has no other.
         computed = sa.Computed(rounded, persisted=True if is_postgresql else None)
         # MariaDB knows no NOT NULL beside an expression.
-        new = sa.Column(f"public_{column}", sa.Double(), computed, nullable=dialect == "mysql")
+        new: sa.Column[float] = sa.Column(f"public_{column}", sa.Double(), computed, nullable=dialect == "mysql")
         op.add_column("suppliers", new)
     op.create_index(_INDEX, "suppliers", [f"public_{column}" for column in _COLUMNS])
 
