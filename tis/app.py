@@ -56,7 +56,8 @@ log = logging.getLogger("tis.app")
 _MAX_MARKET_BYTES = 256 * 1024
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Request-Id", "Retry-After", "ETag", "Link", "Location", "X-Total-Count"]
-_EXPOSED_HEADERS += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed", "X-Warnings"]
+_EXPOSED_HEADERS += ["X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "Idempotent-Replayed"]
+_EXPOSED_HEADERS += ["X-Facet-Counts-Are", "X-Warnings"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
 
