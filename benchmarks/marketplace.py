@@ -98,7 +98,7 @@ def _cases(market: Market) -> Iterator[SearchCase]:
         return lambda session: len(market.search.find(session, ProductQuery(**query), page).hits)
 
     def facets(session: Session) -> int:
-        return len(market.search.facets(session, ProductQuery(text="gaming"), ["category"])["category"])
+        return len(market.search.facets(session, ProductQuery(text="gaming"), ["category"]).facets["category"])
 
     near: dict[str, Any] = {"origin": _HERE, "radius_km": bare.RADIUS_KM, "sort": "distance"}
     cheapest = ProductQuery(category="laptop", sort="price_asc")

@@ -71,7 +71,7 @@ _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
 _EXPOSED_HEADERS += ["X-Total-Count", "X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "X-Warnings"]
-_EXPOSED_HEADERS += ["Idempotent-Replayed"]
+_EXPOSED_HEADERS += ["X-Facet-Counts-Are", "Idempotent-Replayed"]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
 

@@ -47,7 +47,11 @@ def test_migrated_tables_match_the_models(database_url: str) -> None:
     database.migrate(MIGRATIONS)
     with database.reading() as session:
         context = MigrationContext.configure(session.connection(), opts={"include_object": _is_in_models})
-        assert compare_metadata(context, Table.metadata) == []
+        differences = [str(one) for one in compare_metadata(context, Table.metadata)]
+    if database.dialect == "mysql":  # what migration 0088 does instead of an index with a condition, and longer texts
+        own = ("live_sku", "uq_products_supplier_id_sku", "MEDIUMTEXT")
+        differences = [one for one in differences if not any(name in one for name in own)]
+    assert differences == []
     database.close()
 
 
@@ -163,6 +167,8 @@ def test_existing_reservations_get_the_price_of_their_day_and_buyers_are_marked(
         tables = MetaData()
         tables.reflect(session.connection(), only=list(_A_SALE))
         for name, rows in _A_SALE.items():
+            if database.dialect == "mysql":  # read back, its JSON is text
+                rows = [{column: "{}" if value == {} else value for column, value in row.items()} for row in rows]
             session.execute(insert(tables.tables[name]), rows)
     database.migrate(MIGRATIONS)
     with database.reading() as session:

@@ -104,6 +104,7 @@ TABLE = {
     "POST /api/products/{product_id}/restore": RoutePolicy(MEMBERS),
     "GET /api/products/{product_id}/price-history": RoutePolicy(EVERYBODY),
     "GET /api/suppliers/{supplier_id}/products/export": RoutePolicy(MEMBERS),
+    "GET /api/suppliers/{supplier_id}/products/deleted": RoutePolicy(MEMBERS),
     "POST /api/suppliers/{supplier_id}/products/import": RoutePolicy(
         MEMBERS, content="sku,name,price,stock_quantity,category\nA-1,Kipas,1000,1,fan\n"
     ),

@@ -95,11 +95,16 @@ class Database:
                 # Altering a large table may take long, and so may waiting for another process that migrates.
                 connection.execute(text("SET LOCAL statement_timeout = 0"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK_ID})
+            elif self.dialect == "mysql":
+                # Every change of a table commits there, so no lock of a transaction would last. It ends below.
+                connection.execute(text("SELECT GET_LOCK(:lock, 3600)"), {"lock": _mysql_lock(connection)})
             config = _alembic_config(folder, connection)
             if target == "base" or target.startswith("-"):
                 command.downgrade(config, target)
             else:
                 command.upgrade(config, target)
+            if self.dialect == "mysql":
+                connection.execute(text("SELECT RELEASE_LOCK(:lock)"), {"lock": _mysql_lock(connection)})
 
     def is_migrated(self, folder: Path) -> bool:
         from alembic.migration import MigrationContext
@@ -143,6 +148,11 @@ class Database:
         if not self.is_available:
             _log.warning("the database answers again")
         self.failure = None
+
+
+def _mysql_lock(connection: Connection) -> str:
+    """Of this database: other than in PostgreSQL, such locks are the whole server's."""
+    return f"tis-{_MIGRATION_LOCK_ID}-{connection.scalar(text('SELECT DATABASE()'))}"[:64]
 
 
 def _alembic_config(folder: Path, connection: Connection) -> Any:

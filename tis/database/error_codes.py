@@ -23,7 +23,7 @@ _SQLITE_UNAVAILABLE = frozenset(
 # Connection, transaction rollback, no resources, operator intervention, system error; lock not available; read only.
 _SQLSTATES_UNAVAILABLE = ("08", "40", "53", "57", "58", "55P03", "25006")
 # Connections, locks, deadlocks, timeouts, disk. The driver's exception classes do not tell them from wrong statements.
-_MYSQL_UNAVAILABLE = frozenset({1021, 1040, 1053, 1205, 1213, 1290, 2002, 2003, 2006, 2013, 3024, 3572})
+_MYSQL_UNAVAILABLE = frozenset({1021, 1040, 1053, 1205, 1213, 1290, 1969, 2002, 2003, 2006, 2013, 3024, 3572})
 
 
 def is_unavailable(error: SQLAlchemyError) -> bool:
@@ -49,7 +49,7 @@ def is_busy(error: SQLAlchemyError) -> bool:
         return code & 0xFF in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     if (state := getattr(cause, "sqlstate", None)) is not None:
         return str(state).startswith(("40", "55P03", "57014"))
-    return cause is not None and bool(cause.args) and cause.args[0] in (1205, 1213, 3024, 3572)
+    return cause is not None and bool(cause.args) and cause.args[0] in (1205, 1213, 1969, 3024, 3572)
 
 
 def short_message(error: SQLAlchemyError) -> str:

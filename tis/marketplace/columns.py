@@ -1,10 +1,12 @@
-"""Column types that behave the same on SQLite and PostgreSQL."""
+"""Column types and expressions that behave the same on every database."""
 
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, String
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Double, Integer, String
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.expression import ColumnElement
 from sqlalchemy.types import TypeDecorator
 
 # SQLite autoincrements only columns of the type INTEGER.
@@ -33,6 +35,32 @@ class UTCDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return datetime.fromisoformat(value) if isinstance(value, str) else value.astimezone(UTC)
+
+
+class PublicPlace(ColumnElement[float]):
+    """A coordinate of a supplier, rounded to about 100 m if the supplier shows its place, else to about 1 km.
+
+    Search filters, sorts and measures by this place only: exact distances from three points would reveal the address.
+    """
+
+    inherit_cache = False
+    type = Double()
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+
+_DIGITS = "CASE WHEN shows_place THEN 3 ELSE 2 END"
+
+
+@compiles(PublicPlace)
+def _rounded(place: PublicPlace, compiler: object, **options: object) -> str:
+    return f"round({place.column}, {_DIGITS}) + 0.0"  # + 0.0 makes -0.0 a 0
+
+
+@compiles(PublicPlace, "postgresql")
+def _rounded_on_postgresql(place: PublicPlace, compiler: object, **options: object) -> str:
+    return f"round({place.column}::numeric, {_DIGITS})::double precision"
 
 
 def now() -> datetime:

@@ -20,6 +20,7 @@ from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.auth.links import delete_expired_links, has_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
+from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.mail import Mailer
 from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.password_queue import PasswordQueue
@@ -177,7 +178,8 @@ class Market:
                     self._migrate()
                 finally:
                     self._warn_of_new_file()
-                self.signer = Signer(signing_secret(self.database, self.rules.jwt_secret))
+                secret = signing_secret(self.database, self.rules.jwt_secret)
+                self.signer, self.search.cursor_key = Signer(secret), CursorKey(secret)
                 self._is_ready = True
         except DatabaseUnavailable as failure:
             self._failure = self._failure or (time.monotonic(), failure)

@@ -53,7 +53,7 @@ class MarketplaceSettings(BaseModel):
     database_url: SecretStr = Field(
         SecretStr("sqlite:///./marketplace.db"),
         description="where the marketplace lives: sqlite:///path, postgresql://user:password@host/name, "
-        "mysql+pymysql://… (best effort)",
+        "mysql+pymysql://user:password@host/name (MariaDB 10.6 or newer)",
     )
     auto_migrate: bool = Field(True, description="migrate its tables at start; 0 = wait until somebody did")
     marketplace_auth: MarketplaceAuth = Field(

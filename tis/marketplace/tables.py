@@ -1,10 +1,12 @@
 """The tables. Money is whole rupiah, time is UTC; constraints refuse invalid states."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import (
     CheckConstraint,
+    Computed,
+    Connection,
     ForeignKey,
     Index,
     MetaData,
@@ -17,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from tis.marketplace.columns import BigId, Json, UTCDateTime, now
+from tis.marketplace.columns import BigId, Json, PublicPlace, UTCDateTime, now
 
 UNRATED = 3.5  # the rating by which products without a rating are sorted
 MAX_RUPIAH = 10_000_000_000_000  # below 2**53, so JavaScript reads it exactly
@@ -80,9 +82,9 @@ class Supplier(Table):
     address: Mapped[str | None] = mapped_column(String(500))
     latitude: Mapped[float]
     longitude: Mapped[float]
-    # The only place that search and distances use; the listener below derives it from the exact one.
-    public_latitude: Mapped[float]
-    public_longitude: Mapped[float]
+    # The only place that search and distances use. The database computes it, whoever writes the exact one.
+    public_latitude: Mapped[float] = mapped_column(Computed(PublicPlace("latitude")))
+    public_longitude: Mapped[float] = mapped_column(Computed(PublicPlace("longitude")))
     city: Mapped[str] = mapped_column(String(100))
     city_key: Mapped[str] = mapped_column(String(100), index=True)
     province: Mapped[str | None] = mapped_column(String(100))
@@ -107,22 +109,6 @@ class Supplier(Table):
     @property
     def is_active(self) -> bool:
         return self.status == "active" and self.deleted_at is None
-
-
-def public_place(latitude: float, longitude: float, shows_place: bool) -> tuple[float, float]:
-    """Rounded to about 100 m if the supplier shows its place, else to about 1 km.
-
-    Search filters, sorts and measures by this place only: exact distances from three points would reveal the address.
-    """
-    digits = 3 if shows_place else 2
-    return round(latitude, digits) + 0.0, round(longitude, digits) + 0.0
-
-
-@event.listens_for(Supplier, "before_insert")
-@event.listens_for(Supplier, "before_update")
-def _set_public_place(mapper: object, connection: object, supplier: Supplier) -> None:
-    place = public_place(supplier.latitude, supplier.longitude, bool(supplier.shows_place))
-    supplier.public_latitude, supplier.public_longitude = place
 
 
 class SupplierMember(Table):
@@ -213,6 +199,15 @@ class Synonym(Table):
     category: Mapped[str | None] = mapped_column(ForeignKey("categories.slug", ondelete="CASCADE"))
 
 
+class TaxonomyVersion(Table):
+    """One row. Every change of categories and synonyms sets another version, which tells caches of them to reload."""
+
+    __tablename__ = "taxonomy_version"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[str] = mapped_column(String(32))
+
+
 class Product(Table):
     __tablename__ = "products"
 
@@ -248,7 +243,7 @@ class Product(Table):
     __table_args__ = (
         CheckConstraint(f"price BETWEEN 1 AND {MAX_RUPIAH}", name="price"),
         CheckConstraint("on_hand >= 0 AND reserved >= 0 AND reserved <= on_hand", name="stock"),
-        CheckConstraint("condition IN ('new', 'used')", name="condition"),
+        CheckConstraint("\"condition\" IN ('new', 'used')", name="condition"),
         CheckConstraint("granted_rating BETWEEN 0 AND 5", name="granted_rating"),
         Index(
             "uq_products_supplier_id_sku",
@@ -266,6 +261,14 @@ class Product(Table):
             sqlite_where=text("deleted_at IS NULL"),
             postgresql_where=text("deleted_at IS NULL"),
         ),
+        Index("ix_products_supplier_id_id", "supplier_id", "id"),
+        Index(
+            "ix_products_deleted",
+            "supplier_id",
+            "id",
+            sqlite_where=text("deleted_at IS NOT NULL"),
+            postgresql_where=text("deleted_at IS NOT NULL"),
+        ),
     )
 
 
@@ -278,9 +281,19 @@ class PriceChange(Table):
     product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"))
     price: Mapped[int] = mapped_column(BigId)
     valid_from: Mapped[datetime] = mapped_column(default=now)
-    actor: Mapped[str | None] = mapped_column(String(32))
+    actor: Mapped[str | None] = mapped_column(String(32), index=True)
 
-    __table_args__ = (Index("ix_price_history_product_id_valid_from", "product_id", "valid_from"),)
+    __table_args__ = (
+        Index("ix_price_history_product_id_valid_from", "product_id", "valid_from"),
+        Index("ix_price_history_product_id_id", "product_id", "id"),
+    )
+
+
+def _supplier_of_product(context: Any) -> int | None:
+    """For an insert that names the product alone."""
+    product_id = context.get_current_parameters()["product_id"]
+    supplier_id = select(Product.supplier_id).where(Product.id == product_id)
+    return cast(Connection, context.connection).scalar(supplier_id)
 
 
 class StockMovement(Table):
@@ -289,14 +302,18 @@ class StockMovement(Table):
     __tablename__ = "stock_movements"
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"), index=True)
+    product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"))
+    # The ledger of a supplier is read by this; a product never changes its supplier.
+    supplier_id: Mapped[int] = mapped_column(BigId, default=_supplier_of_product)
     delta: Mapped[int]
     kind: Mapped[str] = mapped_column(String(16))  # initial, set, sold, import; carried: the sum of deleted ones
     reservation_id: Mapped[str | None] = mapped_column(String(36))
-    actor: Mapped[str | None] = mapped_column(String(32))
+    actor: Mapped[str | None] = mapped_column(String(32), index=True)
     at: Mapped[datetime] = mapped_column(default=now)
 
     __table_args__ = (
+        Index("ix_stock_movements_supplier_id_id", "supplier_id", "id"),
+        Index("ix_stock_movements_product_id_id", "product_id", "id"),
         Index(
             "ix_stock_movements_at",
             "at",
@@ -315,7 +332,7 @@ class Reservation(Table):
     product_id: Mapped[int] = mapped_column(ForeignKey("products.id", ondelete="CASCADE"), index=True)
     supplier_id: Mapped[int] = mapped_column(BigId)
     unit_price: Mapped[int] = mapped_column(BigId)
-    actor: Mapped[str | None] = mapped_column(String(32), index=True)
+    actor: Mapped[str | None] = mapped_column(String(32))
     quantity: Mapped[int]
     status: Mapped[str] = mapped_column(String(16), default="held")
     expires_at: Mapped[datetime]
@@ -330,6 +347,8 @@ class Reservation(Table):
         Index("ix_stock_reservations_supplier_id_created_at", "supplier_id", "created_at", "id"),
         Index("ix_stock_reservations_supplier_id_status", "supplier_id", "status", "created_at", "id"),
         Index("ix_stock_reservations_actor_status", "actor", "status", "expires_at", "product_id", "quantity"),
+        Index("ix_stock_reservations_actor_created_at_id", "actor", "created_at", "id"),
+        Index("ix_stock_reservations_actor_status_created_at_id", "actor", "status", "created_at", "id"),
     )
 
 
@@ -360,6 +379,7 @@ class Review(Table):
         UniqueConstraint("product_id", "user_id"),
         CheckConstraint("rating BETWEEN 1 AND 5", name="rating"),
         CheckConstraint("status IN ('published', 'hidden')", name="status"),
+        Index("ix_reviews_product_id_status_id", "product_id", "status", "id"),
     )
 
 
@@ -421,20 +441,25 @@ class AuditEntry(Table):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     at: Mapped[datetime] = mapped_column(default=now, index=True)
-    actor: Mapped[str | None] = mapped_column(String(32), index=True)
+    actor: Mapped[str | None] = mapped_column(String(32))
     action: Mapped[str] = mapped_column(String(64))
     entity: Mapped[str] = mapped_column(String(32))
     entity_id: Mapped[str] = mapped_column(String(100))  # a number, UUID, slug or synonym
     changes: Mapped[dict[str, Any]] = mapped_column(default=dict)
     request_id: Mapped[str | None] = mapped_column(String(128))
 
-    __table_args__ = (Index("ix_audit_log_entity_entity_id", "entity", "entity_id"),)
+    __table_args__ = (
+        Index("ix_audit_log_entity_id", "entity", "id"),
+        Index("ix_audit_log_entity_id_id", "entity_id", "id"),
+        Index("ix_audit_log_actor_id", "actor", "id"),
+    )
 
 
 class ProductFacts(Table):
-    """What products are filtered and sorted by, one narrow row per product that is on sale or sold out.
+    """What products are filtered and sorted by, one narrow row per product that is not deleted.
 
-    Not there: deleted goods and those of suspended shops. Written by `tis/marketplace/search/index.py` alone.
+    Written by `index.py` and `supplier_index.py` of the search alone: a change of a product writes the columns of the
+    product, a change of its supplier place, city and the sign of `sellable`. So neither locks the rows of the other.
     """
 
     __tablename__ = "product_search"
@@ -443,7 +468,8 @@ class ProductFacts(Table):
         ForeignKey("products.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
     supplier_id: Mapped[int] = mapped_column(BigId)
-    sellable: Mapped[int]  # 1: can be bought now
+    # 1: can be bought now, 0: cannot. Less 2 while the supplier is closed or suspended, and then nobody finds it.
+    sellable: Mapped[int]
     price: Mapped[int] = mapped_column(BigId)
     rating: Mapped[float | None]
     rating_rank: Mapped[float]
@@ -454,7 +480,7 @@ class ProductFacts(Table):
     category_key: Mapped[str] = mapped_column(String(100))
     brand_key: Mapped[str | None] = mapped_column(String(100))
     city_key: Mapped[str] = mapped_column(String(100))
-    words_digest: Mapped[int] = mapped_column(BigId)  # tells whether the text must be indexed again
+    words_digest: Mapped[int] = mapped_column(BigId)  # tells whether the words must be indexed again
 
     __table_args__ = (
         Index("ix_product_search_category_price", "category_key", "price", "product_id", "sellable"),

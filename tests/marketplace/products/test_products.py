@@ -303,3 +303,22 @@ def test_an_origin_adds_distance_and_delivery_advice(server: MarketServer, stran
 def test_invalid_coordinates_are_refused(server: MarketServer, anybody: httpx2.Client, where: dict[str, str]) -> None:
     product = new_product(anybody, server.supplier())
     assert anybody.get(f"/api/products/{product['id']}", params=where).status_code == 422
+
+
+def test_a_shop_lists_its_deleted_products_and_restores_them(server: MarketServer, anybody: httpx2.Client) -> None:
+    supplier = server.supplier()
+    first, second, _ = (new_product(anybody, supplier, name=name)["id"] for name in ("Kipas", "Meja", "Kursi"))
+    path = f"/api/suppliers/{supplier}/products/deleted"
+    with server.as_(f"supplier:{supplier}") as owner:
+        assert owner.get(path).json() == []
+        for product in (first, second):
+            owner.delete(f"/api/products/{product}")
+        newest = owner.get(path, params={"limit": 1})
+        assert [(one["id"], one["name"], one["deleted_at"] is None) for one in newest.json()] == [
+            (second, "Meja", False)
+        ]
+        assert [one["id"] for one in owner.get(newest.links["next"]["url"]).json()] == [first]
+        owner.post(f"/api/products/{second}/restore")
+        assert [one["id"] for one in owner.get(path).json()] == [first]
+    with server.as_(f"supplier:{server.supplier()}") as other:
+        assert other.get(path).status_code == 403

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
 
 from tests.marketplace.postgres import Postgres
 from tis.database.database import Database
@@ -14,6 +15,7 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.service import lock_supplier_shared
 from tis.marketplace.search.backends.like import LikeIndex
+from tis.marketplace.search.filters import expire_categories
 from tis.marketplace.search.product_search import ProductSearch, SearchLimits
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchResults
 from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
@@ -21,6 +23,11 @@ from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
 SECRET = "a secret of the tests, long enough to be taken"
 JAKARTA, BANDUNG, SURABAYA = (-6.2088, 106.8456), (-6.9175, 107.6191), (-7.2575, 112.7521)
 _numbers = itertools.count(1)
+
+
+def lock_supplier(session: Session, supplier_id: int) -> Supplier:
+    """As every caller that changes a supplier."""
+    return session.get_one(Supplier, supplier_id, with_for_update={"key_share": True})
 
 
 @dataclass
@@ -76,14 +83,18 @@ class Catalogue:
 
     def change(self, product_id: int, **values: Any) -> None:
         with self.market.writing() as session:
-            row = session.get_one(Product, product_id)
+            if "deleted_at" in values:
+                lock_supplier_shared(
+                    session, select(Product.supplier_id).where(Product.id == product_id).scalar_subquery()
+                )
+            row = session.get_one(Product, product_id, with_for_update={"key_share": True})
             for name, value in values.items():
                 setattr(row, name, value)
             self.search.refresh(session, [product_id])
 
     def change_shop(self, supplier_id: int, **values: Any) -> None:
         with self.market.writing() as session:
-            row = session.get_one(Supplier, supplier_id)
+            row = lock_supplier(session, supplier_id)
             for name, value in values.items():
                 setattr(row, name, value)
             self.search.refresh_supplier(session, supplier_id)
@@ -91,6 +102,7 @@ class Catalogue:
     def synonym(self, term: str, means: str, category: str | None = None) -> None:
         with self.market.writing() as session:
             session.merge(Synonym(term=term, means=means, category=category))
+            expire_categories(session)
 
     def find(self, text: str | None = None, *, limit: int = 50, skip: int = 0, **values: Any) -> SearchResults:
         with self.market.reading() as session:

@@ -1,6 +1,5 @@
-"""Cursors: what they contain, and that a forged one is rejected or harmless."""
+"""Cursors: what they contain, that a client cannot make one, and that another version's is rejected or harmless."""
 
-import base64
 import json
 from contextlib import suppress
 from dataclasses import replace
@@ -12,47 +11,56 @@ from hypothesis import strategies as st
 
 from tests.marketplace.search.conftest import JAKARTA, Catalogue
 from tis.errors import BadRequest
+from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, cursor_digest, decode_cursor, encode_cursor
+from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor, query_bytes
 from tis.marketplace.search.query import PageRequest, ProductQuery, Sort
 from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
 
+KEY = CursorKey(b"a secret")
 SORTS: list[Sort | None] = [None, *get_args(Sort)]
 QUERY = ProductQuery(text="teko", sort="relevance")
 POSITION = ListPosition(ResolvedQuery(TextQuery((TermGroup((Term(("teko",), True),)),))), 7, 3.5, 1, 90)
 
 
 def test_a_decoded_cursor_equals_the_position_it_was_made_of() -> None:
-    assert decode_cursor(encode_cursor(POSITION, QUERY), QUERY) == POSITION
+    assert decode_cursor(encode_cursor(POSITION, QUERY, KEY), QUERY, KEY) == POSITION
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "💻", "\0", "a" * 9000, "AAAAAAAAAAAAAAAA", "=", "e30", "%00"])
 def test_garbage_is_rejected(cursor: str) -> None:
     with pytest.raises(BadRequest):
-        decode_cursor(cursor, QUERY)
+        decode_cursor(cursor, QUERY, KEY)
 
 
 def test_a_cursor_of_another_list_is_rejected() -> None:
-    cursor = encode_cursor(POSITION, QUERY)
+    cursor = encode_cursor(POSITION, QUERY, KEY)
     for other in (ProductQuery(text="teko"), ProductQuery(text="teko", sort="relevance", max_price=1), ProductQuery()):
         with pytest.raises(BadRequest):
-            decode_cursor(cursor, other)
+            decode_cursor(cursor, other, KEY)
     for changed in (cursor[:-1], cursor[:-1] + "A", "A" + cursor[1:]):
         with pytest.raises(BadRequest):
-            decode_cursor(changed, QUERY)
+            decode_cursor(changed, QUERY, KEY)
+
+
+def test_only_the_key_of_the_server_makes_a_cursor() -> None:
+    for key in (CursorKey(), CursorKey(b"another secret")):
+        with pytest.raises(BadRequest):
+            decode_cursor(encode_cursor(POSITION, QUERY, key), QUERY, KEY)
+    assert decode_cursor(encode_cursor(POSITION, QUERY, KEY), QUERY, CursorKey(b"a secret")) == POSITION
 
 
 @pytest.mark.parametrize("word", ['x" OR "y', "lap*", "", "two words", "x'", "UPPER", "a\0b"])
-def test_a_forged_cursor_injects_no_query_syntax(word: str) -> None:
+def test_a_cursor_of_another_version_injects_no_query_syntax(word: str) -> None:
     for text_query in (
         TextQuery((TermGroup((Term((word,)),)),)),
         TextQuery((TermGroup((Term(("x",)),), ("§" + word,)),)),
     ):
-        forged = encode_cursor(ListPosition(ResolvedQuery(text_query), 7), QUERY)
+        forged = encode_cursor(ListPosition(ResolvedQuery(text_query), 7), QUERY, KEY)
         if word == "" and text_query.groups[0].category_tokens:
             continue
         with pytest.raises(BadRequest):
-            decode_cursor(forged, QUERY)
+            decode_cursor(forged, QUERY, KEY)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +82,9 @@ def test_a_forged_cursor_injects_no_query_syntax(word: str) -> None:
         b"\xff",
     ],
 )
-def test_a_forged_cursor_with_invalid_fields_is_rejected(payload: bytes) -> None:
+def test_a_cursor_of_another_version_with_invalid_fields_is_rejected(payload: bytes) -> None:
     with pytest.raises(BadRequest):
-        decode_cursor(base64.urlsafe_b64encode(cursor_digest(QUERY, payload) + payload).decode().rstrip("="), QUERY)
+        decode_cursor(KEY.encode(payload, query_bytes(QUERY)), QUERY, KEY)
 
 
 odd: st.SearchStrategy[object] = st.sampled_from(
@@ -113,13 +121,13 @@ payloads = st.fixed_dictionaries(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(payload=payloads, sort=st.sampled_from(SORTS), text=st.sampled_from(["teko", None]))
-def test_any_forged_cursor_is_answered_or_rejected(
+def test_any_cursor_of_another_version_is_answered_or_rejected(
     catalogue: Catalogue, payload: object, sort: Sort | None, text: str | None
 ) -> None:
     query = ProductQuery(text=text, category="dapur", city="Jakarta", origin=Point(*JAKARTA), sort=sort)
     sorted_query = replace(query, sort="relevance") if text and sort is None else query
     sorted_query = replace(sorted_query, sort=None) if text is None and sort == "relevance" else sorted_query
     raw = json.dumps(payload, ensure_ascii=False).encode()
-    cursor = base64.urlsafe_b64encode(cursor_digest(sorted_query, raw) + raw).decode().rstrip("=")
+    cursor = catalogue.search.cursor_key.encode(raw, query_bytes(sorted_query))
     with catalogue.market.reading() as session, suppress(BadRequest):
         catalogue.search.find(session, query, PageRequest(5, cursor=cursor))

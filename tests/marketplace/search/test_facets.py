@@ -1,16 +1,31 @@
 """Facets: how many products each value of a filter would leave."""
 
+from typing import Any
+
 import pytest
 
 from tests.marketplace.search.conftest import BANDUNG, Catalogue
-from tis.marketplace.search.query import FacetName, Facets, FacetValue, PriceRange, ProductQuery
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.market import Market
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.query import (
+    FacetCounts,
+    FacetName,
+    Facets,
+    FacetValue,
+    PageRequest,
+    PriceRange,
+    ProductQuery,
+)
+from tis.marketplace.taxonomy.service import add_category, delete_category
 
+ADMIN = Principal("user:1", user_id=1, is_admin=True)
 BOTH = pytest.mark.parametrize("text", ["teko", None])
 
 
 def facets_of(catalogue: Catalogue, *names: FacetName, **filters: object) -> Facets:
     with catalogue.market.reading() as session:
-        return catalogue.search.facets(session, ProductQuery(**filters), names)  # type: ignore[arg-type]
+        return catalogue.search.facets(session, ProductQuery(**filters), names).facets  # type: ignore[arg-type]
 
 
 @BOTH
@@ -80,3 +95,48 @@ def test_facets_use_the_same_relaxed_words_as_the_list(catalogue: Catalogue) -> 
     facets = facets_of(catalogue, "category", "city", text="teko merah", category="dapur")
     assert facets["city"] == [FacetValue("jakarta", "Jakarta", 1)]
     assert facets["category"] == [FacetValue("dapur", "dapur", 1), FacetValue("hobi", "hobi", 1)]
+
+
+def test_a_text_with_filters_is_matched_once_for_all_facets(market: Market) -> None:
+    catalogue = Catalogue(market)
+    for _ in range(2):
+        catalogue.put("Teko A", category="dapur", brand="maspion")
+    query = ProductQuery("teko", category="dapur", brand="maspion", city="Jakarta", max_price=2_000_000)
+    statements: list[str] = []
+    with catalogue.market.reading() as session:
+        catalogue.search.facets(session, query, ["category"])
+        connection: Any = session.connection().connection.dbapi_connection
+        connection.set_trace_callback(statements.append)
+        catalogue.search.facets(session, query, ("category", "brand", "city", "price"))
+        connection.set_trace_callback(None)
+    assert sum(one.startswith("SELECT p.product_id, p.category_key, p.brand_key") for one in statements) == 1
+    assert sum("MATCH" in one for one in statements) == 2, "once for the facets, once to see whether all words match"
+    assert not any("FROM categories" in statement for statement in statements), "they are cached"
+
+
+@BOTH
+def test_of_many_candidates_only_so_many_are_counted(catalogue: Catalogue, text: str | None) -> None:
+    for number in range(4):
+        catalogue.put("Teko", category="dapur", brand=f"merek {number}")
+    catalogue.limit_search(max_faceted=3)
+    with catalogue.market.reading() as session:
+        counted = catalogue.search.facets(session, ProductQuery(text), ["category"])
+        assert counted == FacetCounts({"category": [FacetValue("dapur", "dapur", 3)]}, are_exact=False)
+        few = catalogue.search.facets(session, ProductQuery(text, brand="merek 1"), ["category"])
+        assert few == FacetCounts({"category": [FacetValue("dapur", "dapur", 1)]})
+
+
+def test_another_server_counts_by_a_new_category_at_once(catalogue: Catalogue) -> None:
+    other = ProductSearch(catalogue.market.search.index)
+    catalogue.put("Teko", category="Ketel")
+    query = ProductQuery(category="kettles")
+    with catalogue.market.reading() as session:
+        assert other.find(session, query, PageRequest()).hits == []
+    with catalogue.market.writing() as session:
+        add_category(session, ADMIN, {"slug": "kettles", "parent": None, "name_id": "Ketel", "name_en": "Kettles"})
+    with catalogue.market.reading() as session:
+        assert len(other.find(session, query, PageRequest()).hits) == 1
+    with catalogue.market.writing() as session:
+        delete_category(session, ADMIN, "kettles")
+    with catalogue.market.reading() as session:
+        assert other.find(session, query, PageRequest()).hits == []

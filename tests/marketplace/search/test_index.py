@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
+from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue, lock_supplier
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.columns import now
 from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
+from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.tokens import normalize
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 
@@ -25,17 +26,16 @@ WORDS = ["teko", "cangkir", "merah", "biru", "besar", "café", "listrik", "16GB"
 
 def indexable_products(session: Session) -> dict[int, tuple[object, ...]]:
     rows = select(Product, Supplier).join(Supplier, Supplier.id == Product.supplier_id)
-    rows = rows.where(Product.deleted_at.is_(None), Supplier.status == "active", Supplier.deleted_at.is_(None))
     return {
         product.id: (
-            int(product.is_available and product.on_hand > product.reserved),
+            int(product.is_available and product.on_hand > product.reserved) - (0 if supplier.is_active else 2),
             product.price,
             product.category_key,
             supplier.city_key,
             supplier.public_latitude,
             round(product.created_at.timestamp() * 1_000_000),
         )
-        for product, supplier in session.execute(rows)
+        for product, supplier in session.execute(rows.where(Product.deleted_at.is_(None)))
     }
 
 
@@ -54,12 +54,22 @@ def words_of_indexable_products(session: Session) -> Counter[str]:
     return counts
 
 
+def cells_of_words(session: Session) -> dict[int, str]:
+    is_postgres = session.get_bind().dialect.name == "postgresql"
+    column = "array_to_string(tsvector_to_array(words), ' ')" if is_postgres else "tokens"
+    rows = session.execute(text(f"SELECT product_id, {column} FROM product_words"))
+    return {product_id: " ".join(one for one in tokens.split() if one.startswith("¤")) for product_id, tokens in rows}
+
+
 def assert_index_agrees(catalogue: Catalogue) -> None:
-    with catalogue.market.reading() as session:
+    with catalogue.market.writing() as session:  # a reading transaction ends after five seconds on SQLite
         assert indexed_products(session) == indexable_products(session)
         assert {row.term: row.count for row in session.scalars(select(Lexeme))} == words_of_indexable_products(session)
         indexed = session.scalars(text("SELECT product_id FROM product_words ORDER BY product_id")).all()
         assert indexed == sorted(indexed_products(session))
+        assert cells_of_words(session) == {
+            row.product_id: cell_token_at(row.latitude, row.longitude) for row in session.scalars(select(ProductFacts))
+        }
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -124,7 +134,7 @@ def test_a_product_added_while_its_supplier_is_suspended_is_not_found(catalogue:
     shop = catalogue.shop()
     adding = threading.Thread(target=catalogue.put, args=("teko merah",), kwargs={"shop": shop})
     with catalogue.market.writing() as session:
-        session.get_one(Supplier, shop).status = "suspended"
+        lock_supplier(session, shop).status = "suspended"
         catalogue.search.refresh_supplier(session, shop)
         adding.start()
         adding.join(timeout=0.5)  # it must wait for this transaction: without the lock it would be done by now

@@ -10,6 +10,7 @@ from sqlalchemy import delete
 
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.search.filters import expire_categories
 from tis.marketplace.search.query import PageRequest, ProductQuery, Sort
 from tis.marketplace.tables import Category
 
@@ -132,6 +133,7 @@ def test_a_cursor_does_not_grow_with_the_names_of_a_category(catalogue: Catalogu
         session.add(Category(slug="trunk", name_id="Batang", name_en="Trunk"))
         session.flush()
         session.add_all(Category(slug=f"{n}x", name_id=f"{n} y", name_en=f"{n} z", parent="trunk") for n in range(101))
+        expire_categories(session)
     try:
         for number in range(101):
             catalogue.put("Teko", category=f"{number} y")
@@ -143,3 +145,4 @@ def test_a_cursor_does_not_grow_with_the_names_of_a_category(catalogue: Catalogu
         with catalogue.market.writing() as session:
             session.execute(delete(Category).where(Category.parent == "trunk"))
             session.execute(delete(Category).where(Category.slug == "trunk"))
+            expire_categories(session)

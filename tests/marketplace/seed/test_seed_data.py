@@ -203,4 +203,5 @@ def test_it_never_prompts_and_exits_with_0(seed: SeedCommand) -> None:
         text=True,
         timeout=60,
     )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    warning = "mysql has no full-text index here: every search reads all products\n" if "mysql" in seed.url else ""
+    assert (ended.returncode, ended.stderr) == (0, warning)

@@ -21,10 +21,11 @@ from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.stock.caps import ReservationCaps
-from tis.marketplace.suppliers.service import change_supplier
+from tis.marketplace.suppliers.service import change_supplier, set_status
 from tis.marketplace.tables import Product, Reservation, Review, Supplier
 
 ANYBODY = Principal(is_open=True)
+ADMIN = Principal(is_open=True, is_admin=True)
 CAPS = ReservationCaps(10_000, 10_000)
 NUM_PEOPLE = 12
 NUM_DEEDS = short_or_long(25, 600)
@@ -52,6 +53,7 @@ class Participant:
             self.count,
             self.send_a_sheet,
             self.move,
+            self.suspend_and_open,
             self.close_and_open,
         ]
         for _ in range(NUM_DEEDS):
@@ -126,8 +128,13 @@ class Participant:
 
     def move(self) -> None:
         with self.shop.market.writing() as session:
-            changes = {"city": self.random.choice(["Bandung", "Bogor"])}
+            changes = {"city": self.random.choice(["Bandung", "Bogor"]), "latitude": self.random.uniform(-8, -6)}
             change_supplier(session, ANYBODY, self.shop.market.search, self.supplier, changes, IfMatch())
+
+    def suspend_and_open(self) -> None:
+        for status in ("suspended", "active"):
+            with self.shop.market.writing() as session:
+                set_status(session, ADMIN, self.shop.market.search, self.supplier, status)
 
     def close_and_open(self) -> None:
         product = self.random.choice(list(self.goods.values()))
@@ -147,8 +154,8 @@ def test_there_is_no_deadlock_and_the_ledger_agrees(shop: Shop) -> None:
     with ThreadPoolExecutor(NUM_PEOPLE) as pool:
         for life in [pool.submit(person.live) for person in people]:
             life.result()
-    kinds = {"hold", "sell", "give_back", "lose", "sweep", "count", "send_a_sheet", "move", "close_and_open"}
-    kinds |= {"accept", "refuse", "review"}
+    kinds = {"hold", "sell", "give_back", "lose", "sweep", "count", "send_a_sheet", "move"}
+    kinds |= {"accept", "refuse", "review", "suspend_and_open", "close_and_open"}
     assert set().union(*(person.done for person in people)) == kinds
     assert [shop.stock_columns(product) for product in goods.values()] == [
         shop.stock_ledger(one) for one in goods.values()

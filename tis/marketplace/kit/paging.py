@@ -4,11 +4,8 @@ Two styles, both documented: newest first with `before=<last id>` (`page_respons
 `cursor` (`CursorPage`). The product search has its own cursor, which carries the state of its ranking.
 """
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar, cast
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request, Response
@@ -17,13 +14,12 @@ from pydantic import TypeAdapter
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from tis.errors import BadRequest
+from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.tables import Supplier, User
 
 MAX_COUNTED = 1000  # more rows than these are not counted: the total is a lower bound then
-FOREIGN_CURSOR = "This cursor is not of this list: filters and sort must stay as they were."
 BEFORE_DESCRIPTION = "where the page before ended: see the header `Link`"
 Before = Annotated[int | None, Query(ge=1, le=MAX_ID, description=BEFORE_DESCRIPTION)]
 Limit = Annotated[int, Query(ge=1, le=100)]
@@ -53,15 +49,27 @@ def page_response(
     id_of: Callable[[Row], object],
     total: int | None = None,
 ) -> JSONResponse:
-    """A JSON array. The caller reads `limit + 1` rows: the last one only tells that there is a next page."""
+    """A JSON array. The caller reads `limit + 1` rows: the last one only tells that there is a next page.
+
+    It counts up to `MAX_COUNTED + 1` rows for `total`.
+    """
     page = rows[:limit]
     response = JSONText(TypeAdapter(list[object]).dump_json([view(row) for row in page]).decode())
     if len(rows) > limit:
         parameters = [*parameters_without(request, "before"), ("before", str(id_of(page[-1])))]
         response.headers.update(link_headers(request, parameters))
     if total is not None:
-        response.headers.update(total_headers(total))
+        response.headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
     return response
+
+
+class SearchOfCursors(Protocol):
+    cursor_key: CursorKey
+
+
+class MarketOfCursors(Protocol):
+    @property
+    def search(self) -> SearchOfCursors: ...
 
 
 class CursorPage:
@@ -95,19 +103,18 @@ class CursorPage:
         self._headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
 
     def _encode(self, last_id: int) -> str:
-        return base64.urlsafe_b64encode(f"{last_id}.{self._filter_digest()}".encode()).decode().rstrip("=")
+        return self._key.encode(str(last_id).encode(), self._list_bytes())
 
     def _last_id(self, cursor: str) -> int:
-        try:
-            number, _, digest = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition(".")
-            if digest == self._filter_digest() and 0 <= int(number) <= MAX_ID:
-                return int(number)
-        except (binascii.Error, ValueError):
-            pass
-        raise BadRequest(FOREIGN_CURSOR)
+        return int(self._key.decode(cursor, self._list_bytes()))
 
-    def _filter_digest(self) -> str:
-        return hashlib.sha256(urlencode(self._filters()).encode()).hexdigest()[:8]
+    def _list_bytes(self) -> bytes:
+        return f"{self._request.url.path}?{urlencode(self._filters())}".encode()
+
+    @property
+    def _key(self) -> CursorKey:
+        market = cast(MarketOfCursors, self._request.app.state.marketplace.market)
+        return market.search.cursor_key
 
     def _filters(self) -> list[tuple[str, Any]]:
         return sorted(parameters_without(self._request, "skip", "limit", "cursor"))

@@ -60,6 +60,9 @@ PRODUCT_CHANGED = responses(
 PRODUCT_DELETED = responses(
     {**DETAIL, "version": 2, "deleted_at": "2026-11-21T04:00:00Z"}, _OTHER_SUPPLIER, _NO_PRODUCT, STALE_VERSION
 )
+DELETED_PRODUCTS_LISTED = responses(
+    [{**PRODUCT, "version": 2, "deleted_at": "2026-11-21T04:00:00Z"}], _OTHER_SUPPLIER, {404: "Supplier not found"}
+)
 PRODUCT_RESTORED = responses(
     {**DETAIL, "version": 3},
     _OTHER_SUPPLIER,

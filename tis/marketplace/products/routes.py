@@ -23,12 +23,13 @@ from tis.marketplace.products.product_detail import (
     detail_of,
     view_from,
 )
-from tis.marketplace.products.schemas import ProductChange, ProductForm
+from tis.marketplace.products.schemas import ProductChange, ProductForm, ProductView, product_view
 from tis.marketplace.products.service import (
     change_product,
     create_product,
     delete_product,
     find_product,
+    list_deleted_products,
     restore_product,
 )
 from tis.marketplace.tables import PriceChange
@@ -46,6 +47,20 @@ def create(supplier_id: Id, form: ProductForm, context: ContextDep, idempotency_
             principal,
             lambda: with_etag(detail_of(session, create_product(session, search, principal, supplier_id, values))),
         )
+
+
+@router.get(
+    "/suppliers/{supplier_id}/products/deleted",
+    response_model=list[ProductView],
+    responses=examples.DELETED_PRODUCTS_LISTED,
+)
+def list_deleted(
+    supplier_id: Id, context: ContextDep, request: Request, before: Before = None, limit: Limit = 50
+) -> JSONResponse:
+    """List the deleted products of a supplier, newest first, for its members, who may restore them."""
+    with context.reading() as (session, principal):
+        products = list_deleted_products(session, principal, supplier_id, before, limit + 1)
+        return page_response(request, products, limit, product_view, lambda product: product.id)
 
 
 @router.get("/products/compare", response_model=Comparison, responses=examples.COMPARED)

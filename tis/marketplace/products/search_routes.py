@@ -34,7 +34,7 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
-from tis.marketplace.search.query import Facets, FacetValue, PriceRange, SearchHit, SearchResults
+from tis.marketplace.search.query import FacetCounts, Facets, FacetValue, PriceRange, SearchHit, SearchResults
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _VIEWS = TypeAdapter(list[ProductView])
@@ -95,7 +95,7 @@ def search_products(
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
         counts = context.market.search.facets(session, query, facet_names) if facet_names else None
-    return _results_response(request, results, language, in_envelope=envelope, facets=counts)
+    return _results_response(request, results, language, in_envelope=envelope, counts=counts)
 
 
 @router.get(
@@ -112,16 +112,22 @@ def facets_of_products(
 ) -> JSONResponse:
     """Count products per category, brand, city and price range; each count ignores its own filter.
 
+    Of more than 50,000 candidates only so many are counted: `X-Facet-Counts-Are` is `lower-bound` then.
     A city is counted by its full name. The filter `city=jakarta` also matches Jakarta Selatan.
     """
     query, facet_names = filters if q is None else replace(filters, text=validate_text(q)), parse_facets(facets)
     with context.reading() as (session, _):
         counts = context.market.search.facets(session, query, facet_names)
-    return JSONText(_FACETS.dump_json(counts).decode())
+    return JSONText(_FACETS.dump_json(counts.facets).decode(), headers=_facet_headers(counts))
 
 
 def _results_response(
-    request: Request, results: SearchResults, language: Language, *, in_envelope: bool, facets: Facets | None = None
+    request: Request,
+    results: SearchResults,
+    language: Language,
+    *,
+    in_envelope: bool,
+    counts: FacetCounts | None = None,
 ) -> JSONResponse:
     """A JSON array with the rest in headers, or all of it in one object. The headers are set either way."""
     views = [_view(hit, language) for hit in results.hits]
@@ -133,13 +139,20 @@ def _results_response(
             next_cursor=results.next_cursor,
             corrected=results.corrected,
             relaxed=results.relaxed,
-            facets=None if facets is None else dict(facets),
+            facets=None if counts is None else dict(counts.facets),
+            facets_are_exact=None if counts is None else counts.are_exact,
         )
         response = JSONText(page.model_dump_json())
     else:
         response = JSONText(_VIEWS.dump_json(views).decode())
     response.headers.update(_headers(request, results))
+    if counts is not None:
+        response.headers.update(_facet_headers(counts))
     return response
+
+
+def _facet_headers(counts: FacetCounts) -> dict[str, str]:
+    return {} if counts.are_exact else {"X-Facet-Counts-Are": "lower-bound"}
 
 
 def _view(hit: SearchHit, language: Language) -> ProductView:

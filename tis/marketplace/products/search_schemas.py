@@ -7,10 +7,10 @@ from fastapi import Depends, Query
 from pydantic import BaseModel
 
 from tis.errors import Unprocessable
+from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR
 from tis.marketplace.kit.docs import Responses, responses
 from tis.marketplace.kit.fields import MAX_ID, Keyword, Latitude, Longitude
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.kit.paging import FOREIGN_CURSOR
 from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.schemas import ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
@@ -32,6 +32,7 @@ class ProductPage(BaseModel):
     corrected: str | None
     relaxed: bool
     facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
+    facets_are_exact: bool | None = None  # else each count is a lower bound
 
 
 async def _filters(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ScalarSelect, select
-from sqlalchemy.orm import Session, joinedload
+from sqlalchemy.orm import Session, joinedload, selectinload
 
 from tis.errors import BadRequest, Conflict, NotFound
 from tis.marketplace.columns import now
@@ -106,6 +106,17 @@ def list_supplier_products(session: Session, supplier_id: int, after: int, limit
     return session.scalars(products).all()
 
 
+def list_deleted_products(
+    session: Session, principal: Principal, supplier_id: int, before: int | None, limit: int
+) -> Sequence[Product]:
+    """The newest products first, whenever they were deleted."""
+    supplier_for_member(session, principal, supplier_id)
+    products = select(Product).where(Product.supplier_id == supplier_id, Product.deleted_at.is_not(None))
+    if before is not None:
+        products = products.where(Product.id < before)
+    return session.scalars(products.order_by(Product.id.desc()).limit(limit).options(_WITH_SUPPLIER)).all()
+
+
 def supplier_for_member(session: Session, principal: Principal, supplier_id: int) -> Supplier:
     require_supplier(principal, supplier_id)
     supplier = session.scalar(select(Supplier).where(Supplier.id == supplier_id, Supplier.deleted_at.is_(None)))
@@ -125,9 +136,12 @@ def lock_supplier_shared(session: Session, supplier_id: int | ScalarSelect[int])
 
 
 def _lock_product(session: Session, principal: Principal, product_id: int) -> Product:
-    """`FOR NO KEY UPDATE`: rows that refer to the product (reviews, reservations) can still be inserted."""
-    rows = select(Product).where(Product.id == product_id).options(_WITH_SUPPLIER)
-    rows = rows.with_for_update(of=Product, key_share=True).execution_options(populate_existing=True)
+    """`FOR NO KEY UPDATE`: rows that refer to the product (reviews, reservations) can still be inserted.
+
+    The supplier is read in a second statement: MariaDB would lock it, too.
+    """
+    rows = select(Product).where(Product.id == product_id).options(selectinload(Product.supplier))
+    rows = rows.with_for_update(key_share=True).execution_options(populate_existing=True)
     product = session.scalar(rows)
     sees_hidden = product is not None and (principal.is_open or sees_hidden_goods(principal, product.supplier_id))
     if product is None or (_is_hidden(product) and not sees_hidden):

@@ -15,7 +15,7 @@ from tis.marketplace.products.sheet_columns import ColumnMapping
 from tis.marketplace.products.sheet_rows import RowProblem, Sheet, SheetRow
 from tis.marketplace.products.writing import COLUMN_OF_FIELD, ProductWrite, write_products
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Product
+from tis.marketplace.tables import Product, Supplier
 
 _REQUIRED = ("name", "price", "category")
 # PostgreSQL advisory locks: supplier N takes this number minus N. Nobody else uses numbers below it.
@@ -95,8 +95,7 @@ def import_sheet(
 ) -> ImportReport:
     """Skips wrong rows if it is `partial`, else writes nothing if there are any."""
     supplier_for_member(session, principal, supplier_id)
-    lock_supplier_shared(session, supplier_id)
-    _lock_imports(session, supplier_id)
+    _lock_supplier_for_import(session, supplier_id)
     plan = plan_sheet(session, principal, supplier_id, sheet, locked=True)
     if plan.problems and not partial:
         return plan.refusal()
@@ -105,8 +104,12 @@ def import_sheet(
     return plan.report()
 
 
-def _lock_imports(session: Session, supplier_id: int) -> None:
+def _lock_supplier_for_import(session: Session, supplier_id: int) -> None:
     """Two imports at once would both create the new SKUs. SQLite has one writer anyway."""
+    if session.get_bind().dialect.name == "mysql":
+        session.execute(select(Supplier.id).where(Supplier.id == supplier_id).with_for_update())
+        return
+    lock_supplier_shared(session, supplier_id)
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(_IMPORT_LOCKS - supplier_id)))
 
@@ -128,7 +131,7 @@ def _products_by_sku(
 def _products_with(session: Session, supplier_id: int, skus: list[str], *, locked: bool) -> Iterator[Row[Any]]:
     compared = [getattr(Product, name) for name in _COMPARED]
     statement = (
-        select(Product.id, Product.sku, Product.reserved, Product.version, *compared)
+        select(Product.id, Product.supplier_id, Product.sku, Product.reserved, Product.version, *compared)
         .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.sku.in_(skus))
         .order_by(Product.id)
     )

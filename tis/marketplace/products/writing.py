@@ -37,12 +37,16 @@ Action = Literal["create", "change", "delete", "restore"]
 class ProductWrite:
     """`values` are columns. For a change, only those that differ from what `product` has.
 
-    A sheet passes a row with `id`, `version` and the changed columns, because loading 5000 objects is slow.
+    A sheet passes a row with `id`, `supplier_id`, `version` and the changed columns: loading 5000 objects is slow.
     """
 
     action: Action
     product: Product | Row[Any]
     values: dict[str, Any]
+
+    @property
+    def supplier_id(self) -> int:
+        return int(self.product.supplier_id)
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,13 @@ def _stock_movements(
         kind = "import" if from_sheet else "initial" if one.write.action == "create" else "set"
         delta = one.write.values["on_hand"] - one.before.get("on_hand", 0)
         if delta or kind == "initial":
-            yield {"product_id": one.product_id, "delta": delta, "kind": kind, "actor": principal.account}
+            yield {
+                "product_id": one.product_id,
+                "supplier_id": one.write.supplier_id,
+                "delta": delta,
+                "kind": kind,
+                "actor": principal.account,
+            }
 
 
 def _audit_entries(written: Iterable[_Written], principal: Principal) -> Iterator[dict[str, Any]]:

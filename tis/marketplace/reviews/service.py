@@ -43,6 +43,11 @@ def add_review(
     if product.supplier_id in principal.supplier_ids:
         raise Forbidden("You cannot review products of a supplier that you work for.")
     lock_buyer(session, principal.account)
+    own = select(Review.id).where(Review.product_id == product_id, Review.user_id == user_id)
+    if session.scalar(own.with_for_update()) is not None:
+        raise Conflict("Already reviewed")
+    # MariaDB shares the lock of the product for the review's foreign key; two reviews could not both go on from there.
+    session.execute(select(Product.id).where(Product.id == product_id).with_for_update(key_share=True))
     verified = _has_bought(session, user_id, product_id)
     review = Review(product_id=product_id, user_id=user_id, verified_purchase=verified, **values)
     session.add(review)
@@ -88,20 +93,26 @@ def lock_buyer(session: Session, account: str | None) -> None:
         account_holder(session, account, locked=True)
 
 
-def verify_review(session: Session, search: ProductSearch, account: str | None, product_id: int) -> None:
-    """After a sale: marks what the buyer has already written. The caller has locked the buyer."""
+def verify_review(session: Session, account: str | None, product_id: int) -> Review | None:
+    """After a sale: marks what the buyer has already written. The caller has locked the buyer.
+
+    Returns a review that `count_verified` is to count, once the product is locked.
+    """
     kind, user_id = split_account(account) if account else ("", 0)
     if kind != "user":
-        return
+        return None
     own = select(Review).where(Review.product_id == product_id, Review.user_id == user_id)
     review = session.scalar(own.with_for_update(of=Review).execution_options(populate_existing=True))
     if review is None or review.verified_purchase:
-        return
+        return None
     # `updated_at` keeps its value: the author changed nothing.
     mark = update(Review).where(Review.id == review.id)
     session.execute(mark.values(verified_purchase=True, updated_at=Review.updated_at))
-    if review.status == "published":
-        _add_to_rating(session, search, product_id, verified_stars=review.rating, verified_reviews=1)
+    return review if review.status == "published" else None
+
+
+def count_verified(session: Session, search: ProductSearch, review: Review) -> None:
+    _add_to_rating(session, search, review.product_id, verified_stars=review.rating, verified_reviews=1)
 
 
 def set_status(

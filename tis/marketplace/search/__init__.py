@@ -5,7 +5,7 @@ what differs between databases: `choose_backend` chooses `SqliteFtsIndex`, `Post
 
 `ProductSearch.find`: `understand` makes a `TextQuery` of words, synonyms and corrected spelling (`relaxed_queries`
 leaves out words only if no product matches all). `candidate_query` puts filters, text and radius into one SQL
-statement. `KeysetPager` reads a page of it in the sort order, and `load_products` loads the rows. `count_facets`
+statement. `KeysetPager` reads a page of it in the sort order, and `load_products` loads the rows. `FacetCounter`
 counts the same candidates. A cursor contains the `ResolvedQuery`, so every page understands the text as the first
 did. `tokenize`, `match_tiers` and `bounding_box` are pure functions.
 

@@ -95,10 +95,8 @@ def _text_source(
 
 
 def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[list[str], dict[str, object]]:
-    conditions: list[str] = []
+    conditions = ["p.sellable = 1" if query.available_only else "p.sellable >= 0"]
     values: dict[str, object] = {}
-    if query.available_only:
-        conditions.append("p.sellable = 1")
     if resolved.categories is not None and query.category is not None:
         names, keys = placeholders("category", resolved.categories)
         values |= keys

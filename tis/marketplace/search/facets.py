@@ -2,18 +2,22 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.candidates import CandidateQuery, candidate_query
+from tis.marketplace.search.candidates import candidate_query
 from tis.marketplace.search.cursor import ResolvedQuery
-from tis.marketplace.search.filters import CategoryTree, load_categories
-from tis.marketplace.search.query import FacetName, Facets, FacetValue, PriceRange, ProductQuery
+from tis.marketplace.search.filters import CategoryTree
+from tis.marketplace.search.query import FacetCounts, FacetName, Facets, FacetValue, PriceRange, ProductQuery
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
+from tis.marketplace.tables import MAX_RUPIAH
 
 _MAX_VALUES = 50
 _PRICE_EDGES = (0, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 20_000_000)
@@ -26,77 +30,107 @@ _COLUMNS: dict[FacetName, str] = {
 _LABEL_COLUMNS: dict[FacetName, str] = {"category": "p.category", "brand": "p.brand", "city": "s.city"}
 
 # A value, how many products have it, and the id of one that has.
-ValueCount = tuple[str, int, int]
+ValueCount = tuple[Any, int, int]
+Filter = Callable[[Any], bool]
 
 
-def count_facets(
-    session: Session, index: TextIndex, query: ProductQuery, resolved: ResolvedQuery, names: Collection[FacetName]
-) -> Facets:
-    """Each facet ignores the filter of its own name. Facets without such a filter share one statement."""
-    requested = list(dict.fromkeys(names))
-    filtered = [name for name in requested if _without_filter(query, name) != query]
-    unfiltered = [name for name in requested if name not in filtered]
-    facets: Facets = {}
-    for group in [[name] for name in filtered] + ([unfiltered] if unfiltered else []):
-        group_query = _without_filter(query, group[0]) if group[0] in filtered else query
+@dataclass(frozen=True)
+class FacetCounter:
+    """Reads at most `max_rows` candidates per pass, and each of them once for all facets."""
+
+    session: Session
+    index: TextIndex
+    categories: CategoryTree
+    max_rows: int
+
+    def count(self, query: ProductQuery, resolved: ResolvedQuery, names: Collection[FacetName]) -> FacetCounts:
+        """Each facet ignores the filter of its own name.
+
+        A text is matched once, without the filters of all these facets, which Python applies. Without a text, an index
+        finds the candidates, so a facet with a filter has a pass of its own without that filter.
+        """
+        requested = list(dict.fromkeys(names))
         match = TextMatch(resolved.text_query) if resolved.text_query and resolved.text_query.groups else None
-        candidates = candidate_query(index, group_query, resolved, match, group_query.radius_km)
-        if query.text is None or match:
-            facets |= _count(session, candidates, group, in_python=match is not None and len(group) > 1)
-    return {name: facets.get(name, []) for name in requested}
-
-
-def _without_filter(query: ProductQuery, name: FacetName) -> ProductQuery:
-    if name == "category":
-        return replace(query, category=None)
-    if name == "brand":
-        return replace(query, brand=None)
-    if name == "city":
-        return replace(query, city=None)
-    return replace(query, min_price=None, max_price=None)
-
-
-def _count(session: Session, candidates: CandidateQuery, names: Sequence[FacetName], *, in_python: bool) -> Facets:
-    """For several facets of a text, reads the matches once and counts them in Python; else the database counts."""
-    if in_python:
-        columns = ", ".join(_COLUMNS[name] for name in names)
-        sql = candidates.with_clause + candidates.select(f"p.product_id, {columns}")
-        rows = run(session, sql, candidates.values)
-        ids, *values_of = zip(*rows, strict=True) if rows else ((), *(() for _ in names))
-        return {
-            name: _facet(session, name, _count_values(ids, values))
-            for name, values in zip(names, values_of, strict=True)
-        }
-    return {name: _facet(session, name, _count_in_database(session, candidates, name)) for name in names}
-
-
-def _count_values(ids: Sequence[int], values: Sequence[str]) -> list[ValueCount]:
-    example = dict(zip(values, ids, strict=True))
-    return [(value, count, example[value]) for value, count in Counter(values).items() if value is not None]
-
-
-def _count_in_database(session: Session, candidates: CandidateQuery, name: FacetName) -> list[ValueCount]:
-    column = _COLUMNS[name]
-    if name == "price":
-        steps = " ".join(
-            f"WHEN p.price < {end} THEN {start}" for start, end in zip(_PRICE_EDGES, _PRICE_EDGES[1:], strict=False)
+        if query.text is not None and not match:
+            return FacetCounts({name: [] for name in requested})
+        filters = {name: test for name in requested if (test := _own_filter(query, resolved, name))}
+        passes = (
+            [requested] if match else [[name] for name in filters] + [[one for one in requested if one not in filters]]
         )
-        column = f"CASE {steps} ELSE {_PRICE_EDGES[-1]} END"
-    sql = candidates.select(
-        f"{column} AS value, count(*), min(p.product_id)", "GROUP BY value", f"{column} IS NOT NULL"
-    )
-    rows = run(session, candidates.with_clause + sql, candidates.values)
-    return [(value, count, example) for value, count, example in rows]
+        facets: Facets = {}
+        are_exact = True
+        for group in filter(None, passes):
+            own = {name: test for name, test in filters.items() if name in group}
+            rows = self._read(_without_filters(query, own), resolved, match, group)
+            are_exact &= len(rows) <= self.max_rows
+            for name, counts in _count(rows[: self.max_rows], group, own).items():
+                facets[name] = self._facet(name, counts)
+        return FacetCounts({name: facets[name] for name in requested}, are_exact)
+
+    def _read(
+        self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, names: Sequence[FacetName]
+    ) -> Sequence[tuple[Any, ...]]:
+        candidates = candidate_query(self.index, query, resolved, match, query.radius_km)
+        columns = ", ".join(_COLUMNS[name] for name in names)
+        sql = candidates.with_clause + candidates.select(f"p.product_id, {columns}", "LIMIT :max_rows")
+        return run(self.session, sql, {**candidates.values, "max_rows": self.max_rows + 1})
+
+    def _facet(self, name: FacetName, counts: Iterable[ValueCount]) -> list[FacetValue] | list[PriceRange]:
+        if name == "price":
+            return _price_ranges([(int(price), count) for price, count, _ in counts])
+        if name == "category":
+            counts = _merge_categories(self.categories, counts)
+        top = sorted(counts, key=lambda value_count: (-value_count[1], value_count[0]))[:_MAX_VALUES]
+        labels = _labels(self.session, name, [example for _, _, example in top])
+        return [FacetValue(value, labels.get(example) or value, count) for value, count, example in top]
 
 
-def _facet(session: Session, name: FacetName, counts: Iterable[ValueCount]) -> list[FacetValue] | list[PriceRange]:
-    if name == "price":
-        return _price_ranges([(int(price), count) for price, count, _ in counts])
-    if name == "category":
-        counts = _merge_categories(load_categories(session), counts)
-    top = sorted(counts, key=lambda value_count: (-value_count[1], value_count[0]))[:_MAX_VALUES]
-    labels = _labels(session, name, [example for _, _, example in top])
-    return [FacetValue(value, labels.get(example, value), count) for value, count, example in top]
+def _own_filter(query: ProductQuery, resolved: ResolvedQuery, name: FacetName) -> Filter | None:
+    """The filter of this name, on a value of the facet; None if the query has none."""
+    if name == "category" and query.category is not None:
+        return set(resolved.categories or ()).__contains__
+    if name == "brand" and query.brand is not None:
+        brand = key_of(query.brand)
+        return lambda value: bool(value == brand)
+    if name == "city" and query.city is not None:
+        part, cities = key_of(query.city), set(resolved.cities or ())
+        return cities.__contains__ if cities else lambda city: part in city
+    if name == "price" and (query.min_price, query.max_price) != (None, None):
+        least, most = query.min_price or 0, query.max_price or MAX_RUPIAH
+        return lambda price: least <= price <= most
+    return None
+
+
+def _without_filters(query: ProductQuery, names: Iterable[FacetName]) -> ProductQuery:
+    for name in names:
+        if name == "category":
+            query = replace(query, category=None)
+        elif name == "brand":
+            query = replace(query, brand=None)
+        elif name == "city":
+            query = replace(query, city=None)
+        else:
+            query = replace(query, min_price=None, max_price=None)
+    return query
+
+
+def _count(
+    rows: Sequence[tuple[Any, ...]], names: Sequence[FacetName], filters: Mapping[FacetName, Filter]
+) -> dict[FacetName, list[ValueCount]]:
+    """Counts for each facet the rows that pass the filters of all others."""
+    ids, *values_of = zip(*rows, strict=True) if rows else ((), *(() for _ in names))
+    values = dict(zip(names, values_of, strict=True))
+    passed = {name: [test(value) for value in values[name]] for name, test in filters.items()}
+    counts: dict[FacetName, list[ValueCount]] = {}
+    for name in names:
+        pairs: Iterable[tuple[Any, int]] = zip(values[name], ids, strict=True)
+        if others := [flags for other, flags in passed.items() if other != name]:
+            pairs = compress(pairs, map(all, zip(*others, strict=True)))
+        counted = list(pairs)
+        example = dict(counted)
+        found = Counter(value for value, _ in counted)
+        counts[name] = [(value, count, example[value]) for value, count in found.items() if value is not None]
+    return counts
 
 
 def _merge_categories(categories: CategoryTree, counts: Iterable[ValueCount]) -> list[ValueCount]:

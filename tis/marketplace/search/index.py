@@ -1,10 +1,10 @@
-"""Updates the search index in the transaction that changes products or suppliers."""
+"""Updates the search index in the transaction that changes products. `supplier_index.py` does so for suppliers."""
 
 import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
@@ -13,19 +13,33 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.sql import id_list, run, run_many
+from tis.marketplace.search.sql import id_list, quoted, run, run_many
 from tis.marketplace.search.tokens import category_token, normalize
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
+_HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 
-_COLUMNS = (
-    "product_id supplier_id sellable price rating rating_rank created_us latitude longitude condition category_key"
-    " brand_key city_key words_digest"
-).split()
+_PRODUCT_COLUMNS = "price rating rating_rank created_us condition category_key brand_key sellable words_digest".split()
+_SUPPLIER_COLUMNS = "supplier_id latitude longitude city_key".split()
+_COLUMNS = ["product_id", *_PRODUCT_COLUMNS, *_SUPPLIER_COLUMNS]
 _INSERT = (
-    f"INSERT INTO product_search ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{column}' for column in _COLUMNS)})"
+    f"INSERT INTO product_search ({', '.join(map(quoted, _COLUMNS))})"
+    f" VALUES ({', '.join(f':{column}' for column in _COLUMNS)})"
 )
+_ASSIGNED = ", ".join(f"{quoted(column)} = :{column}" for column in _COLUMNS[1:])
+_UPDATE = f"UPDATE product_search SET {_ASSIGNED} WHERE product_id = :product_id"
+
+
+class KnownFacts(NamedTuple):
+    """What `product_search` has of a product, and its supplier wrote or the words depend on."""
+
+    product_id: int
+    words_digest: int
+    sellable: int
+    latitude: float
+    longitude: float
+    city_key: str
 
 
 def index_products(session: Session, index: TextIndex, product_ids: Iterable[int]) -> None:
@@ -35,12 +49,6 @@ def index_products(session: Session, index: TextIndex, product_ids: Iterable[int
     while batch := list(itertools.islice(ids, _BATCH_SIZE)):
         _index_batch(session, index, batch, counts)
     _update_lexicon(session, counts)
-
-
-def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None:
-    """Locks the products first: a concurrent change of one is either indexed already or will see this supplier."""
-    product_ids = select(Product.id).where(Product.supplier_id == supplier_id).order_by(Product.id)
-    index_products(session, index, session.scalars(product_ids.with_for_update(read=True)).all())
 
 
 def rebuild_index(session: Session, index: TextIndex) -> None:
@@ -56,38 +64,57 @@ def rebuild_index(session: Session, index: TextIndex) -> None:
     while done < max_id:
         next_ids = select(Product.id).where(Product.id > done).order_by(Product.id).limit(_BATCH_SIZE)
         batch = list(session.scalars(next_ids))
-        _index_batch(session, index, batch, counts)
+        _index_batch(session, index, batch, counts, with_suppliers=True)
         done = batch[-1]
     _update_lexicon(session, counts)
     index.after_rebuild(session)
 
 
-def _index_batch(session: Session, index: TextIndex, ids: Sequence[int], counts: Counter[str]) -> None:
-    """Updates the entries of the products with these ids, and adds the changes of the lexicon to `counts`."""
-    products = {product.id: product for product in _select_indexable(session, ids)}
-    entries = {product_id: _entry(product) for product_id, product in products.items()}
-    # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
-    sql = f"SELECT product_id, words_digest FROM product_search WHERE product_id IN {id_list(ids)}"
-    known_digests: dict[int, int] = dict(run(session, sql))
-    digests = {product_id: _digest(entry) for product_id, entry in entries.items()}
-    removed = [product_id for product_id in known_digests if product_id not in entries]
-    changed = [entry for product_id, entry in entries.items() if known_digests.get(product_id) != digests[product_id]]
+def _index_batch(
+    session: Session, index: TextIndex, ids: Sequence[int], counts: Counter[str], *, with_suppliers: bool = False
+) -> None:
+    """Updates the entries of the products with these ids, and adds the changes of the lexicon to `counts`.
 
-    outdated = [entry.product_id for entry in changed if entry.product_id in known_digests] + removed
+    An entry keeps the columns of the supplier that it has, or a change of the supplier at the same time would be lost;
+    `with_suppliers` writes them, too.
+    """
+    products = {product.id: product for product in _select_indexable(session, ids)}
+    # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
+    known = _lock_known(session, ids)
+    outdated, entries = [one for one in known if one not in products], list[IndexEntry]()
+    inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
+    for product_id, product in products.items():
+        before = known.get(product_id)
+        columns = _columns(product, None if with_suppliers else before)
+        entry = _entry(product, columns["latitude"], columns["longitude"])
+        columns["words_digest"] = _digest(entry)
+        if before is None or before.words_digest != columns["words_digest"] or _cell(before) != entry.cell:
+            entries.append(entry)
+            outdated += [] if before is None else [product_id]
+        (inserted if before is None else updated).append(columns)
+
     for words in index.indexed_words(session, outdated).values() if outdated else ():
         counts.subtract(words)
-    for entry in changed:
+    for entry in entries:
         counts.update(entry.words)
-    if known_digests:
-        run(session, f"DELETE FROM product_search WHERE product_id IN {id_list(list(known_digests))}")
-    if removed:
+    if removed := [one for one in known if one not in products]:
+        run(session, f"DELETE FROM product_search WHERE product_id IN {id_list(removed)}")
         index.delete(session, removed)
-    run_many(session, _INSERT, [_columns(product, digests[product.id]) for product in products.values()])
-    index.put(session, changed)
+    run_many(session, _UPDATE, updated)
+    run_many(session, _INSERT, inserted)
+    index.put(session, entries)
+
+
+def _lock_known(session: Session, ids: Sequence[int]) -> dict[int, KnownFacts]:
+    """In the order of the ids, as `index_supplier` locks them."""
+    sql = f"SELECT {', '.join(KnownFacts._fields)} FROM product_search WHERE product_id IN {id_list(ids)}"
+    for_update = "" if session.get_bind().dialect.name == "sqlite" else " FOR UPDATE"
+    rows = run(session, f"{sql} ORDER BY product_id{for_update}")
+    return {row[0]: KnownFacts._make(row) for row in rows}
 
 
 def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
-    """Only products that are not deleted, of active suppliers."""
+    """Only products that are not deleted."""
     supplier = Supplier.__table__.c
     rows = (
         select(
@@ -114,25 +141,22 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
             supplier.city_key,
             supplier.public_latitude,
             supplier.public_longitude,
+            supplier.status,
+            supplier.deleted_at,
         )
         .join(Supplier, Supplier.id == Product.supplier_id)
-        .where(
-            Product.id.in_(ids),
-            Product.deleted_at.is_(None),
-            supplier.status == "active",
-            supplier.deleted_at.is_(None),
-        )
+        .where(Product.id.in_(ids), Product.deleted_at.is_(None))
         .order_by(Product.id)
     )
-    if session.get_bind().dialect.name != "sqlite":
-        # Waits for concurrent changes of the products, so the last of them indexes the final state. Does not lock the
-        # supplier: its change locks its products in `index_supplier`, and the two would deadlock.
+    if session.get_bind().dialect.name == "postgresql":
+        # Waits for concurrent changes of the products, so the last of them indexes the final state. Not the supplier:
+        # whoever adds products has locked it already.
         rows = rows.with_for_update(read=True, of=Product)
     return cast(Sequence[Row[Any]], session.execute(rows).all())
 
 
-def _entry(product: Row[Any]) -> IndexEntry:
-    tokens = (category_token(product.category_key), cell_token_at(product.public_latitude, product.public_longitude))
+def _entry(product: Row[Any], latitude: float, longitude: float) -> IndexEntry:
+    tokens = (category_token(product.category_key), cell_token_at(latitude, longitude))
     return IndexEntry(
         product_id=product.id,
         name=normalize(product.name),
@@ -142,27 +166,34 @@ def _entry(product: Row[Any]) -> IndexEntry:
     )
 
 
+def _cell(known: KnownFacts) -> str:
+    return cell_token_at(known.latitude, known.longitude)
+
+
 def _digest(entry: IndexEntry) -> int:
-    text = "\n".join((entry.name, entry.labels, entry.description, entry.tokens))
+    """Without the cell, which a change of the supplier replaces in the index."""
+    text = "\n".join((entry.name, entry.labels, entry.description, entry.tokens.removesuffix(entry.cell)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
-def _columns(product: Row[Any], digest: int) -> dict[str, Any]:
+def _columns(product: Row[Any], known: KnownFacts | None) -> dict[str, Any]:
+    """All columns but the digest. Those of the supplier are the known ones, if there are any."""
+    is_hidden = known.sellable < 0 if known else product.status != "active" or product.deleted_at is not None
+    sellable = int(product.is_available and product.on_hand > product.reserved)
     return {
         "product_id": product.id,
         "supplier_id": product.supplier_id,
-        "sellable": int(product.is_available and product.on_hand > product.reserved),
+        "sellable": sellable - _HIDDEN * is_hidden,
         "price": product.price,
         "rating": mean_rating(product),
         "rating_rank": product.rating_rank,
         "created_us": round(product.created_at.timestamp() * 1_000_000),
-        "latitude": product.public_latitude,
-        "longitude": product.public_longitude,
+        "latitude": known.latitude if known else product.public_latitude,
+        "longitude": known.longitude if known else product.public_longitude,
         "condition": product.condition,
         "category_key": product.category_key,
         "brand_key": key_of(product.brand)[:100] if product.brand else None,
-        "city_key": product.city_key,
-        "words_digest": digest,
+        "city_key": known.city_key if known else product.city_key,
     }
 
 

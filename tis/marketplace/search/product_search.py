@@ -6,15 +6,17 @@ from typing import Protocol
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
-from tis.marketplace.search.facets import count_facets
-from tis.marketplace.search.filters import category_keys, rare_city_keys
-from tis.marketplace.search.index import index_products, index_supplier, rebuild_index
+from tis.marketplace.search.facets import FacetCounter
+from tis.marketplace.search.filters import CategoryCache, category_keys, rare_city_keys
+from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import ProductRow, load_products
-from tis.marketplace.search.query import FacetName, Facets, PageRequest, ProductQuery, SearchHit, SearchResults
+from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
+from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.understanding import relaxed_queries, understand
 
 
@@ -31,6 +33,7 @@ class SearchLimits:
     max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
     max_ranked_per_tier: int = 5000  # of larger tiers, only the newest products are ranked
     max_products_of_rare_cities: int = 1000
+    max_faceted: int = 50_000  # of more candidates, this many are counted: a tenth of a second
 
 
 class ProductSearch:
@@ -38,13 +41,15 @@ class ProductSearch:
 
     def __init__(self, index: TextIndex, limits: SearchLimits | None = None) -> None:
         self.index = index
+        self.cursor_key = CursorKey()  # `Market` sets that of its secret, once it has one
+        self._categories = CategoryCache()
         self._limits = limits or SearchLimits()
 
     def find(
         self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
     ) -> SearchResults:
         query = _with_default_sort(query)
-        after = decode_cursor(page.cursor, query) if page.cursor else None
+        after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
         resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
         if resolved.text_query is not None and not resolved.text_query.groups:
             return SearchResults([], total=0 if page.with_total else None)
@@ -70,23 +75,25 @@ class ProductSearch:
             hits=_rerank(reranker, query, _hits(products, query.origin)),
             total=None if total is None else min(total, max_counted),
             total_is_exact=total is None or total <= max_counted,
-            next_cursor=encode_cursor(on_page[-1], query) if len(positions) > page.limit else None,
+            next_cursor=encode_cursor(on_page[-1], query, self.cursor_key) if len(positions) > page.limit else None,
             corrected=resolved.corrected,
             relaxed=resolved.relaxed,
         )
 
-    def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> Facets:
+    def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
         """How many products each value would leave; each facet ignores the filter of its own name."""
         query = _with_default_sort(query)
         resolved = self._resolve(session, query, self._understand(session, query))
-        return count_facets(session, self.index, query, self._relax(session, query, resolved), names)
+        resolved = self._relax(session, query, resolved)
+        counter = FacetCounter(session, self.index, self._categories.tree(session), self._limits.max_faceted)
+        return counter.count(query, resolved, names)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         """Call it in every transaction that creates, changes, deletes or restores products."""
         index_products(session, self.index, product_ids)
 
     def refresh_supplier(self, session: Session, supplier_id: int) -> None:
-        """Call it in every transaction that moves, renames, suspends or restores a supplier."""
+        """Call it in every transaction that moves, closes, suspends or restores a supplier, whose row it has locked."""
         index_supplier(session, self.index, supplier_id)
 
     def rebuild(self, session: Session) -> None:
@@ -96,14 +103,14 @@ class ProductSearch:
     def _understand(self, session: Session, query: ProductQuery) -> ResolvedQuery:
         if query.text is None:
             return ResolvedQuery()
-        understood = understand(session, self.index, query.text)
+        understood = understand(session, self.index, self._categories.tree(session), query.text)
         return ResolvedQuery(understood.text_query, understood.corrected)
 
     def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Adds the keys of the filters."""
         categories = cities = None
         if query.category is not None:
-            categories = tuple(category_keys(session, query.category))
+            categories = tuple(category_keys(session, self._categories.tree(session), query.category))
         if query.city is not None:
             cities = rare_city_keys(session, query.city, self._limits.max_products_of_rare_cities)
         return replace(resolved, categories=categories, cities=cities)

@@ -76,3 +76,9 @@ class PriceRange:
 
 
 Facets = dict[FacetName, list[FacetValue] | list[PriceRange]]
+
+
+@dataclass(frozen=True)
+class FacetCounts:
+    facets: Facets
+    are_exact: bool = True  # else each count is a lower bound

@@ -48,6 +48,11 @@ def placeholders(name: str, values: Sequence[object]) -> tuple[str, dict[str, ob
     return "(" + ", ".join(f":{key}" for key in named) + ")", named
 
 
+def quoted(column: str) -> str:
+    """`condition` is a word of MySQL's own; all connections take double quotes."""
+    return f'"{column}"'
+
+
 def id_list(ids: Sequence[int]) -> str:
     """`(1,2,3)`: ids are integers, so they need no placeholders."""
     return "(" + ",".join(str(int(one)) for one in ids) + ")"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.filters import CategoryTree
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import placeholders, run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
@@ -46,16 +47,16 @@ class QueryExpansions:
             self.category_tokens[phrase].append(token)
 
 
-def understand(session: Session, index: TextIndex, text: str) -> UnderstoodText:
+def understand(session: Session, index: TextIndex, categories: CategoryTree, text: str) -> UnderstoodText:
     words = list(dict.fromkeys(tokenize(text)))[:MAX_WORDS]
     if not words:
         return UnderstoodText(TextQuery(()))
-    expansions, counts = _load_expansions(session, words), document_counts(session, words)
+    expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
     corrected = [_correct(session, index, word, counts, expansions, is_last=word == words[-1]) for word in words]
     if corrected == words:
         return UnderstoodText(_text_query(words, expansions, counts))
     words = list(dict.fromkeys(corrected))
-    expansions, counts = _load_expansions(session, words), document_counts(session, words)
+    expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
     return UnderstoodText(_text_query(words, expansions, counts), " ".join(words))
 
 
@@ -114,7 +115,7 @@ def _text_query(words: list[str], expansions: QueryExpansions, counts: dict[str,
     return TextQuery(tuple(groups))
 
 
-def _load_expansions(session: Session, words: Sequence[str]) -> QueryExpansions:
+def _load_expansions(session: Session, categories: CategoryTree, words: Sequence[str]) -> QueryExpansions:
     phrases = {" ".join(phrase) for phrase in _phrases(words)}
     names, values = placeholders("phrase", sorted(phrases))
     expansions = QueryExpansions()
@@ -127,10 +128,9 @@ def _load_expansions(session: Session, words: Sequence[str]) -> QueryExpansions:
                 expansions.add_category(own, category)
             elif len(term) >= _MIN_TWO_WAY_CHARS and " ".join(other) in phrases:
                 expansions.add_synonym(other, own)
-    for slug, name_id, name_en in run(session, "SELECT slug, name_id, name_en FROM categories"):
-        for name in (slug, name_id, name_en):
-            if " ".join(phrase := tuple(tokenize(name))) in phrases:
-                expansions.add_category(phrase, slug)
+    for phrase in _phrases(words):
+        for slug in categories.phrases.get(phrase, ()):
+            expansions.add_category(phrase, slug)
     return expansions
 
 

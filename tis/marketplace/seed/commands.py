@@ -3,7 +3,7 @@
 import time
 
 from pydantic import TypeAdapter
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from tis.database.database import Database
@@ -15,6 +15,7 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.admins import make_admin, new_password
 from tis.marketplace.seed.large_catalogue import count_catalogue, insert_catalogue
 from tis.marketplace.seed.sample import insert_sample
+from tis.marketplace.tables import TaxonomyVersion
 
 
 class SeedingRefused(Exception):
@@ -87,3 +88,5 @@ def _lock_for_seeding(session: Session) -> None:
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SET LOCAL statement_timeout = 0"))  # a million rows take longer than a request may
         session.execute(text("LOCK TABLE suppliers, users IN SHARE ROW EXCLUSIVE MODE"))
+    else:
+        session.execute(select(TaxonomyVersion).with_for_update())  # a row that every database has

@@ -13,7 +13,7 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.history import max_supplier_id, write_history
 from tis.marketplace.seed.products import Place, ProductKind, read_common_words, read_places, read_product_kinds
-from tis.marketplace.tables import UNRATED, Product, Supplier, Table, public_place
+from tis.marketplace.tables import UNRATED, Product, Supplier, Table
 
 PRODUCTS_PER_SUPPLIER = 50
 _EMAIL_DOMAIN = "@many.example.com"
@@ -63,7 +63,6 @@ def _supplier(rng: random.Random, number: int, place: Place) -> Row:
     # Most suppliers are a few kilometres from the centre of their city.
     latitude = round(place.latitude + rng.gauss(0, 0.05), 6)
     longitude = round(place.longitude + rng.gauss(0, 0.05), 6)
-    public_latitude, public_longitude = public_place(latitude, longitude, shows_place=True)
     return {
         "name": f"SPECIMEN {number}",
         "business_name": f"Toko {rng.choice(_SHOPS)} {rng.choice(_SHOPS)} {number}",
@@ -71,8 +70,6 @@ def _supplier(rng: random.Random, number: int, place: Place) -> Row:
         "email_key": email,
         "latitude": latitude,
         "longitude": longitude,
-        "public_latitude": public_latitude,
-        "public_longitude": public_longitude,
         "city": place.city,
         "city_key": key_of(place.city),
         "province": place.province,

@@ -3,6 +3,7 @@
 They leave `version` and `updated_at` alone: those follow what the supplier says about the product.
 """
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from sqlalchemy import CursorResult, Update, and_, exists, select, update
@@ -37,15 +38,19 @@ def reserve_units(session: Session, search: ProductSearch, product_id: int, quan
     return available
 
 
-def release_units(session: Session, search: ProductSearch, product_id: int, quantity: int) -> None:
-    execute_update(
-        session,
-        update(Product)
-        .where(Product.id == product_id)
-        .values(reserved=Product.reserved - quantity, updated_at=Product.updated_at),
-    )
-    if available_of(session, product_id) == quantity:
-        search.refresh(session, [product_id])
+def release_units(session: Session, search: ProductSearch, quantities: Mapping[int, int]) -> None:
+    """Of several products: locks them in the order of their ids, and all of them before the search index."""
+    is_back = []
+    for product_id, quantity in sorted(quantities.items()):
+        execute_update(
+            session,
+            update(Product)
+            .where(Product.id == product_id)
+            .values(reserved=Product.reserved - quantity, updated_at=Product.updated_at),
+        )
+        if available_of(session, product_id) == quantity:
+            is_back.append(product_id)
+    search.refresh(session, is_back)
 
 
 def sell_units(session: Session, product_id: int, quantity: int) -> None:

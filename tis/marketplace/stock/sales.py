@@ -77,7 +77,7 @@ def refuse(session: Session, principal: Principal, search: ProductSearch, reserv
     """Makes the units available again, unless the returned status says that they were sold."""
     reservation = _find_own(session, principal, reservation_id)
     if end_reservation(session, search, reservation, "refused"):
-        release_units(session, search, reservation.product_id, reservation.quantity)
+        release_units(session, search, {reservation.product_id: reservation.quantity})
         audit.note(session, principal, "reservation.refuse", "reservation", reservation_id)
     return _described(session, principal, current_reservation(session, reservation))
 

@@ -1,11 +1,11 @@
 """Reservations: units of a product held for one account until they are sold, released, or expired.
 
-Every function locks accounts before reservations, these before reviews, and products last, so that no two
-transactions deadlock.
+Every function locks accounts before reservations, these before reviews, and products before the search, so that no
+two transactions deadlock.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -16,10 +16,11 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
 from tis.marketplace.columns import now
+from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
 from tis.marketplace.products.service import supplier_for_member
-from tis.marketplace.reviews.service import lock_buyer, verify_review
+from tis.marketplace.reviews.service import count_verified, lock_buyer, verify_review
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.caps import MAX_HOLD, ReservationCaps, require_within_caps
 from tis.marketplace.stock.counters import (
@@ -93,17 +94,20 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
     require_seller(principal, reservation.supplier_id)
     lock_buyer(session, reservation.actor)
     if end_reservation(session, search, reservation, "committed"):
-        verify_review(session, search, reservation.actor, reservation.product_id)
+        review = verify_review(session, reservation.actor, reservation.product_id)
         sell_units(session, reservation.product_id, reservation.quantity)
         session.add(
             StockMovement(
                 product_id=reservation.product_id,
+                supplier_id=reservation.supplier_id,
                 delta=-reservation.quantity,
                 kind="sold",
                 reservation_id=reservation.id,
                 actor=principal.account,
             )
         )
+        if review:
+            count_verified(session, search, review)
     return current_reservation(session, reservation)
 
 
@@ -112,7 +116,7 @@ def release(session: Session, principal: Principal, search: ProductSearch, reser
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
     if end_reservation(session, search, reservation, "released"):
-        release_units(session, search, reservation.product_id, reservation.quantity)
+        release_units(session, search, {reservation.product_id: reservation.quantity})
     return current_reservation(session, reservation)
 
 
@@ -125,7 +129,7 @@ def get_reservation(session: Session, principal: Principal, reservation_id: str)
 def list_reservations(
     session: Session, principal: Principal, status: ReservationStatus | None, before: str | None, limit: int
 ) -> tuple[list[CurrentReservation], int]:
-    """Reservations of the caller, newest first, and their total number."""
+    """Reservations of the caller, newest first, and their total number, counted no further than needed."""
     require_somebody(principal)
     own = Reservation.actor == principal.account if principal.account else Reservation.actor.is_(None)
     wanted = and_(own, has_status(status)) if status else own
@@ -140,7 +144,8 @@ def list_reservations(
     reservations = [
         CurrentReservation(reservation, status_of(reservation), available) for reservation, available in rows
     ]
-    return reservations, session.scalar(select(func.count()).where(wanted)) or 0
+    counted = select(Reservation.id).where(wanted).limit(MAX_COUNTED + 1).subquery()
+    return reservations, session.scalar(select(func.count()).select_from(counted)) or 0
 
 
 def list_movements(
@@ -150,8 +155,7 @@ def list_movements(
     supplier_for_member(session, principal, supplier_id)
     movements = (
         select(StockMovement)
-        .join(Product, Product.id == StockMovement.product_id)
-        .where(Product.supplier_id == supplier_id)
+        .where(StockMovement.supplier_id == supplier_id)
         .order_by(StockMovement.id.desc())
         .limit(limit)
     )
@@ -190,11 +194,11 @@ def expire_due(
     return len(due)
 
 
-def release_all(session: Session, search: ProductSearch, account: str) -> None:
-    """Releases what an account that is being deleted holds. Locks in the same order as `expire_due`."""
+def release_all(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
+    """Releases what accounts that are being deleted hold. Locks in the same order as `expire_due`."""
     held = session.execute(
         select(Reservation.id, Reservation.product_id, Reservation.quantity)
-        .where(Reservation.actor == account, Reservation.status == "held")
+        .where(Reservation.actor.in_(accounts), Reservation.status == "held")
         .order_by(Reservation.expires_at, Reservation.id)
         .with_for_update()
     ).all()
@@ -210,8 +214,7 @@ def _end_locked(session: Session, search: ProductSearch, rows: Sequence[_HeldRow
     returned: Counter[int] = Counter()
     for row in rows:
         returned[row.product_id] += row.quantity
-    for product_id, quantity in sorted(returned.items()):
-        release_units(session, search, product_id, quantity)
+    release_units(session, search, returned)
 
 
 def end_reservation(
@@ -253,7 +256,9 @@ def _is_due() -> ColumnElement[bool]:
 
 def has_status(status: ReservationStatus) -> ColumnElement[bool]:
     if status == "held":
-        return and_(Reservation.status == "held", Reservation.expires_at > now())
+        # With the bare column, SQLite would read the held reservations of everybody, in the order in which they expire.
+        expires_at = func.coalesce(Reservation.expires_at, now())
+        return and_(Reservation.status == "held", expires_at > now())
     return or_(Reservation.status == status, _is_due()) if status == "expired" else Reservation.status == status
 
 

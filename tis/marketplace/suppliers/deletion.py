@@ -3,6 +3,8 @@
 Reviews, reservations and ledger lines stay, without a name: others rely on them.
 """
 
+from collections.abc import Collection
+
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
@@ -29,14 +31,15 @@ def close_or_delete_supplier(
     if not (confirmed or owners or supplier.password_hash or supplier.deleted_at):
         raise Conflict(LAST_LOGIN[409], code="confirm_needed")
     if principal.account == supplier_account(supplier_id) and not owners:
-        delete_supplier(session, principal, search, supplier)
+        delete_account_data(session, search, [supplier_account(supplier_id)])
+        erase_supplier(session, principal, search, supplier)
     else:
         close_supplier(session, principal, search, supplier)
     return supplier
 
 
-def delete_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
-    delete_account_data(session, search, supplier_account(supplier.id))
+def erase_supplier(session: Session, principal: Principal, search: ProductSearch, supplier: Supplier) -> None:
+    """After `delete_account_data`, which locks reservations, and so comes before the products that this locks."""
     for table in (SupplierMember, SupplierInvitation):
         session.execute(delete(table).where(table.supplier_id == supplier.id))
     supplier.name = supplier.business_name = "Deleted supplier"
@@ -54,9 +57,10 @@ def has_login(session: Session, supplier: Supplier) -> bool:
     return supplier.password_hash is not None or has_session(session, account, or_ended=was_closed)
 
 
-def delete_account_data(session: Session, search: ProductSearch, account: str) -> None:
-    """What belongs to the account of a user or supplier alone: held stock, sessions, saved responses."""
-    release_all(session, search, account)
-    session.execute(delete(RefreshToken).where(RefreshToken.account == account))
-    delete_links(session, account)
-    session.execute(delete(IdempotentRequest).where(IdempotentRequest.actor == account))
+def delete_account_data(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:
+    """What belongs to the accounts of users or suppliers alone: held stock, sessions, links, saved responses."""
+    release_all(session, search, accounts)
+    for table, account in ((RefreshToken, RefreshToken.account), (IdempotentRequest, IdempotentRequest.actor)):
+        session.execute(delete(table).where(account.in_(accounts)))
+    for one in accounts:
+        delete_links(session, one)

@@ -10,16 +10,16 @@ from tis.errors import Conflict, NotFound
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_admin
-from tis.marketplace.tables import Category, Product, Supplier, Synonym
+from tis.marketplace.search.filters import expire_categories
+from tis.marketplace.tables import Category, ProductFacts, Synonym
 
 
 def list_categories(session: Session) -> Sequence[tuple[Category, int]]:
     """With the number of products of active suppliers in each."""
     counts = (
-        select(Product.category_key, func.count().label("products"))
-        .join(Supplier, Supplier.id == Product.supplier_id)
-        .where(Product.deleted_at.is_(None), Supplier.deleted_at.is_(None), Supplier.status == "active")
-        .group_by(Product.category_key)
+        select(ProductFacts.category_key, func.count().label("products"))
+        .where(ProductFacts.sellable >= 0)
+        .group_by(ProductFacts.category_key)
         .subquery()
     )
     rows = select(Category, func.coalesce(counts.c.products, 0))
@@ -37,6 +37,7 @@ def add_category(session: Session, principal: Principal, values: Mapping[str, st
         session.flush()
     except IntegrityError as error:
         raise Conflict("Category already registered") from error
+    expire_categories(session)
     audit.note(session, principal, "create", "category", category.slug)
     return category
 
@@ -50,6 +51,7 @@ def delete_category(session: Session, principal: Principal, slug: str) -> Catego
         session.flush()
     except IntegrityError as error:
         raise Conflict("This category has subcategories: delete them first.") from error
+    expire_categories(session)
     audit.note(session, principal, "delete", "category", slug)
     return category
 
@@ -71,6 +73,7 @@ def put_synonym(session: Session, principal: Principal, term: str, means: str, c
         session.flush()
     except IntegrityError as error:
         raise Conflict("Another request is changing this synonym. Retry.", retry_after=1) from error
+    expire_categories(session)
     audit.note(session, principal, "put", "synonym", term, means=change)
     return synonym
 
@@ -81,6 +84,7 @@ def delete_synonym(session: Session, principal: Principal, term: str) -> Synonym
     if synonym is None:
         raise NotFound("Synonym not found")
     session.delete(synonym)
+    expire_categories(session)
     audit.note(session, principal, "delete", "synonym", term, means=[synonym.means, None])
     return synonym
 

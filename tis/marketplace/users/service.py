@@ -7,7 +7,7 @@ from sqlalchemy import Select, delete, or_, select
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Conflict, NotFound
-from tis.marketplace.auth.accounts import user_account
+from tis.marketplace.auth.accounts import supplier_account, user_account
 from tis.marketplace.auth.service import round_to_100m
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
@@ -15,7 +15,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_user
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.suppliers.deletion import delete_account_data, delete_supplier, has_login
+from tis.marketplace.suppliers.deletion import delete_account_data, erase_supplier, has_login
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember, User
 
@@ -79,9 +79,10 @@ def delete_user(session: Session, principal: Principal, search: ProductSearch) -
     user = lock_user(session, user_id)
     require_another_admin(user, admins)
     orphans = _leave_suppliers(session, user_id, suppliers)
-    delete_account_data(session, search, user_account(user_id))
+    accounts = [user_account(user_id), *(supplier_account(supplier.id) for supplier in orphans)]
+    delete_account_data(session, search, accounts)
     for supplier in orphans:
-        delete_supplier(session, principal, search, supplier)
+        erase_supplier(session, principal, search, supplier)
     _clear_personal_data(user)
     audit.note(session, principal, "user.erase", "user", user_id)
     session.flush()

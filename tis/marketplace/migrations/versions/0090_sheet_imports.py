@@ -6,7 +6,7 @@ from alembic import op
 from tis.marketplace.columns import BigId, Json, UTCDateTime
 
 revision = "0090"
-down_revision = "0080"
+down_revision = "0088"
 branch_labels = None
 depends_on = None
 

@@ -41,6 +41,12 @@ class PostgresTextIndex:
     def delete(self, session: Session, product_ids: Sequence[int]) -> None:
         run(session, f"DELETE FROM product_words WHERE product_id IN {id_list(product_ids)}")
 
+    def move(self, session: Session, supplier_id: int, old_cell: str, new_cell: str) -> None:
+        sql = "UPDATE product_words SET words = ts_delete(words, :old_cell) || CAST(:new_cell AS tsvector)"
+        values = {"old_cell": old_cell, "new_cell": f"'{new_cell}':1D", "supplier_id": supplier_id}
+        where = "WHERE product_id IN (SELECT product_id FROM product_search WHERE supplier_id = :supplier_id)"
+        run(session, f"{sql} {where}", values)
+
     def before_rebuild(self, session: Session) -> None:
         # Without statistics of rows that were just inserted, the planner scans the whole table for each of them.
         run(session, "ANALYZE products")

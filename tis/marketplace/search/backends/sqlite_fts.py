@@ -43,6 +43,11 @@ class SqliteFtsIndex:
     def delete(self, session: Session, product_ids: Sequence[int]) -> None:
         run(session, f"DELETE FROM product_words WHERE product_id IN {id_list(product_ids)}")
 
+    def move(self, session: Session, supplier_id: int, old_cell: str, new_cell: str) -> None:
+        sql = "UPDATE product_words SET tokens = replace(tokens, :old_cell, :new_cell) WHERE product_id IN"
+        values = {"old_cell": old_cell, "new_cell": new_cell, "supplier_id": supplier_id}
+        run(session, f"{sql} (SELECT product_id FROM product_search WHERE supplier_id = :supplier_id)", values)
+
     def before_rebuild(self, session: Session) -> None:
         pass
 

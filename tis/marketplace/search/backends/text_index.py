@@ -18,7 +18,11 @@ class IndexEntry:
     name: str
     labels: str  # brand, tags, category
     description: str
-    tokens: str
+    tokens: str  # the grid cell of the supplier is the last one
+
+    @property
+    def cell(self) -> str:
+        return self.tokens.rpartition(" ")[2]
 
     @property
     def words(self) -> set[str]:
@@ -49,6 +53,10 @@ class TextIndex(Protocol):
         ...
 
     def delete(self, session: Session, product_ids: Sequence[int]) -> None: ...
+
+    def move(self, session: Session, supplier_id: int, old_cell: str, new_cell: str) -> None:
+        """Replaces the grid cell of all products of a supplier."""
+        ...
 
     def before_rebuild(self, session: Session) -> None: ...
 

@@ -1,0 +1,132 @@
+"""Every list reads its rows from an index, in its order: no request reads a whole table or sorts it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy import Engine, event
+
+from tests.marketplace.conftest import SECRET
+from tests.marketplace.test_policy import ROUTES
+from tests.marketplace.world import World, new_world
+from tis.database.database import Database
+from tis.marketplace.market import Market, MarketRules
+
+# The path of each list, with every filter. Their own plans: `tests/marketplace/search/test_plans.py`.
+LISTS = {
+    "GET /api/suppliers": ["", "?city=jakarta", "?skip=1"],
+    "GET /api/suppliers/{supplier_id}/members": [""],
+    "GET /api/suppliers/{supplier_id}/products/deleted": ["", "?before=9"],
+    "GET /api/suppliers/{supplier_id}/products/export": [""],
+    "GET /api/suppliers/{supplier_id}/export": [""],
+    "GET /api/suppliers/{supplier_id}/reservations": [
+        "",
+        "?status=held",
+        "?status=expired",
+        "?status=refused&before={reservation_id}",
+    ],
+    "GET /api/suppliers/{supplier_id}/stock-movements": ["", "?before=9", "?product_id={product_id}&before=9"],
+    "GET /api/users": ["", "?skip=1"],
+    "GET /api/users/me/export": [""],
+    "GET /api/users/me/invitations": [""],
+    "GET /api/auth/sessions": [""],
+    "GET /api/products/{product_id}": [""],
+    "GET /api/products/{product_id}/price-history": ["", "?before=9"],
+    "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
+    "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
+    "GET /api/audit": ["", "?entity=product", "?entity=product&entity_id=1&before=9", "?entity_id=1", "?actor=user:1"],
+    "GET /api/categories": [""],
+    "GET /api/synonyms": [""],
+}
+SEARCHES = {"GET /api/products", "GET /api/products/search", "GET /api/products/facets", "GET /api/products/compare"}
+SINGLE = {
+    "GET /api/auth/me",
+    "GET /api/auth/consent",
+    "GET /api/users/{user_id}",
+    "GET /api/suppliers/{supplier_id}",
+    "GET /api/reservations/{reservation_id}",
+    "GET /api/suppliers/{supplier_id}/products/imports/{import_id}",
+}
+CALLERS = {
+    "GET /api/reservations": "user",
+    "GET /api/users/me/invitations": "other user",
+    "GET /api/suppliers/{supplier_id}/export": "supplier",
+}
+
+
+def test_every_route_that_reads_is_here() -> None:
+    assert {route for route in ROUTES if route.startswith("GET")} <= LISTS.keys() | SEARCHES | SINGLE
+
+
+@pytest.fixture(scope="module")
+def market(strict_database_url: str) -> Iterator[Market]:
+    market = Market(Database(strict_database_url), MarketRules(jwt_secret=SECRET))
+    yield market
+    market.close()
+
+
+@pytest.fixture(scope="module")
+def world(internet: httpx2.Client, market: Market) -> World:
+    return new_world(market)
+
+
+@contextmanager
+def recorded_queries() -> Iterator[list[tuple[str, Any]]]:
+    queries: list[tuple[str, Any]] = []
+
+    def record(connection: Any, cursor: Any, statement: str, parameters: Any, *_: object) -> None:
+        if statement.startswith("SELECT"):
+            queries.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", record)
+    try:
+        yield queries
+    finally:
+        event.remove(Engine, "before_cursor_execute", record)
+
+
+def full_reads(market: Market, statement: str, parameters: Any) -> list[str]:
+    """Steps of the plan that read a table without an index, or that sort."""
+    if "FROM supplier_members" in statement:
+        return []  # a user works for few suppliers, and a supplier has few members
+    may_sort = any(f"FROM {table}" in statement for table in _FEW_OF_AN_ACCOUNT)
+    with market.reading() as session:
+        connection = session.connection()
+        if market.database.dialect == "sqlite":
+            steps = connection.exec_driver_sql("EXPLAIN QUERY PLAN " + statement, parameters)
+            return [step for *_, step in steps if ("TEMP B-TREE" in step and not may_sort) or step in _SCANS]
+        # In tables as small as these PostgreSQL would read everything.
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        connection.exec_driver_sql("SET LOCAL enable_sort = off")
+        steps = connection.exec_driver_sql("EXPLAIN " + statement, parameters)
+        found = [step for [step] in steps]
+        return [
+            step for step in found if ("Seq Scan" in step and not _is_count(step)) or ("Sort" in step and not may_sort)
+        ]
+
+
+def _is_count(step: str) -> bool:
+    """Totals of users and suppliers are counted in any order, and the count ends at a thousand."""
+    return " on users " in step or " on suppliers " in step
+
+
+# SQLite scans these in the order of their ids for lists of all rows, and stops when the page is full.
+_LEDGERS = ("stock_movements", "price_history", "stock_reservations", "reviews", "products")
+_FEW_OF_AN_ACCOUNT = ("supplier_invitations", "refresh_tokens")
+_OF_ACCOUNTS = ("idempotency_keys", "one_time_links", "consents", *_FEW_OF_AN_ACCOUNT)
+_SCANS = {f"SCAN {table}" for table in (*_LEDGERS, *_OF_ACCOUNTS, "product_search")}
+
+
+@pytest.mark.parametrize("route", LISTS)
+def test_a_list_is_read_from_an_index(route: str, internet: httpx2.Client, market: Market, world: World) -> None:
+    path = route.removeprefix("GET ")
+    for query in LISTS[route]:
+        kind = CALLERS.get(route, "admin")
+        url = (path + query).format(**world.names)
+        with recorded_queries() as queries:
+            answer = internet.get(url, headers=world.headers(kind))
+        assert answer.status_code == 200, answer.text
+        found = {statement: steps for statement, values in queries if (steps := full_reads(market, statement, values))}
+        assert queries and not found, (url, found)

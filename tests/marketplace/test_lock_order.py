@@ -1,0 +1,211 @@
+"""Every transaction locks the tables in one order, so that no two of them wait for each other."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import event, true
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import Pool
+
+from tests.marketplace.conftest import SECRET
+from tests.marketplace.postgres import Postgres
+from tests.marketplace.shop import Shop
+from tis.database.database import Database
+from tis.marketplace.columns import now
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.versions import IfMatch
+from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.products.service import change_product, create_product, delete_product, restore_product
+from tis.marketplace.products.sheet_import import import_sheet
+from tis.marketplace.products.sheet_rows import read_rows
+from tis.marketplace.reviews.service import add_review, change_review
+from tis.marketplace.stock import sales
+from tis.marketplace.stock import service as stock
+from tis.marketplace.suppliers.deletion import close_or_delete_supplier
+from tis.marketplace.suppliers.service import change_supplier, restore_supplier, set_status
+from tis.marketplace.tables import Reservation, SupplierMember
+from tis.marketplace.users.service import delete_user
+
+pytestmark = pytest.mark.slow
+
+ORDER = ["suppliers", "users", "stock_reservations", "reviews", "products"]
+ORDER += ["product_search", "product_words", "lexicon"]
+_ALL_ADMINS = "users.role = "  # who changes admins locks all of them, before any other row
+ANYBODY = Principal(is_open=True)
+ADMIN = Principal(account="user:0", is_admin=True)
+_CHANGED = re.compile(r"\b(?:UPDATE|DELETE FROM) (\w+)")
+_UPSERTED = re.compile(r"INSERT INTO (\w+) .*ON CONFLICT", re.DOTALL)
+_LOCKED = re.compile(r"FROM (\w+).*? FOR (?:UPDATE|NO KEY UPDATE|SHARE|KEY SHARE)(?: OF (\w+))?", re.DOTALL)
+
+
+def locked_tables(statement: str) -> list[str]:
+    """Tables of which the statement locks rows that were there before."""
+    if "SKIP LOCKED" in statement:
+        return []  # waits for nobody
+    if _ALL_ADMINS in statement and " FOR " in statement:
+        return []
+    locked = [one[2] or one[1] for one in _LOCKED.finditer(statement)]
+    for pattern in (_CHANGED, _UPSERTED):
+        locked += [one[1] for one in pattern.finditer(statement)]
+    return [table for table in locked if table in ORDER]
+
+
+def out_of_order(statements: list[str]) -> list[str]:
+    """Statements that lock a table after one that comes later in `ORDER`."""
+    found, last = [], 0
+    for statement in statements:
+        ranks = [ORDER.index(table) for table in locked_tables(statement)]
+        # The row of an account that was locked at the beginning is written at the end.
+        if ranks and min(ranks) < last and not statement.startswith(("UPDATE suppliers", "UPDATE users")):
+            found.append(statement)
+        last = max([last, *ranks])
+    return found
+
+
+@contextmanager
+def recorded_statements() -> Iterator[list[str]]:
+    statements: list[str] = []
+
+    class RecordingCursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, *values: Any, **options: Any) -> Any:
+            statements.append(str(query))
+            return super().execute(query, *values, **options)
+
+        def executemany(self, query: Any, *values: Any, **options: Any) -> Any:
+            statements.append(str(query))
+            return super().executemany(query, *values, **options)
+
+    def record(connection: Any, *_: object) -> None:
+        connection.cursor_factory = RecordingCursor
+
+    event.listen(Pool, "checkout", record)
+    try:
+        yield statements
+    finally:
+        event.remove(Pool, "checkout", record)
+
+
+@pytest.fixture(scope="module")
+def market(postgres: Postgres) -> Iterator[Market]:
+    market = Market(Database(postgres.new_database("lock_order")), MarketRules(jwt_secret=SECRET))
+    yield market
+    market.close()
+
+
+class Deeds:
+    """Each works on a shop of its own with three products, all of whose units are held."""
+
+    def __init__(self, market: Market) -> None:
+        self.shop, self.search = Shop(market), market.search
+        self.first, self.second, self.third = (self.shop.product(on_hand=1, sku=sku) for sku in "ABD")
+        self.owner = Principal(f"user:{(owner := self.shop.user())}", user_id=owner)
+        with market.writing() as session:
+            session.add(SupplierMember(supplier_id=self.shop.id, user_id=owner, role="owner"))
+            self.search.rebuild(session)
+            self.reviewer = Principal(f"user:{(reviewer := self.shop.user())}", user_id=reviewer)
+            review, _ = add_review(session, self.search, self.reviewer, self.third, {"rating": 5})
+            self.reviewed = review.id
+            self.bought = stock.reserve(session, self.reviewer, self.search, self.third, 1, 600).reservation.id
+            self.held = [
+                stock.reserve(session, Principal(account, is_open=True), self.search, product, 1, 600).reservation.id
+                for account, product in ((self.owner.account, self.first), (f"supplier:{self.shop.id}", self.second))
+            ]
+
+    def sell(self, session: Session) -> None:
+        stock.commit(session, ANYBODY, self.search, self.held[0])
+
+    def accept(self, session: Session) -> None:
+        sales.accept(session, ANYBODY, self.search, self.held[0], 600)
+
+    def refuse(self, session: Session) -> None:
+        sales.refuse(session, ANYBODY, self.search, self.held[0])
+
+    def release(self, session: Session) -> None:
+        stock.release(session, ANYBODY, self.search, self.held[0])
+
+    def expire(self, session: Session) -> None:
+        past = now() - timedelta(seconds=1)
+        for name in self.held:
+            session.get_one(Reservation, name).expires_at = past
+        stock.expire_due(session, self.search, true())
+
+    def hold_the_last(self, session: Session) -> None:
+        product = self.shop.product(on_hand=1)
+        stock.reserve(session, ANYBODY, self.search, product, 1, 600)
+
+    def create(self, session: Session) -> None:
+        values = {"name": "Kipas", "price": 1, "stock_quantity": 1, "category": "fan"}
+        create_product(session, self.search, ANYBODY, self.shop.id, values)
+
+    def change(self, session: Session) -> None:
+        change_product(session, self.search, ANYBODY, self.first, {"name": "Laptop baru", "stock_quantity": 9})
+
+    def delete(self, session: Session) -> None:
+        delete_product(session, self.search, ANYBODY, self.first)
+
+    def send_a_sheet(self, session: Session) -> None:
+        sheet = read_rows(b"sku,name,price,stock_quantity,category\nA,Meja,5,9,x\nB,Kursi,5,9,x\nC,Baru,5,9,x\n")
+        import_sheet(session, ANYBODY, self.search, self.shop.id, sheet)
+
+    def review(self, session: Session) -> None:
+        add_review(session, self.search, self.reviewer, self.first, {"rating": 5})
+
+    def change_a_review(self, session: Session) -> None:
+        change_review(session, self.search, self.reviewer, self.reviewed, {"rating": 1})
+
+    def sell_to_a_reviewer(self, session: Session) -> None:
+        stock.commit(session, ANYBODY, self.search, self.bought)
+
+    def move(self, session: Session) -> None:
+        changes = {"city": "Bandung", "latitude": -6.9, "longitude": 107.6}
+        change_supplier(session, ANYBODY, self.search, self.shop.id, changes, IfMatch())
+
+    def suspend(self, session: Session) -> None:
+        set_status(session, ADMIN, self.search, self.shop.id, "suspended")
+
+    def close(self, session: Session) -> None:
+        close_or_delete_supplier(session, ANYBODY, self.search, self.shop.id)
+
+    def delete_the_owner(self, session: Session) -> None:
+        delete_user(session, self.owner, self.search)
+
+
+DEEDS: list[Callable[[Deeds, Session], None]] = [
+    deed for name, deed in vars(Deeds).items() if callable(deed) and not name.startswith("_")
+]
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.__name__)
+def test_a_transaction_locks_the_tables_in_one_order(market: Market, deed: Callable[[Deeds, Session], None]) -> None:
+    deeds = Deeds(market)
+    with recorded_statements() as statements, market.writing() as session:
+        deed(deeds, session)
+        session.flush()
+    assert any(locked_tables(statement) for statement in statements)
+    assert out_of_order(statements) == []
+
+
+def test_restoring_locks_the_tables_in_the_same_order(market: Market) -> None:
+    deeds = Deeds(market)
+    with market.writing() as session:
+        delete_product(session, market.search, ANYBODY, deeds.first)
+        deeds.close(session)
+    with recorded_statements() as statements:
+        with market.writing() as session:
+            restore_supplier(session, ANYBODY, market.search, deeds.shop.id)
+        assert statements and out_of_order(statements) == []
+        statements.clear()
+        with market.writing() as session:
+            restore_product(session, market.search, ANYBODY, deeds.first)
+    assert any("suppliers" in locked_tables(one) for one in statements) and out_of_order(statements) == []
+
+
+def test_the_order_is_checked() -> None:
+    locks = ["SELECT id FROM products WHERE id = 1 FOR UPDATE", "UPDATE stock_reservations SET status = 1"]
+    assert out_of_order(locks) == locks[1:] and out_of_order(locks[::-1]) == []
+    assert locked_tables("SELECT a FROM products JOIN suppliers ON 1 FOR NO KEY UPDATE OF products") == ["products"]
