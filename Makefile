@@ -61,13 +61,13 @@ test: setup-dev                   ## everything but other people's clients and t
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients
 
-test-faults: setup-dev            ## kills, full disks, lost connections, crowds; all of the marketplace on MariaDB
+test-faults: setup-dev            ## kills, full disks, lost connections, crowds
 	$(PYTEST) $(BY_FILE) tests/faults
-	MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 
-soak: setup-dev                   ## the long forms of the fault and load tests (half an hour)
+soak: setup-dev                   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
 		tests/engine/batching/test_grammars.py tests/marketplace/products/test_sheet_kill.py
+	MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 
 check: style                      ## style, types, layers and the tests that need neither a model nor seconds
 	$(PYTEST) $(BY_FILE) -m "not slow and not model"
