@@ -1,4 +1,4 @@
-"""Files that version 0.1 left behind when it was killed open here, and what was under way goes on.
+"""Files that version 0.1 left behind when it was killed open here; streams that were under way end as interrupted.
 
 `files-of-0.1.tar.gz` has its session file and its marketplace with their logs, as commit 47dc909 wrote them: a stream
 that ended, one that was cut by SIGKILL, a stored response; the sample, a user and a reservation. What its clients had
@@ -58,14 +58,19 @@ def test_a_finished_stream_is_replayed_byte_for_byte(server: Process) -> None:
     assert replayed.text == CONTENTS["finished_stream"]
 
 
-def test_a_stream_that_was_cut_goes_on_where_its_reader_was(server: Process) -> None:
+def test_a_stream_that_an_older_version_left_unfinished_ends_as_interrupted(server: Process) -> None:
+    """Its events were made by other rules, so none is added to them but the error. A repeated POST answers anew."""
     cut = CONTENTS["cut_stream"]
     last = re.findall(r"^id: (\S+)$", cut["seen"], re.MULTILINE)[-1]
     rest = httpx2.get(f"{server.url}/v1/stream/cut", headers={"Last-Event-ID": last}, timeout=60)
-    assert rest.status_code == 200 and rest.text.rstrip().endswith("data: [DONE]")
-    assert text_of(cut["seen"] + rest.text) == cut["prompt"]
+    assert rest.status_code == 200
+    error = json.loads(rest.text.rstrip().rpartition("data: ")[2])["error"]
+    assert error["code"] == "generation_interrupted"
+    whole = httpx2.get(f"{server.url}/v1/stream/cut", timeout=60)
+    assert whole.text == cut["seen"] + rest.text
     body = {"session_id": "cut", "messages": [{"role": "user", "content": cut["prompt"]}], "stream": True}
-    assert httpx2.post(f"{server.url}/v1/chat/completions", json=body).text == cut["seen"] + rest.text
+    again = httpx2.post(f"{server.url}/v1/chat/completions", json=body, timeout=60).text
+    assert text_of(again) == cut["prompt"] and again.rstrip().endswith("data: [DONE]")
 
 
 def test_a_stored_response_is_there(server: Process) -> None:

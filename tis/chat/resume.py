@@ -31,7 +31,7 @@ def resume_with(services: Services, dialects: Dialects, *, resume: bool) -> Resu
         except (ValueError, KeyError, TypeError, IndexError, ServiceError) as fault:
             log_exception("an interrupted answer cannot be read", fault, "-")
             reason = "The server was restarted during this answer, and cannot read the stored part of it."
-            return Interrupted(reason, dialects)
+            return Interrupted(reason, dialects, may_be_repeated=_is_plain_of_version_0_2(request))
         if resume or run.is_over:
             return run
         return Interrupted("The server was restarted during this answer, and RESUME_GENERATION is 0.", dialects, run)
@@ -61,13 +61,15 @@ class Interrupted:
     request = b""
     attachments: Mapping[str, bytes] = {}
 
-    def __init__(self, reason: str, dialects: Dialects, run: Run | None = None) -> None:
+    def __init__(
+        self, reason: str, dialects: Dialects, run: Run | None = None, *, may_be_repeated: bool = False
+    ) -> None:
         self._reason = reason
         self._run = run
         self._failed_event = dialects.failed_event
         self.summary = run.summary if run else b"{}"
         # An answer that cannot be read may have called MCP servers.
-        self.may_be_repeated = bool(run and run.may_be_repeated)
+        self.may_be_repeated = run.may_be_repeated if run else may_be_repeated
 
     async def events(self) -> AsyncGenerator[Sequence[Block], None]:
         raise GenerationInterrupted(self._reason)
@@ -78,3 +80,12 @@ class Interrupted:
 
     def failure(self, error: Exception) -> Block:
         return self._run.failure(error) if self._run else Block(self._failed_event(error))
+
+
+def _is_plain_of_version_0_2(request: bytes) -> bool:
+    """Whether an older version began the answer, without MCP servers: then the client may send the request again."""
+    try:
+        given = json.loads(request)
+    except ValueError:
+        return False
+    return isinstance(given, dict) and given.get("kind") in ("chat", "response")
