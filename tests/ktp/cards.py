@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
 
+from tis.ktp.lexicons import FIELDS
 from tis.ktp.nik import FEMALE_DAY_OFFSET
 from tis.ktp.regions import regions
 
@@ -42,17 +43,11 @@ BURUH TANI/PERKEBUNAN;NELAYAN/PERIKANAN;TENTARA NASIONAL INDONESIA;KEPOLISIAN RI
 DOKTER;MEKANIK;PEKERJA LEPAS;JURU MASAK"""
 _ROMAN = ["I", "II", "III", "IV", "V", "VI"]
 
-FIELDS = (
-    "nik", "nama", "tempat_lahir", "tgl_lahir", "jenis_kelamin", "gol_darah",
-    "alamat.name", "alamat.rt_rw", "alamat.kel_desa", "alamat.kecamatan", "agama", "status_perkawinan", "pekerjaan",
-    "kewarganegaraan", "berlaku_hingga", "provinsi", "kabupaten_kota",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class SpecimenCard:
     seed: int
-    fields: dict[str, str]  # what is printed, by the names of FIELDS
+    fields: dict[str, str]  # what is printed, by the names of `FIELDS`
     birth_date: date
     issued: date
     town: str

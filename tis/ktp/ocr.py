@@ -57,7 +57,7 @@ class RapidTextReader:
         return max(lines, over, key=orientation_score)
 
     def _lines(self, picture: Pixels, quads: list[Quad]) -> list[TextLine]:
-        read = self._recognise([_strip(picture, quad) for quad in quads])
+        read = self._recognise([strip_of(picture, quad) for quad in quads])
         return [
             TextLine(quad, text, score, confidences)
             for quad, (text, score, confidences) in zip(quads, read, strict=True)
@@ -128,19 +128,43 @@ def plain_character(character: str) -> str | None:
 
 
 def reading_quads(boxes: NDArray[np.float32]) -> list[Quad]:
-    """Boxes begin at the corner that is top left in the picture; text of a card on its side runs downwards."""
+    """Boxes whose corners begin where reading begins, if the text runs to the right or downwards.
+
+    Detectors begin at some corner; a short box does not show in which direction its text runs, but the long ones do.
+    """
     quads: list[Quad] = [tuple((float(x), float(y)) for x, y in box) for box in boxes]  # type: ignore[misc]
-    sizes = [(math.dist(a, b), math.dist(a, d)) for a, b, _, d in quads]
-    tall = sum(high for wide, high in sizes if high > 1.5 * wide) > sum(
-        wide for wide, high in sizes if wide > 1.5 * high
-    )
-    return [
-        (b, c, d, a) if (high > 0.67 * wide if tall else high > 1.5 * wide) else (a, b, c, d)
-        for (a, b, c, d), (wide, high) in zip(quads, sizes, strict=True)
-    ]
+    direction = _main_direction(quads)
+    return [min(_rotations(quad), key=lambda turned: _away(_edge_angle(turned), direction)) for quad in quads]
 
 
-def _strip(picture: Pixels, quad: Quad) -> Pixels:
+def _main_direction(quads: list[Quad]) -> float:
+    """In radians, from -90 to 90 degrees."""
+    edges = [max(((a, b), (a, d)), key=lambda edge: math.dist(*edge)) for a, b, _, d in quads]
+    angles = [(math.atan2(end[1] - begin[1], end[0] - begin[0]), math.dist(begin, end)) for begin, end in edges]
+    direction = 0.0
+    for near in (math.pi, 0.4):  # the second time without text of another direction
+        kept = [(angle, length) for angle, length in angles if _away(2 * angle, 2 * direction) <= 2 * near]
+        sines = sum(length**2 * math.sin(2 * angle) for angle, length in kept)
+        cosines = sum(length**2 * math.cos(2 * angle) for angle, length in kept)
+        direction = math.atan2(sines, cosines) / 2
+    return direction
+
+
+def _rotations(quad: Quad) -> list[Quad]:
+    a, b, c, d = quad
+    return [(a, b, c, d), (b, c, d, a), (c, d, a, b), (d, a, b, c)]
+
+
+def _edge_angle(quad: Quad) -> float:
+    (x, y), (right, below) = quad[:2]
+    return math.atan2(below - y, right - x)
+
+
+def _away(angle: float, other: float) -> float:
+    return abs(math.remainder(angle - other, 2 * math.pi))
+
+
+def strip_of(picture: Pixels, quad: Quad) -> Pixels:
     """The text of a box, upright."""
     a, b, c, d = quad
     width = max(2, round(max(math.dist(a, b), math.dist(d, c))))

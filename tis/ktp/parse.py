@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tis.ktp.field_parsers import LETTER_OF, PARSERS, UNREAD, FieldReading, certainty, clean, split_birth
 from tis.ktp.layout import CardLayout, lay_out
@@ -21,6 +21,7 @@ class ParsedCard:
     is_card: bool
     regency_code: str | None = None
     regency_confidence: float = 0.0
+    unread: dict[str, TextLine] = field(default_factory=dict)  # boxes to look at again, by field
 
 
 def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
@@ -40,12 +41,14 @@ def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
             fields[row] = PARSERS[row](line)
     if layout.blood_group is not None:
         fields["gol_darah"] = PARSERS["gol_darah"](layout.blood_group)
+    unread = {"gol_darah": layout.blood_group} if layout.blood_group and not fields["gol_darah"].value else {}
+    if fields["nik"].value is None and layout.values.get("nik"):
+        unread["nik"] = max(layout.values["nik"], key=lambda line: line.width)
     code = _read_header(layout, fields, table)
     _prefer_known_names(fields, code, table)
-    regency_confidence = fields["kabupaten_kota"].confidence if code and len(code) == 4 else 0.0
-    return ParsedCard(
-        fields, tuple(layout.labels), layout.is_card, code if code and len(code) == 4 else None, regency_confidence
-    )
+    regency = code if code and len(code) == 4 else None
+    confidence = fields["kabupaten_kota"].confidence if regency else 0.0
+    return ParsedCard(fields, tuple(layout.labels), layout.is_card, regency, confidence, unread)
 
 
 def _joined(lines: Sequence[TextLine]) -> TextLine | None:
