@@ -126,7 +126,7 @@ def _address(random: Random) -> str:
     number = random.randrange(1, 200)
     style = random.random()
     if style < 0.4:
-        return f"JL. {street} NO. {number}"
+        return f"JL. {street} {random.choice(['NO. ', 'NO. ', 'NO.'])}{number}"
     if style < 0.55:
         return f"KP. {street}"
     if style < 0.7:
@@ -134,5 +134,5 @@ def _address(random: Random) -> str:
     estate = " ".join(random.sample(_ESTATES, 2))
     block = f"BLOK {random.choice('ABCDEFGH')}{random.randrange(1, 30)}"
     if style < 0.88:
-        return f"PERUM {estate} {block} NO. {number}"
+        return f"PERUM {estate} {block} {random.choice(['NO. ', 'NO. ', 'NO.'])}{number}"
     return f"JL. {street} KOMPLEK {estate} {block} NO. {number}"

@@ -11,6 +11,7 @@ from functools import cached_property
 from statistics import median
 
 from tis.ktp.lexicons import ROWS, WRAPPING, LabelMatch, find_label
+from tis.ktp.slope_field import SlopeField
 from tis.ktp.text_lines import TextLine, turned
 
 MAX_LINES = 200
@@ -119,7 +120,7 @@ class _Rows:
     ) -> None:
         self._originals = originals
         self._blood, self._original_blood = blood_group, original_blood
-        self._slope = _slope_field([piece.line for piece in pieces])
+        self._slope = SlopeField([piece.line for piece in pieces])
         self._labels = self._best_labels(pieces)
         self._values = [piece.line for piece in pieces if piece.label is None]
         self._beside_labels = {piece.line for piece in pieces if piece.row in self._labels}
@@ -147,7 +148,7 @@ class _Rows:
         """Follows the direction of the text back to the labels."""
         x, y = line.left
         distance = x - self._left
-        slope = (self._slope(x, y) + self._slope(self._left, y)) / 2
+        slope = (self._slope.at(x, y) + self._slope.at(self._left, y)) / 2
         return _Placed(line, x, y - slope * distance)
 
     def _row_pitch(self) -> float:
@@ -178,7 +179,7 @@ class _Rows:
     def _is_foreign(self, line: TextLine) -> bool:
         """SPECIMEN across a card, text of another direction or far larger."""
         x, y = line.left
-        tilted = abs(math.tan(line.angle) - self._slope(x, y)) > 0.2 and line.width > 3 * line.height
+        tilted = abs(math.tan(line.angle) - self._slope.at(x, y)) > 0.2 and line.width > 3 * line.height
         return tilted or line.height > 2.6 * self._text_height or math.cos(line.angle) < 0
 
     @cached_property
@@ -284,28 +285,3 @@ class _Rows:
             and blood.right[0] - blood.height < place.x < blood.right[0] + 4 * blood.height
         ]
         return self._originals[min(found, key=lambda place: place.x).line] if found else None
-
-
-def _slope_field(lines: Sequence[TextLine]):  # type: ignore[no-untyped-def]
-    """dy/dx of text as a function of place: a plane through the long lines, without those that do not fit."""
-    import numpy as np
-
-    long = [line for line in lines if line.width > 4 * line.height and abs(line.angle) < 0.5]
-    if len(long) < 5:
-        return lambda x, y: 0.0
-    middles = np.array([((line.left[0] + line.right[0]) / 2, (line.left[1] + line.right[1]) / 2) for line in long])
-    slopes = np.array([math.tan(line.angle) for line in long])
-    weights = np.array([line.width for line in long])
-    scale = float(np.ptp(middles)) or 1.0
-    centre = middles.mean(axis=0)
-    terms = np.column_stack([np.ones(len(long)), (middles - centre) / scale])
-    kept = np.abs(slopes - np.median(slopes)) < 0.15
-    for _ in range(3):
-        if kept.sum() < 4:
-            return lambda x, y: float(np.median(slopes))
-        w = weights[kept] ** 0.5
-        plane, *_ = np.linalg.lstsq(terms[kept] * w[:, None], slopes[kept] * w, rcond=None)
-        errors = np.abs(terms @ plane - slopes)
-        kept = errors < max(0.02, 2.5 * float(np.median(errors[kept])))
-    a, b, c = (float(value) for value in plane)
-    return lambda x, y: a + b * (x - float(centre[0])) / scale + c * (y - float(centre[1])) / scale

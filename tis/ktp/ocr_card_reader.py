@@ -49,7 +49,7 @@ class OcrCardReader:
         """Boxes are often cut too short: a hyphen alone, or the last digit."""
         fields = dict(card.fields)
         for name, line in card.unread.items():
-            wider = _widened(line.quad, before=0.3, behind=0.5 if name == "nik" else 2.0)
+            wider = _widened(line.quad, before=0.3, behind=0.8)
             again = self._texts.read_strip(_doubled(strip_of(picture, wider)))
             if again is None:
                 continue
