@@ -84,6 +84,10 @@ def test_the_decoder_keeps_narrow_blanks_and_gives_a_confidence_per_character() 
     assert score == pytest.approx(0.7)
 
 
+def test_a_strip_without_text_gives_an_empty_line() -> None:
+    assert CardDecoder(["blank", "A", " "])(np.array([[[1.0, 0, 0]] * 3], np.float32)) == ([("", 0.0)], [()])
+
+
 def test_boxes_begin_where_reading_begins() -> None:
     upright = [[(10, 10), (210, 20), (209, 50), (9, 40)], [(10, 60), (40, 61), (40, 90), (10, 89)]]
     shifted = [[*box[1:], box[0]] for box in upright]

@@ -1,6 +1,7 @@
 """Lines of text become the fields of a card."""
 
 import math
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -109,6 +110,31 @@ def test_a_date_that_is_none_is_not_given(date_read: str) -> None:
 
 def test_the_canonical_spelling_stands_beside_the_printed_one() -> None:
     assert parsed(card_lines({"agama": "BUDHA"})).fields["agama"].canonical == "BUDDHA"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("tempat_lahir", "AGAM"), ("alamat.kecamatan", "NAMAN TERAN"), ("alamat.name", "JL. NAMA NO. 1")],
+)
+def test_a_value_that_resembles_a_label_is_a_value(field: str, value: str) -> None:
+    without_colons = [replace(line, text=line.text.removeprefix(": ")) for line in card_lines({field: value})]
+    assert values(without_colons)[field] == value
+
+
+@pytest.mark.parametrize("province", regions().below("")[::4])
+def test_names_of_regions_are_read_as_they_are_printed(province: str) -> None:
+    table = regions()
+    for regency in table.below(province)[::5]:
+        place = (table.name(regency) or "").removeprefix("KOTA ").removeprefix("KABUPATEN ")
+        district = next(iter(table.below(regency)))
+        printed = {
+            "provinsi": f"PROVINSI {table.name(province)}",
+            "kabupaten_kota": table.name(regency) or "",
+            "tempat_lahir": place,
+            "alamat.kecamatan": table.name(district) or "",
+        }
+        read = values(card_lines(printed))
+        assert {name: read[name] for name in printed} == printed
 
 
 def test_a_weak_reading_has_a_weak_confidence() -> None:

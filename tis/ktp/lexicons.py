@@ -112,6 +112,8 @@ class LabelMatch:
 
 def find_label(text: str, min_ratio: float = 0.8) -> LabelMatch | None:
     """A label at the beginning of a text; what follows is its value."""
+    if text.lstrip().startswith(":"):
+        return None
     ends = {len(text), *(place for place, character in enumerate(text) if character in " :")}
     found: LabelMatch | None = None
     for end in sorted(ends):
@@ -120,8 +122,8 @@ def find_label(text: str, min_ratio: float = 0.8) -> LabelMatch | None:
             continue
         for row, spellings in LABELS.items():
             ratio = max(fuzz.ratio(letters, letters_of(spelling)) / 100 for spelling in spellings)
-            # A short label is the beginning of many words.
-            enough = max(min_ratio, 0.99 if len(letters) <= 3 else 0.0)
+            # A short label is the beginning of many words. Values are in capitals: AGAM is a regency, not Agama.
+            enough = 0.99 if len(letters) <= 3 or text[:end].isupper() else min_ratio
             if ratio >= enough and (found is None or ratio > found.ratio):
                 found = LabelMatch(row, ratio, end)
     return found

@@ -109,7 +109,7 @@ class CardDecoder:
         chosen[1:] &= best[1:] != best[:-1]
         steps = np.flatnonzero(chosen)
         text, sure = "", []
-        for step, before in zip(steps, [None, *steps[:-1]], strict=True):
+        for step, before in zip(steps, [None, *steps], strict=False):
             character = self._plain[best[step]]
             blank = 0.0 if before is None else float(plain[before + 1 : step, self._space].max(initial=0.0))
             min_blank = _MIN_BLANK_AFTER_STOP if text[-1:] in (".", ",") else _MIN_BLANK
