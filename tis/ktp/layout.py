@@ -15,6 +15,7 @@ from tis.ktp.slope_field import SlopeField
 from tis.ktp.text_lines import TextLine, turned
 
 MAX_LINES = 200
+_MIN_PIXELS = 2.0
 # On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
 _VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
 _GAP_MM, _FAR_MM = 6.0, 42.0
@@ -74,7 +75,8 @@ def orientation_score(lines: Sequence[TextLine]) -> float:
 
 
 def lay_out(lines: Sequence[TextLine]) -> CardLayout:
-    pieces, blood_group = _split(lines[:MAX_LINES])
+    visible = [line for line in lines[:MAX_LINES] if min(line.width, line.height) >= _MIN_PIXELS]
+    pieces, blood_group = _split(visible)
     labels = [piece.line for piece in pieces if piece.label is not None]
     if not labels:
         nik = [piece.line for piece in pieces if _NIK_LIKE.match(piece.line.text)]
@@ -197,7 +199,7 @@ class _Rows:
             ]
             if near and row != "nik":
                 gaps.append(min(near) / (_VALUES_MM - 1.0 - indent))
-        return median(gaps) if len(gaps) >= 2 else self._text_height / 2.6
+        return max(0.1, median(gaps) if len(gaps) >= 2 else self._text_height / 2.6)
 
     def _in_value_column(self, place: _Placed) -> bool:
         if place.line in self._beside_labels:
