@@ -70,6 +70,7 @@ def test_an_empty_row_does_not_take_the_value_of_its_neighbour() -> None:
 
 def test_the_issuing_town_and_clutter_are_no_values() -> None:
     clutter = [text_line("TOTAL BAYAR Rp 250.000", 300, -200), text_line("SPECIMEN", 300, 500, height=120)]
+    clutter += [text_line("Nama Pelanggan :", 30, 10), text_line("Alamat", 50, 900)]
     assert values([*card_lines(), *clutter]) == CARD
 
 
@@ -91,6 +92,7 @@ def test_the_issuing_town_and_clutter_are_no_values() -> None:
         ("alamat.rt_rw", "OO7/OO8", "007/008"),
         ("alamat.rt_rw", "007008", "007/008"),
         ("alamat.kecamatan", "CIBIN0NG", "CIBINONG"),
+        ("alamat.name", "JL, MELATI NO, 12", "JL. MELATI NO. 12"),
         ("gol_darah", "AB", "AB"),
         ("gol_darah", "0", "O"),
         ("gol_darah", "-", "-"),

@@ -80,7 +80,8 @@ def parse_place(line: TextLine) -> FieldReading:
 
 
 def parse_text(line: TextLine) -> FieldReading:
-    return _text(line, clean(line.text))
+    # After an abbreviation stands a full stop; a blurred one looks like a comma.
+    return _text(line, re.sub(r"\b(NO|JL|GG|KP),", r"\1.", clean(line.text)))
 
 
 def _text(line: TextLine, value: str) -> FieldReading:

@@ -18,7 +18,8 @@ MAX_LINES = 200
 _MIN_PIXELS = 2.0
 # On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
 _VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
-_GAP_MM, _FAR_MM = 6.0, 42.0
+_FAR_MM = 35.0
+_MAX_GAP = 1.6  # heights of a line
 _INDENTED = {"alamat.rt_rw", "alamat.kel_desa", "alamat.kecamatan"}
 _BLOOD = re.compile(r"[GC6][o0]l\s?[.,:]?\s?D[ao]r\w*", re.IGNORECASE)
 _NIK_LIKE = re.compile(r"[:\s]*[0-9OQDILZSBG][0-9OQDILZSBG ]{13,19}$", re.IGNORECASE)
@@ -134,17 +135,18 @@ class _Rows:
         self._pitch = self._row_pitch()
 
     def _best_labels(self, pieces: list[_Piece]) -> dict[str, Label]:
-        """One line per label; those far from the column of the others are text of something else."""
+        """One line per label, in the order of the card, in one column: a receipt beside the card has labels, too."""
         found = [Label(p.label.row, p.line, p.label.ratio) for p in pieces if p.label is not None]
         column = median(label.line.left[0] for label in found)
         width = median(label.line.height for label in found) * 6
-        best: dict[str, Label] = {}
-        for label in found:
-            off = abs(label.line.left[0] - column) > width and len(found) >= 4
-            other = best.get(label.row)
-            if not off and (other is None or label.ratio * label.line.score > other.ratio * other.line.score):
-                best[label.row] = label
-        return best or {label.row: label for label in found}
+        near = [label for label in found if abs(label.line.left[0] - column) <= width or len(found) < 4]
+        # The heaviest chain of labels from the top, each further down the card than the one before.
+        chains: list[tuple[float, list[Label]]] = []
+        for label in sorted(near or found, key=lambda label: label.line.left[1]):
+            above = [chain for chain in chains if ROWS.index(chain[1][-1].row) < ROWS.index(label.row)]
+            weight, chain = max(above, key=lambda chain: chain[0], default=(0.0, []))
+            chains.append((weight + label.ratio * label.line.score + 0.01, [*chain, label]))
+        return {label.row: label for label in max(chains, key=lambda chain: chain[0])[1]}
 
     def _place(self, line: TextLine) -> _Placed:
         """Follows the direction of the text back to the labels."""
@@ -223,7 +225,8 @@ class _Rows:
         mm = self._millimetre
         kept = row[:1]
         for place in row[1:]:
-            if place.x - kept[-1].line.right[0] > _GAP_MM * mm and place.x - self._left > _FAR_MM * mm:
+            gap = place.x - kept[-1].line.right[0]
+            if gap > _MAX_GAP * place.line.height and place.x - self._left > _FAR_MM * mm:
                 break
             kept.append(place)
         return kept

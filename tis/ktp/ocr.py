@@ -18,7 +18,7 @@ ALPHABET = string.ascii_letters + string.digits + " .,:'/-()+"
 MAX_LINES = 200  # a card has about 35
 _MIN_LINE_SCORE = 0.4
 _MIN_BLANK = 0.05  # narrow blanks have 0.1 to 0.5, the space between letters of a word under 0.01
-_MIN_BLANK_AFTER_STOP = 0.0004  # "NO. 5" in a short line has 0.0007 and more, "NO.5" under 0.0001
+_MIN_BLANK_OF_NUMBER = 0.0004  # "NO. 5" in a short line has 0.0007 and more, "NO.5" under 0.0001
 _UPRIGHT = 0.6  # sum over labels; upright cards have 1.5 and more, upside-down ones under 0.3
 
 
@@ -112,7 +112,8 @@ class CardDecoder:
         for step, before in zip(steps, [None, *steps], strict=False):
             character = self._plain[best[step]]
             blank = 0.0 if before is None else float(plain[before + 1 : step, self._space].max(initial=0.0))
-            min_blank = _MIN_BLANK_AFTER_STOP if text[-1:] in (".", ",") else _MIN_BLANK
+            numbered = text[-1:] == "." and character.isdigit()
+            min_blank = _MIN_BLANK_OF_NUMBER if numbered else _MIN_BLANK
             if blank >= min_blank and " " not in (character, text[-1:]):
                 text += " "
                 sure.append(round(blank, 5))
