@@ -101,7 +101,7 @@ def main() -> None:
     confused: Counter[tuple[str, str]] = Counter()
     for level in arguments.levels:
         confused += measure(read, level, seeds)
-    print(f"digits of the NIK, printed and read: {dict(confused.most_common(8))}")
+    print(f"digits of the NIK, printed and read: {dict(confused)}")
     accepted = [negative(seed)[0] for seed in seeds if read(negative(seed)[1])[0]]
     print(f"negatives accepted: {len(accepted)} of {len(seeds)} {sorted(set(accepted))}")
 
