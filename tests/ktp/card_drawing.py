@@ -11,7 +11,7 @@ from tests.ktp.cards import SpecimenCard
 WIDTH_MM, HEIGHT_MM = 85.6, 53.98
 LABEL_X, INDENTED_X, COLON_X, VALUE_X = 2.6, 4.8, 24.0, 25.6
 PORTRAIT = (65.5, 11.5, 82.5, 34.5)
-_FIRST_ROW, _ROW_PITCH = 16.2, 2.78
+_FIRST_ROW, _LAST_ROW, _ROW_PITCH = 16.2, 51.8, 2.78
 _MAX_VALUE_MM = 38.0  # a longer value wraps
 
 # In order of preference: like the face on cards first. PIL looks them up where the system keeps its fonts.
@@ -92,14 +92,16 @@ class _CardDrawing:
         fields = {**self._card.fields}
         fields["birth"] = f"{fields['tempat_lahir']}, {fields['tgl_lahir']}"
         y = _FIRST_ROW
+        num_lines = sum(len(self._wrapped(fields[name])) for _, _, name in _ROWS)
+        pitch = min(_ROW_PITCH, (_LAST_ROW - _FIRST_ROW) / (num_lines - 1))
         for label, x, name in _ROWS:
             self._text(x, y, label, 2.45, TEXT_FONTS)
             self._text(COLON_X, y, ":", 2.45, TEXT_FONTS)
             for line in self._wrapped(fields[name]):
                 self._text(VALUE_X, y, line, 2.45, TEXT_FONTS)
-                y += _ROW_PITCH
+                y += pitch
             if name == "jenis_kelamin":
-                self._text(45.5, y - _ROW_PITCH, f"Gol. Darah : {fields['gol_darah']}", 2.45, TEXT_FONTS)
+                self._text(45.5, y - pitch, f"Gol. Darah : {fields['gol_darah']}", 2.45, TEXT_FONTS)
 
     def _wrapped(self, value: str) -> list[str]:
         measure = font(tuple(TEXT_FONTS), self._px(2.45))

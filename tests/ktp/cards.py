@@ -90,7 +90,7 @@ def make_card(seed: int) -> SpecimenCard:
         random.choice(["BELUM KAWIN", "KAWIN", "KAWIN", "CERAI HIDUP", "CERAI MATI"]),
         random.choice(_JOBS.replace("\n", "").split(";")),
         "WNI",
-        birth_date.strftime("%d-%m-") + str(issued.year + 5) if old_validity else "SEUMUR HIDUP",
+        f"{min(birth_date.day, 28):02}-{birth_date:%m}-{issued.year + 5}" if old_validity else "SEUMUR HIDUP",
         f"PROVINSI {table.name(home[:2])}",
         regency,
     ]
