@@ -1,0 +1,33 @@
+"""The real OCR engine reads a specimen card."""
+
+from datetime import date
+
+import pytest
+
+from tests.ktp.card_photos import negative, photograph
+from tests.ktp.cards import make_card
+from tis.ktp.ocr import RapidTextReader
+from tis.ktp.ocr_card_reader import OcrCardReader
+from tis.ktp.regions import regions
+
+pytest.importorskip("rapidocr")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def reader() -> OcrCardReader:
+    return OcrCardReader(RapidTextReader(), regions())
+
+
+@pytest.mark.parametrize("level", ["clean", "hard"])
+def test_a_specimen_card_is_read(reader: OcrCardReader, level: str) -> None:
+    card = reader.read(photograph(10, level), date(2026, 1, 1))
+    printed = make_card(10).fields
+    wrong = {name for name, reading in card.checked.fields.items() if reading.value != printed[name]}
+    assert card.is_card
+    assert len(wrong) <= 1 and "nik" not in wrong
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_no_card_is_refused(reader: OcrCardReader, seed: int) -> None:
+    assert not reader.read(negative(seed)[1], date(2026, 1, 1)).is_card

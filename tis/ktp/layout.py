@@ -1,0 +1,292 @@
+"""Finds labels among text lines and gives every row of the card the lines that hold its value.
+
+Works on one picture whose text runs about left to right; angles may differ over the card, as in a photo from the side.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from tis.ktp.lexicons import ROWS, WRAPPING, LabelMatch, find_label
+from tis.ktp.slope_field import SlopeField
+from tis.ktp.text_lines import TextLine, turned
+
+MAX_LINES = 200
+_MIN_PIXELS = 2.0
+# On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
+_VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
+_FAR_MM = 35.0
+_MAX_GAP = 1.6  # heights of a line
+_INDENTED = {"alamat.rt_rw", "alamat.kel_desa", "alamat.kecamatan"}
+_BLOOD = re.compile(r"[GC6][o0]l\s?[.,:]?\s?D[ao]r\w*", re.IGNORECASE)
+_NIK_LIKE = re.compile(r"[:\s]*[0-9OQDILZSBG][0-9OQDILZSBG ]{13,19}$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Label:
+    row: str
+    line: TextLine
+    ratio: float
+
+
+@dataclass(frozen=True)
+class CardLayout:
+    """Value lines by row, in the order of reading; header lines from the top."""
+
+    labels: dict[str, Label]
+    values: dict[str, list[TextLine]]
+    blood_group: TextLine | None
+    header: list[TextLine]
+
+    @property
+    def is_card(self) -> bool:
+        """A library card has a name, an address and a date, too."""
+        names = {"nik", "nama"} & self.labels.keys()
+        nik = any(_NIK_LIKE.match(line.text) for line in self.values.get("nik", []))
+        return (len(self.labels) >= 5 and bool(names) and (nik or "nik" in self.labels)) or (
+            nik and len(self.labels) >= 3
+        )
+
+
+@dataclass(frozen=True)
+class _Piece:
+    line: TextLine
+    label: LabelMatch | None = None
+    row: str | None = None  # of a value that was one line with its label
+
+    def turned(self, radians: float) -> "_Piece":
+        return _Piece(turned(self.line, radians), self.label, self.row)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A line and where its row meets the column of labels."""
+
+    line: TextLine
+    x: float
+    y: float
+
+
+def orientation_score(lines: Sequence[TextLine]) -> float:
+    """How surely the labels were read. Upside-down text gives labels, too, but weak ones: about 0.8."""
+    return sum(max(0.0, line.score - 0.8) for line in lines if find_label(line.text) is not None)
+
+
+def lay_out(lines: Sequence[TextLine]) -> CardLayout:
+    visible = [line for line in lines[:MAX_LINES] if min(line.width, line.height) >= _MIN_PIXELS]
+    pieces, blood_group = _split(visible)
+    labels = [piece.line for piece in pieces if piece.label is not None]
+    if not labels:
+        nik = [piece.line for piece in pieces if _NIK_LIKE.match(piece.line.text)]
+        return CardLayout({}, {"nik": nik} if nik else {}, None, [])
+    angle = median(line.angle for line in labels)
+    return _Rows(
+        [piece.turned(-angle) for piece in pieces],
+        turned(blood_group, -angle) if blood_group else None,
+        {turned(piece.line, -angle): piece.line for piece in pieces},
+        blood_group,
+    ).layout()
+
+
+def _split(lines: Sequence[TextLine]) -> tuple[list[_Piece], TextLine | None]:
+    """Takes labels off their values, and the blood group off the row that it shares."""
+    found = []
+    blood_group = None
+    for whole in lines:
+        line = whole
+        if (blood := _BLOOD.search(line.text)) is not None:
+            blood_group, line = line.cut(blood.start()), line.cut(0, blood.start())
+            if not line.text.strip():
+                continue
+        match = find_label(line.text)
+        if match is None:
+            found.append(_Piece(line))
+            continue
+        found.append(_Piece(line.cut(0, match.length), match))
+        if re.search(r"\w|-", line.text[match.length :]):
+            found.append(_Piece(line.cut(match.length), row=match.row))
+    return found, blood_group
+
+
+class _Rows:
+    """All coordinates are of a picture whose labels run horizontally."""
+
+    def __init__(
+        self,
+        pieces: list[_Piece],
+        blood_group: TextLine | None,
+        originals: dict[TextLine, TextLine],
+        original_blood: TextLine | None,
+    ) -> None:
+        self._originals = originals
+        self._blood, self._original_blood = blood_group, original_blood
+        self._slope = SlopeField([piece.line for piece in pieces])
+        self._labels = self._best_labels(pieces)
+        self._values = [piece.line for piece in pieces if piece.label is None]
+        self._beside_labels = {piece.line for piece in pieces if piece.row in self._labels}
+        self._left = median(label.line.left[0] for label in self._labels.values())
+        placed = {row: self._place(label.line) for row, label in self._labels.items()}
+        self._label_y = {row: place.y for row, place in placed.items()}
+        heights = [label.line.height for row, label in self._labels.items() if row != "nik"]
+        self._text_height = median(heights) if heights else median(x.line.height for x in self._labels.values())
+        self._pitch = self._row_pitch()
+
+    def _best_labels(self, pieces: list[_Piece]) -> dict[str, Label]:
+        """One line per label, in the order of the card, in one column: a receipt beside the card has labels, too."""
+        found = [Label(p.label.row, p.line, p.label.ratio) for p in pieces if p.label is not None]
+        column = median(label.line.left[0] for label in found)
+        width = median(label.line.height for label in found) * 6
+        near = [label for label in found if abs(label.line.left[0] - column) <= width or len(found) < 4]
+        # The heaviest chain of labels from the top, each further down the card than the one before.
+        chains: list[tuple[float, list[Label]]] = []
+        for label in sorted(near or found, key=lambda label: label.line.left[1]):
+            above = [chain for chain in chains if ROWS.index(chain[1][-1].row) < ROWS.index(label.row)]
+            weight, chain = max(above, key=lambda chain: chain[0], default=(0.0, []))
+            chains.append((weight + label.ratio * label.line.score + 0.01, [*chain, label]))
+        return {label.row: label for label in max(chains, key=lambda chain: chain[0])[1]}
+
+    def _place(self, line: TextLine) -> _Placed:
+        """Follows the direction of the text back to the labels."""
+        x, y = line.left
+        distance = x - self._left
+        slope = (self._slope.at(x, y) + self._slope.at(self._left, y)) / 2
+        return _Placed(line, x, y - slope * distance)
+
+    def _row_pitch(self) -> float:
+        rows = sorted((ROWS.index(row), y) for row, y in self._label_y.items() if row != "nik")
+        steps = [(below - y) / (j - i) for (i, y), (j, below) in zip(rows, rows[1:], strict=False)]
+        return median(steps) if steps and median(steps) > 0 else self._text_height * 1.3
+
+    def layout(self) -> CardLayout:
+        placed = [self._place(line) for line in self._values if not self._is_foreign(line)]
+        rows = self._rows_of([place for place in placed if self._in_value_column(place)])
+        values = self._assign(rows)
+        top = min(self._label_y.values())
+        if "nik" not in values and (nik := self._nik_anywhere(placed)):
+            values["nik"] = [nik]
+        nik_y = self._label_y.get("nik", self._place(values["nik"][0]).y if values.get("nik") else top - self._pitch)
+        header = [place for place in placed if place.y < nik_y - self._pitch * 0.7 and not self._is_nik(place)]
+        header.sort(key=lambda place: place.y)
+        blood = self._original_blood
+        if blood is not None and self._blood is not None and not re.search(r"[:.]\s*\S+\s*$", blood.text):
+            blood = self._beside(self._blood, placed) or blood
+        return CardLayout(
+            {row: Label(row, self._originals[label.line], label.ratio) for row, label in self._labels.items()},
+            {row: [self._originals[line] for line in lines] for row, lines in values.items()},
+            blood,
+            [self._originals[place.line] for place in header],
+        )
+
+    def _is_foreign(self, line: TextLine) -> bool:
+        """SPECIMEN across a card, text of another direction or far larger."""
+        x, y = line.left
+        tilted = abs(math.tan(line.angle) - self._slope.at(x, y)) > 0.2 and line.width > 3 * line.height
+        return tilted or line.height > 2.6 * self._text_height or math.cos(line.angle) < 0
+
+    @cached_property
+    def _millimetre(self) -> float:
+        """From the columns of labels and values, else from the height of text."""
+        gaps = []
+        for row, label in self._labels.items():
+            indent = _INDENT_MM if row in _INDENTED else 0.0
+            near = [
+                line.left[0] - label.line.left[0]
+                for line in self._values
+                if line not in self._beside_labels
+                and abs(self._place(line).y - self._label_y[row]) < self._pitch * 0.4
+                and line.left[0] > label.line.right[0]
+            ]
+            if near and row != "nik":
+                gaps.append(min(near) / (_VALUES_MM - 1.0 - indent))
+        return max(0.1, median(gaps) if len(gaps) >= 2 else self._text_height / 2.6)
+
+    def _in_value_column(self, place: _Placed) -> bool:
+        if place.line in self._beside_labels:
+            return True
+        mm = self._millimetre
+        from_labels = (place.x - self._left) / mm
+        return 10.0 < from_labels < _PORTRAIT_MM
+
+    def _rows_of(self, placed: list[_Placed]) -> list[list[_Placed]]:
+        """Lines beside each other, from the top."""
+        rows: list[list[_Placed]] = []
+        for place in sorted(placed, key=lambda place: place.y):
+            if rows and place.y - median(other.y for other in rows[-1]) < self._pitch * 0.45:
+                rows[-1].append(place)
+            else:
+                rows.append([place])
+        return [self._without_portrait(sorted(row, key=lambda place: place.x)) for row in rows]
+
+    def _without_portrait(self, row: list[_Placed]) -> list[_Placed]:
+        """Boxes of one value stand close together; the issuing town is far to the right."""
+        mm = self._millimetre
+        kept = row[:1]
+        for place in row[1:]:
+            gap = place.x - kept[-1].line.right[0]
+            if gap > _MAX_GAP * place.line.height and place.x - self._left > _FAR_MM * mm:
+                break
+            kept.append(place)
+        return kept
+
+    def _assign(self, rows: list[list[_Placed]]) -> dict[str, list[TextLine]]:
+        """Rows beside a label are its value; those between two labels continue a value or belong to a lost label."""
+        first, last = min(self._label_y.values()), max(self._label_y.values())
+        labelled: dict[int, str] = {}
+        for row, y in self._label_y.items():
+            if rows:
+                limit = self._pitch * (0.8 if row == "nik" else 0.5)
+                nearest = min(range(len(rows)), key=lambda i: abs(rows[i][0].y - y))
+                if abs(rows[nearest][0].y - y) < limit:
+                    labelled.setdefault(nearest, row)
+        values: dict[str, list[TextLine]] = {}
+        above: str | None = None
+        for place, row_lines in enumerate(rows):
+            y = row_lines[0].y
+            if place in labelled:
+                above = labelled[place]
+                values[above] = [line.line for line in row_lines] + values.get(above, [])
+                continue
+            if not first - self._pitch * 0.5 < y < last + self._pitch * 1.5:
+                continue
+            taken = self._unlabelled(y, above, [labelled[i] for i in labelled if i > place])
+            if taken is not None:
+                values.setdefault(taken, []).extend(line.line for line in row_lines)
+                above = taken
+        return values
+
+    def _unlabelled(self, y: float, above: str | None, below: list[str]) -> str | None:
+        start = ROWS.index(above) if above else -1
+        end = min((ROWS.index(row) for row in below), default=len(ROWS))
+        # A label that was read, but whose value was not found on its row, is not lost.
+        lost = [row for row in ROWS[start + 1 : end] if row not in self._label_y]
+        beside = [row for row in ROWS[start + 1 : end] if row in self._label_y]
+        near = [row for row in beside if abs(self._label_y[row] - y) < self._pitch * 0.6]
+        if near:
+            return near[0]
+        rows_left = len(ROWS[start + 1 : end])
+        room = (
+            min((self._label_y[row] for row in below if row in self._label_y), default=y + self._pitch) - y
+        ) / self._pitch
+        if lost and (above not in WRAPPING or rows_left >= 1 and room < rows_left + 0.5):
+            return lost[0]
+        return above if above in WRAPPING else None
+
+    def _is_nik(self, place: _Placed) -> bool:
+        return bool(_NIK_LIKE.match(place.line.text))
+
+    def _nik_anywhere(self, placed: list[_Placed]) -> TextLine | None:
+        found = [place for place in placed if self._is_nik(place)]
+        return max(found, key=lambda place: place.line.score).line if found else None
+
+    def _beside(self, blood: TextLine, placed: list[_Placed]) -> TextLine | None:
+        y = self._place(blood).y
+        found = [
+            place
+            for place in placed
+            if abs(place.y - y) < self._pitch * 0.45
+            and blood.right[0] - blood.height < place.x < blood.right[0] + 4 * blood.height
+        ]
+        return self._originals[min(found, key=lambda place: place.x).line] if found else None

@@ -1,0 +1,138 @@
+"""Lines of text in, fields of a card with confidence and boxes out. Pure: no picture, no model."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tis.ktp.field_parsers import LETTER_OF, PARSERS, UNREAD, FieldReading, certainty, clean, split_birth
+from tis.ktp.layout import CardLayout, lay_out
+from tis.ktp.lexicons import FIELDS
+from tis.ktp.regions import RegionTable, letters_of
+from tis.ktp.text_lines import TextLine, union
+
+_MAX_VALUE_LINES = 4
+_SURE = 0.97  # a text read so surely is not bent to a lexicon
+
+
+@dataclass(frozen=True)
+class ParsedCard:
+    fields: dict[str, FieldReading]
+    labels: tuple[str, ...]  # rows whose label was read
+    is_card: bool
+    regency_code: str | None = None
+    regency_confidence: float = 0.0
+    unread: dict[str, TextLine] = field(default_factory=dict)  # boxes to look at again, by field
+
+
+def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
+    layout = lay_out(lines)
+    fields = dict.fromkeys(FIELDS, UNREAD)
+    for row, values in layout.values.items():
+        line = _joined(values)
+        if line is None:
+            continue
+        if row == "birth":
+            place, date = split_birth(line)
+            fields["tempat_lahir"] = PARSERS["tempat_lahir"](place)
+            fields["tgl_lahir"] = PARSERS["tgl_lahir"](date) if date else FieldReading(None, 0.0, line.quad)
+        elif row == "nik":
+            fields["nik"] = _nik(values)
+        else:
+            fields[row] = PARSERS[row](line)
+    if layout.blood_group is not None:
+        fields["gol_darah"] = PARSERS["gol_darah"](layout.blood_group)
+    unread = {"gol_darah": layout.blood_group} if layout.blood_group and not fields["gol_darah"].value else {}
+    if fields["nik"].value is None and layout.values.get("nik"):
+        unread["nik"] = max(layout.values["nik"], key=lambda line: line.width)
+    code = _read_header(layout, fields, table)
+    _prefer_known_names(fields, code, table)
+    regency = code if code and len(code) == 4 else None
+    confidence = fields["kabupaten_kota"].confidence if regency else 0.0
+    return ParsedCard(fields, tuple(layout.labels), layout.is_card, regency, confidence, unread)
+
+
+def _joined(lines: Sequence[TextLine]) -> TextLine | None:
+    kept = [_without_colon(line) for line in lines[:_MAX_VALUE_LINES]]
+    kept = [line for line in kept if line.text.strip()]
+    if not kept:
+        return None
+    text = " ".join(line.text.strip() for line in kept)
+    confidences: list[float] = []
+    for line in kept:
+        stripped = [c for c, _ in _stripped(line)]
+        confidences += [*([1.0] if confidences else []), *stripped]
+    score = min(line.score for line in kept)
+    whole = tuple(confidences) if len(confidences) == len(text) else ()
+    return TextLine(union(*(line.quad for line in kept)), text, score, whole)
+
+
+def _without_colon(line: TextLine) -> TextLine:
+    colon = re.match(r"[\s:.]*", line.text)
+    return line.cut(colon.end()) if colon and colon.end() else line
+
+
+def _stripped(line: TextLine) -> list[tuple[float, str]]:
+    """Characters with their confidences, without blanks at the ends."""
+    pairs = list(zip(line.confidences, line.text, strict=False))
+    begin = len(line.text) - len(line.text.lstrip())
+    return pairs[begin : begin + len(line.text.strip())]
+
+
+def _nik(values: Sequence[TextLine]) -> FieldReading:
+    """The one of its boxes that is a NIK, else all of them together."""
+    readings = [PARSERS["nik"](_without_colon(line)) for line in values]
+    whole = _joined(values)
+    readings += [PARSERS["nik"](whole)] if whole else []
+    return max(readings, key=lambda reading: (reading.value is not None, reading.confidence), default=UNREAD)
+
+
+def _read_header(layout: CardLayout, fields: dict[str, FieldReading], table: RegionTable) -> str | None:
+    """Code of the regency, or of the province if there is no regency."""
+    province = None
+    for place, line in enumerate(layout.header):
+        match = table.match_province(line.text)
+        if match is None:
+            continue
+        province = match.code
+        spelled = re.sub(r"^\W*PR[O0]V[I1L|]NS[I1L|]\W*", "", clean(line.text))
+        known = match.name if match.ratio >= 0.9 or certainty(line) < _SURE else spelled
+        confidence = max(certainty(line), 0.97) if match.ratio == 1.0 else certainty(line) * match.ratio
+        fields["provinsi"] = FieldReading(f"PROVINSI {known}", confidence, line.quad)
+        for below in layout.header[place + 1 :]:
+            regency = table.match_regency(clean(below.text), province)
+            if regency is not None:
+                confidence = max(certainty(below), 0.97) if regency.ratio == 1.0 else certainty(below) * regency.ratio
+                fields["kabupaten_kota"] = FieldReading(regency.name, confidence, below.quad)
+                return regency.code
+        break
+    for line in layout.header:
+        regency = table.match_regency(clean(line.text), province, 0.9)
+        if regency is not None and re.match(r"\W*(KAB|KOTA|JAKARTA)", line.text.upper()):
+            fields["kabupaten_kota"] = FieldReading(regency.name, certainty(line) * regency.ratio, line.quad)
+            return regency.code
+    return province
+
+
+def _prefer_known_names(fields: dict[str, FieldReading], code: str | None, table: RegionTable) -> None:
+    """Blanks that the engine lost come back; a letter changes only where the reading was not sure."""
+    district = fields["alamat.kecamatan"]
+    if district.value and code and len(code) == 4:
+        match = table.match_district(district.value, code, 0.75)
+        same = match is not None and _alike(match.name, district.value)
+        if match and (same or district.confidence < _SURE):
+            confidence = max(district.confidence, 0.95 if same else match.ratio * 0.9)
+            fields["alamat.kecamatan"] = replace(district, value=match.name, confidence=confidence)
+    place = fields["tempat_lahir"]
+    if place.value:
+        names = [f"KABUPATEN {place.value}", f"KOTA {place.value}", place.value]
+        matches = [match for name in names if (match := table.match_regency(name, None, 0.88))]
+        best = max(matches, key=lambda match: match.ratio, default=None)
+        if best and (best.ratio == 1.0 or place.confidence < 0.9):
+            bare = re.sub(r"^(KABUPATEN|KOTA) ", "", best.name)
+            if not re.match(r"(KAB|KOTA) ?", place.value):
+                fields["tempat_lahir"] = replace(place, value=bare)
+
+
+def _alike(name: str, read: str) -> bool:
+    """But for blanks and signs, and digits that look like letters."""
+    return letters_of(name).translate(LETTER_OF) == letters_of(read).translate(LETTER_OF)
