@@ -154,7 +154,7 @@ def create_app(
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     app.state.mcp, app.state.marketplace, app.state.read_tokens = mcp, marketplace, read_tokens
-    app.state.admission = admission
+    app.state.admission, app.state.services = admission, services
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")

@@ -32,6 +32,13 @@ RECORDS = {
 }
 
 
+_MAX_TRIES = 3  # of a kill that may come while the call behind the record is in flight
+
+
+def has_failed_calls(reader: ResumingReader) -> bool:
+    return any(event["type"] == "response.mcp_call.failed" for event in reader.events)
+
+
 def comparable(events: list[Event]) -> list[str]:
     """Without what differs from one response to the next: its id, its times, and the digest of the server's URL."""
     texts = []
@@ -52,17 +59,17 @@ async def test_a_response_resumes_behind_each_kind_of_record(shared: SharedServe
         for record, (kind, count) in RECORDS.items():
             assert kinds.count(kind) >= count, record
             at = [number for number, one in enumerate(kinds) if one == kind][count - 1]
-            reader = await ResumingReader(server, text, tools=[server_tool(weather)]).read(at + 1)
-            server.kill()
-            await server.start()
-            await rest_of(reader)
-            failed = [event for event in reader.events if event["type"] == "response.mcp_call.failed"]
-            if not failed:  # the call that followed may have been in flight
-                assert comparable(reader.events) == comparable(expected.events), record
-            else:
+            for _ in range(_MAX_TRIES):
+                reader = await ResumingReader(server, text, tools=[server_tool(weather)]).read(at + 1)
+                server.kill()
+                await server.start()
+                await rest_of(reader)
+                if not has_failed_calls(reader):
+                    break
                 assert "not repeated" in json.dumps(reader.events), record
+            assert comparable(reader.events) == comparable(expected.events), record
         assert "Traceback" not in server.log.read_text()
-        assert weather.calls.count("order tea") <= len(RECORDS) + 1
+        assert weather.calls.count("order tea") <= _MAX_TRIES * len(RECORDS) + 1
 
 
 async def test_an_approved_call_resumes_behind_its_record(shared: SharedServer, weather: McpProcess) -> None:
@@ -80,12 +87,17 @@ async def test_an_approved_call_resumes_behind_its_record(shared: SharedServer, 
         expected = await approving()
         await rest_of(expected)
         kinds = [event["type"] for event in expected.events]
+        assert weather.calls.count("order rice") == 1
         reader = await (await approving()).read(kinds.index("response.output_item.added") + 1)
         server.kill()
         await server.start()
         await rest_of(reader)
-        if "response.mcp_call.failed" not in [event["type"] for event in reader.events]:
+        # The call follows its approval at once: the kill comes before, after, or while it is in flight.
+        if has_failed_calls(reader):
+            assert "not repeated" in json.dumps(reader.events)
+        else:
             assert comparable(reader.events) == comparable(expected.events)
+        assert weather.calls.count("order rice") <= 2
 
 
 @pytest.mark.parametrize("num_blocks", [1, 2, 3, 9])

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.serving import MovedClock
+from tis.http.client_address import client_address
 from tis.http.errors import RateLimitExceeded
-from tis.http.rate_limits import BoundedMemoryStorage, RateLimits, client_address
+from tis.http.rate_limits import BoundedMemoryStorage, RateLimits
 
 
 def refused(limits: RateLimits, kind: str, caller: str) -> RateLimitExceeded | None:

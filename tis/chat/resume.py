@@ -1,6 +1,7 @@
 """Resumes runs that another process began: makes a `Source` of the stored specification and the records."""
 
 import json
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,12 +9,14 @@ from functools import partial
 from tis.chat.media import media_again
 from tis.chat.parts import NewWriter
 from tis.chat.run import Run
-from tis.chat.run_spec import RunSpec, Services
+from tis.chat.run_spec import OtherVersion, RunSpec, Services
 from tis.engine.errors import GenerationInterrupted
 from tis.errors import ServiceError
 from tis.observability.logs import log_exception
 from tis.streaming.source import Block, ReadAttachments, ResumeSource, Source
 from tis.streaming.stores.store import Status
+
+_log = logging.getLogger("tis.chat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,10 @@ def resume_with(services: Services, dialects: Dialects, *, resume: bool) -> Resu
         try:
             run = _resumed(services, dialects, request, resume_states, read_attachments)
         except (ValueError, KeyError, TypeError, IndexError, ServiceError) as fault:
-            log_exception("an interrupted answer cannot be read", fault, "-")
+            if isinstance(fault, OtherVersion):
+                _log.warning("an answer is interrupted, because another version of the server began it")
+            else:
+                log_exception("an interrupted answer cannot be read", fault, "-")
             reason = "The server was restarted during this answer, and cannot read the stored part of it."
             return Interrupted(reason, dialects, may_be_repeated=_is_plain_of_version_0_2(request))
         if resume or run.is_over:

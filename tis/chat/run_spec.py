@@ -81,6 +81,10 @@ class McpSpec:
         )
 
 
+class OtherVersion(ValueError):
+    """Another version of the server began the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     dialect: str  # names the writer
@@ -103,10 +107,11 @@ class RunSpec:
         }
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Self:
-        """Raises ValueError, KeyError or TypeError if it is no run of this version."""
-        if given["version"] != VERSION:
-            raise ValueError(f"a run of version {given['version']!r}, not {VERSION}")
+    def from_json(cls, given: Any) -> Self:
+        """Raises OtherVersion, or ValueError, KeyError or TypeError if it is no run at all."""
+        version = given.get("version") if isinstance(given, dict) else None
+        if version != VERSION:
+            raise OtherVersion(f"a run of version {version!r}, not {VERSION}")
         return cls(
             given["dialect"],
             given["answer_id"],

@@ -1,6 +1,5 @@
 """Gives every request a ticket before its body is read, and takes it back when its response has ended."""
 
-from ipaddress import IPv6Address
 from typing import cast
 
 from fastapi import Request
@@ -11,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tis.admission.admission import Admission
 from tis.admission.ticket import Ticket
 from tis.errors import ServiceError
+from tis.http.client_address import client_address
 from tis.http.error_handlers import BodyRejected, error_response
 from tis.observability.request_log import PROBES
 
@@ -34,7 +34,7 @@ class AdmissionMiddleware:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        ticket = state["ticket"] = self._admission.ticket(state.get("owner") or _address(scope))
+        ticket = state["ticket"] = self._admission.ticket(state.get("owner") or f"address {client_address(scope)}")
         try:
             announced = self._announced_bytes(scope)
             if announced is None:
@@ -83,12 +83,3 @@ def _counting(receive: Receive, ticket: Ticket) -> Receive:
         return message
 
     return counting_receive
-
-
-def _address(scope: Scope) -> str:
-    """Of an IPv6 address the first half: a client has the other half for itself."""
-    client = scope.get("client")
-    host = str(client[0]) if client else "-"
-    if ":" in host:
-        host = IPv6Address(host).exploded[:19]
-    return f"address {host}"

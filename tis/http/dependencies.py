@@ -11,7 +11,6 @@ from fastapi.security.base import SecurityBase
 
 from tis.engine.engine import Engine
 from tis.http.read_tokens import ReadTokens
-from tis.mcp_client.client import McpClient
 from tis.media.loader import MediaLoader
 from tis.streaming.sessions import Sessions
 
@@ -26,10 +25,6 @@ async def _sessions(request: Request) -> Sessions:
 
 async def _media(request: Request) -> MediaLoader:
     return cast(MediaLoader, request.app.state.media)
-
-
-async def _mcp(request: Request) -> McpClient:
-    return cast(McpClient, request.app.state.mcp)
 
 
 async def _read_tokens(request: Request) -> ReadTokens:
@@ -57,6 +52,5 @@ DOCUMENTED_KEY = Depends(_owner)
 EngineDep = Annotated[Engine, Depends(_engine)]
 SessionsDep = Annotated[Sessions, Depends(_sessions)]
 MediaDep = Annotated[MediaLoader, Depends(_media)]
-McpDep = Annotated[McpClient, Depends(_mcp)]
 ReadTokensDep = Annotated[ReadTokens, Depends(_read_tokens)]
 OwnerDep = Annotated[str, Depends(_owner)]

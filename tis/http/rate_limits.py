@@ -7,18 +7,15 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from limits import RateLimitItem, RateLimitItemPerHour, RateLimitItemPerMinute
 from limits.storage import Storage
 from limits.strategies import FixedWindowRateLimiter
-from starlette.types import Scope
 
 from tis.http.errors import RateLimitExceeded
 
 _PERIODS: dict[str, type[RateLimitItem]] = {"minute": RateLimitItemPerMinute, "hour": RateLimitItemPerHour}
 _MAX_COUNTERS = 20_000  # about 6 MB
-_HOME_PREFIX = 64  # of IPv6: one home has all addresses of such a network
 
 
 class RateLimits:
@@ -51,21 +48,6 @@ class RateLimits:
         raise RateLimitExceeded(
             f"Too many {kind}: at most {item.amount} per {period}. Try again in {seconds:.0f} s.", retry_after=seconds
         )
-
-
-def client_address(scope: Scope) -> str:
-    """The address that a request comes from; of IPv6 its network, as a home may change addresses at will.
-
-    Behind a proxy that uvicorn trusts (`FORWARDED_ALLOW_IPS`) this is the address that the proxy names.
-    """
-    host = str((scope.get("client") or ("unknown",))[0])
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host[:100]
-    if isinstance(address, IPv6Address):
-        return str(address.ipv4_mapped or ip_network((int(address), _HOME_PREFIX), strict=False))
-    return str(address)
 
 
 class BoundedMemoryStorage(Storage):

@@ -4,7 +4,7 @@ from typing import Any, Literal, cast
 
 from fastapi import Depends, Request
 
-from tis.http.rate_limits import client_address
+from tis.http.client_address import client_address
 from tis.marketplace.context import MarketServices, bearer_token
 
 RateKind = Literal["logins", "registrations", "reservations", "reviews", "imports", "searches", "facets", "mails"]

@@ -6,11 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_network
 from itertools import takewhile
 from typing import Protocol
 
 from tis.errors import ServiceError
+from tis.http.client_address import home_of, parse_address
 from tis.http.errors import TooManyConnections
 from tis.http.transport.descriptors import first_reserved
 from tis.http.transport.limits import TransportLimits
@@ -18,7 +19,6 @@ from tis.observability.metrics import TRANSPORT_REFUSALS
 
 log = logging.getLogger("tis.http")
 
-_HOME_PREFIX = 64  # of IPv6: one home has all addresses of such a network
 _MAX_SWEEP_SECONDS = 1.0
 _GRACE_SECONDS = 0.05
 
@@ -145,13 +145,7 @@ class Connections:
         """The address, or of IPv6 its network; None if the connections from there are not counted."""
         if not self.limits.max_connections_per_address:
             return None
-        ip: IPv4Address | IPv6Address
-        try:
-            ip = ip_address(address.partition("%")[0])
-        except ValueError:
-            return None  # a path: a Unix socket
-        if isinstance(ip, IPv6Address) and ip.ipv4_mapped:
-            ip = ip.ipv4_mapped
-        if any(ip in network for network in self._unbounded):
-            return None
-        return str(ip) if ip.version == 4 else str(ip_network((ip, _HOME_PREFIX), strict=False))
+        ip = parse_address(address)
+        if ip is None or any(ip in network for network in self._unbounded):
+            return None  # not an address: a Unix socket
+        return home_of(ip)

@@ -7,12 +7,11 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from tis.cancellation import race_draining
-from tis.chat.run_spec import Services
 from tis.errors import BadRequest
 from tis.http.admission import ticket_of
-from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.http.dependencies import OwnerDep, SessionsDep
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
-from tis.openai_api.routes.models import OptionsDep, served_model
+from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.wire.begin import begin_chat
 from tis.openai_api.wire.chat_request import ChatRequest
@@ -43,12 +42,10 @@ _MANY_EVENTS = 500  # to fold more than these would hold up the event loop for m
 async def chat_completions(
     body: ChatRequest,
     request: Request,
-    engine: EngineDep,
+    services: ServicesDep,
     sessions: SessionsDep,
     owner: OwnerDep,
     options: OptionsDep,
-    media: MediaDep,
-    mcp_client: McpDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
@@ -73,10 +70,9 @@ async def chat_completions(
         wanted = SessionRequest(owner, session_id, fingerprint, resumable=bool(body.stream or session_id))
         found = sessions.find_turn(wanted)
         if found is None:
-            model_id = served_model(engine, body.model, options.strict_model)
-            services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
+            model_id = served_model(services.engine, body.model, options.strict_model)
             beginning = begin_chat(body, services, sessions, wanted, model_id, ticket, is_large=is_large)
-            found = await race_draining(engine.until_draining(), beginning)
+            found = await race_draining(services.engine.until_draining(), beginning)
         session, turn = found
     ticket.answer()
     if body.stream:

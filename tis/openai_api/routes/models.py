@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Path, Request
 
+from tis.chat.run_spec import Services
 from tis.engine.engine import Engine
 from tis.engine.errors import ModelNotFound
 from tis.engine.models.catalogue import CatalogueEntry
@@ -26,7 +27,12 @@ async def _options(request: Request) -> ApiOptions:
     return cast(ApiOptions, request.app.state.api_options)
 
 
+async def _services(request: Request) -> Services:
+    return cast(Services, request.app.state.services)
+
+
 OptionsDep = Annotated[ApiOptions, Depends(_options)]
+ServicesDep = Annotated[Services, Depends(_services)]
 
 
 @router.get("/models", responses=MODELS_RESPONSES)

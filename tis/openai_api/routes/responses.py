@@ -11,13 +11,12 @@ from fastapi.responses import JSONResponse
 
 from tis.cancellation import race_draining
 from tis.chat.run import Run
-from tis.chat.run_spec import Services
 from tis.errors import NotFound, error_with_code
 from tis.http.admission import ticket_of
-from tis.http.dependencies import EngineDep, McpDep, MediaDep, OwnerDep, SessionsDep
+from tis.http.dependencies import OwnerDep, SessionsDep
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.conversations import ItemPageDep
-from tis.openai_api.routes.models import OptionsDep, served_model
+from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.store.conversations import join_conversation, move_items_to_conversation
 from tis.openai_api.store.responses import MAX_HISTORY_BYTES, RESPONSE, ResponseStore
@@ -56,12 +55,10 @@ _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 async def create_response(
     body: ResponseRequest,
     request: Request,
-    engine: EngineDep,
+    services: ServicesDep,
     sessions: SessionsDep,
     owner: OwnerDep,
     options: OptionsDep,
-    media: MediaDep,
-    mcp_client: McpDep,
     last_event_id: LastEventId = None,
     last_event_id_query: LastEventIdQuery = None,
 ) -> Response:
@@ -73,14 +70,13 @@ async def create_response(
     body.check()
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
-    services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
-    model_id = served_model(engine, body.model, options.strict_model)
+    model_id = served_model(services.engine, body.model, options.strict_model)
     begin_with = partial(ResponseBeginning, body, model_id, services, ticket, is_large=is_large)
     beginning = await in_thread_if(is_large, begin_with)
     conversation, earlier = await read_history(store, body)
     if conversation:
         conversation.require_no_running_response()
-    prepared = await race_draining(engine.until_draining(), beginning.prepare(store, earlier))
+    prepared = await race_draining(services.engine.until_draining(), beginning.prepare(store, earlier))
     if conversation:
         beginning.require_room_in(conversation)
     response = beginning.response(prepared)
@@ -106,24 +102,21 @@ async def create_response(
 async def count_input_tokens(
     body: ResponseRequest,
     request: Request,
-    engine: EngineDep,
+    services: ServicesDep,
     sessions: SessionsDep,
     owner: OwnerDep,
     options: OptionsDep,
-    media: MediaDep,
-    mcp_client: McpDep,
 ) -> dict[str, Any]:
     """Count the tokens of the prompt that `POST /v1/responses` would make of the same body. Nothing is generated."""
     store = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES)
     body.check()
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
-    services = Services(engine, media, mcp_client, sessions.commit, request.app.state.admission)
-    model_id = served_model(engine, body.model, options.strict_model)
+    model_id = served_model(services.engine, body.model, options.strict_model)
     begin_with = partial(ResponseBeginning, body, model_id, services, ticket_of(request), is_large=is_large)
     beginning = await in_thread_if(is_large, begin_with)
     _, earlier = await read_history(store, body)
-    num_tokens = await race_draining(engine.until_draining(), beginning.count_tokens(store, earlier))
+    num_tokens = await race_draining(services.engine.until_draining(), beginning.count_tokens(store, earlier))
     return {"object": "response.input_tokens", "input_tokens": num_tokens}
 
 
