@@ -153,7 +153,7 @@ def create_app(
     app.slow_reader_seconds = settings.slow_reader_seconds
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
-    app.state.mcp, app.state.marketplace, app.state.read_tokens = mcp, marketplace, read_tokens
+    app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
     app.state.admission, app.state.services = admission, services
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)

@@ -143,8 +143,9 @@ async def test_a_resumed_stream_never_shows_a_byte_of_another(tmp_path: Path, st
         check(connections_of(clients), references)
 
 
-async def test_a_second_round_of_readers_that_never_read_costs_no_memory(tmp_path: Path) -> None:
-    """The first round is cut, and has given back all that it held."""
+async def test_another_round_of_readers_that_never_read_costs_no_memory(tmp_path: Path) -> None:
+    """Each round is cut and gives back all that it held. How many of the first 200 are there at the same time differs
+    from machine to machine (142 or 150 MB): the rounds behind it are compared."""
     body = said("a long tale ", session_id="long", ignore_eos=True, max_tokens=2500, logprobs=True, top_logprobs=20)
     async with running(tmp_path, **durable(tmp_path, SLOW_READER_SECONDS="1")) as server:
         await Client(server.url, body).follow()
@@ -154,7 +155,7 @@ async def test_a_second_round_of_readers_that_never_read_costs_no_memory(tmp_pat
             return next(float(line.split()[1]) for line in lines if line.startswith("tis_slow_readers_cut_total "))
 
         rss = []
-        for number in range(1, short_or_long(2, 5) + 1):
+        for number in range(1, short_or_long(3, 6) + 1):
             starving = [Client(server.url, body) for _ in range(200)]
             try:
                 for client in starving:
@@ -168,4 +169,4 @@ async def test_a_second_round_of_readers_that_never_read_costs_no_memory(tmp_pat
                 for client in starving:
                     client.leave(rudely=True)
             rss.append(server.rss_mb)
-        assert rss[-1] < rss[0] * 1.05, rss
+        assert rss[-1] < max(rss[:2]) * 1.05, rss
