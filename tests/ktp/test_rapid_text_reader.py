@@ -10,7 +10,6 @@ from tis.ktp.ocr import RapidTextReader
 from tis.ktp.ocr_card_reader import OcrCardReader
 from tis.ktp.regions import regions
 
-pytest.importorskip("rapidocr")
 pytestmark = pytest.mark.slow
 
 
