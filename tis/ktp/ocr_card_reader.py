@@ -9,9 +9,11 @@ import cv2
 import numpy as np
 
 from tis.ktp.card_checks import CheckedCard, check_card
+from tis.ktp.card_outline import WHOLE_PICTURE, CardOutline
 from tis.ktp.field_parsers import PARSERS, FieldReading
 from tis.ktp.ocr import CardTextReader, Pixels, strip_of
 from tis.ktp.parse import ParsedCard, parse_card
+from tis.ktp.quality import PictureQuality, doubt_glare, measure_quality
 from tis.ktp.regions import RegionTable
 from tis.ktp.text_lines import Quad, TextLine
 
@@ -30,6 +32,8 @@ class OcrCard:
     is_card: bool
     labels: tuple[str, ...]
     checked: CheckedCard
+    quality: PictureQuality
+    outline: CardOutline
 
 
 class OcrCardReader:
@@ -43,7 +47,9 @@ class OcrCardReader:
             card = self._read_again(scaled, card)
         checked = check_card(card, self._table, today)
         fields = {name: _in_picture(reading, scale) for name, reading in checked.fields.items()}
-        return OcrCard(card.is_card, card.labels, replace(checked, fields=fields))
+        checked = replace(checked, fields=fields)
+        quality, glare = measure_quality(picture, [field.box for field in fields.values() if field.box])
+        return OcrCard(card.is_card, card.labels, doubt_glare(checked, glare), quality, WHOLE_PICTURE)
 
     def _read_again(self, picture: Pixels, card: ParsedCard) -> ParsedCard:
         """Boxes are often cut too short: a hyphen alone, or the last digit."""
