@@ -15,6 +15,7 @@ from tests.engine.vision.cases import REFERENCE, picture, prompt, video
 from tests.engine.vision.tiny_models import ASKED, TINY, make_tiny
 from tis.engine.prompt import ChatPrompt, media_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
+from tis.engine.text.text_encoder import TooManyTokens
 from tis.engine.vision.choose_vision import choose_vision
 from tis.engine.vision.official_vision import OfficialVision
 from tis.errors import BadRequest
@@ -143,6 +144,14 @@ def test_media_that_do_not_match_the_prompt(tiny: Folder) -> None:
         vision.preprocess(vision.encode(ASKED), [picture(40, 60)])
     with pytest.raises(ValueError, match="video"):
         vision.preprocess(vision.encode(ASKED), [video(40, 60, [0, 1], 1.0)])
+
+
+def test_a_text_beyond_the_context_never_reaches_the_processor(tiny: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    vision = open_vision(tiny("llava"))
+    monkeypatch.setattr(vision, "_process", lambda *_, **__: pytest.fail("it was processed"))
+    asked = prompt(picture(40, 40), "many words " * 20_000)
+    with pytest.raises(TooManyTokens):
+        vision.encode(replace(asked, max_tokens=1000))
 
 
 def test_unsupported_content_is_a_bad_request(tiny: Folder) -> None:

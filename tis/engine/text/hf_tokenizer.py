@@ -134,6 +134,11 @@ class HfTokenizer:
             return len(self.encode_text(text))
         return self._encoder.count(text, max_tokens)
 
+    def require_few_tokens(self, text: str, max_tokens: int) -> None:
+        """Raises TooManyTokens if the text surely has more, before all of it is encoded."""
+        if self._encoder is not None:
+            self._encoder.require_few(text, max_tokens)
+
     def _encode_messages(
         self, messages: list[Message], tools: list[Mapping[str, Any]] | None, prompt: ChatPrompt
     ) -> list[int]:

@@ -95,7 +95,7 @@ class TextEncoder:
     def encode_marked(self, chat: str, max_tokens: int | None) -> list[int]:
         """As the library does. Raises TooManyTokens early, and ValueError if a control token has no other spelling."""
         if max_tokens is not None:
-            self._require_few(chat, max_tokens)
+            self.require_few(chat, max_tokens)
         has_marks = any(character in chat for character in self._mark_characters)
         pieces = self._markers.split(chat) if has_marks else [chat]
         ids = self.encode(pieces[0])
@@ -107,7 +107,8 @@ class TextEncoder:
                 ids += of_texts[text]
         return ids
 
-    def _require_few(self, chat: str, max_tokens: int) -> None:
+    def require_few(self, chat: str, max_tokens: int) -> None:
+        """Raises TooManyTokens if the text surely has more; it is encoded no further than that."""
         num_marks = min(map(chat.count, self._mark_characters))
         min_tokens = max(num_marks, len(chat) // MAX_CHARS_PER_TOKEN)
         if min_tokens > max_tokens:

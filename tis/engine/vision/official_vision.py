@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Video, media_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Video, media_of, text_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision.placeholders import for_chat_template
 from tis.engine.vision.vision_input import PreprocessedMedia
@@ -47,6 +47,8 @@ class OfficialVision:
         messages = [self._to_official(message) for message in prompt.messages]
         if not media:
             return self._with_bos(self._tokenizer.encode_chat(replace(prompt, messages=messages)))
+        if prompt.max_tokens is not None:  # the processor encodes all of it in one go, and holds the lock
+            self._tokenizer.require_few_tokens("\n".join(map(text_of, prompt.messages)), prompt.max_tokens)
         self._tokenizer.refuse_control_tokens_in_keys(prompt)
         if not self._can_sanitise:
             self._refuse_control_tokens(prompt)
