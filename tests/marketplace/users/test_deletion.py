@@ -9,7 +9,9 @@ from typing import Any
 from uuid import uuid4
 
 import httpx2
+import pytest
 from sqlalchemy import event, true
+from sqlalchemy.orm import Session
 
 from tests.marketplace.accounts import (
     PASSWORD,
@@ -23,13 +25,16 @@ from tests.marketplace.accounts import (
     supplier_body,
 )
 from tests.marketplace.conftest import SECRET
+from tests.marketplace.shop import Shop
 from tis.database.database import Database
+from tis.errors import Unauthenticated
 from tis.marketplace.auth.schemas import UserRegistration
 from tis.marketplace.auth.service import register_user as register_user_in
 from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.stock.service import expire_due
+from tis.marketplace.reviews.service import add_review
+from tis.marketplace.stock.service import expire_due, reserve
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.suppliers.service import register_supplier as register_supplier_in
 from tis.marketplace.tables import Product, RefreshToken, Reservation, Review, StockMovement, User
@@ -130,6 +135,24 @@ def test_a_deleted_user_leaves_no_personal_data_and_no_reserved_stock(
     refreshed = internet.post("/api/auth/refresh", json={"refresh_token": user["refresh_token"]})
     assert refreshed.status_code == 401
     assert register_user(internet, email=user["email"])["id"] != user["id"]
+
+
+def test_a_request_that_goes_on_after_the_deletion_leaves_nothing_behind(shop: Shop) -> None:
+    """It knew the account before: on PostgreSQL it held units that nobody released for up to an hour."""
+    user_id, product, market = shop.user(), shop.product(), shop.market
+    stale = Principal(f"user:{user_id}", user_id)
+    with market.writing() as session:
+        delete_user(session, stale, market.search)
+    supplier = SupplierRegistration(**{**supplier_body(), "email": new_email()})
+    late: list[Callable[[Session], object]] = [
+        lambda session: reserve(session, stale, market.search, product, 1, 60),
+        lambda session: add_review(session, market.search, stale, product, {"rating": 5}),
+        lambda session: register_supplier_in(session, stale, supplier, None),
+    ]
+    for write in late:
+        with pytest.raises(Unauthenticated), market.writing() as session:
+            write(session)
+    assert shop.stock_columns(product) == (5, 0)
 
 
 def test_deleting_a_user_and_sweeping_reservations_do_not_deadlock(database_url: str) -> None:
