@@ -148,7 +148,6 @@ def create_app(
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
-        max_body_size=int(settings.max_body_mb * 2**20),
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
@@ -208,6 +207,8 @@ def _wrap(
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
     if settings.is_local and not hosts.are_all:
         app.add_middleware(HostMiddleware, hosts=hosts, except_for=[] if keys.is_open else ["/v1/"])
+    # Not FastAPI's `max_body_size`: it answers with plain text, in place of the response that a route had chosen.
+    app.add_middleware(BodySizeLimitMiddleware, prefix="/", max_bytes=int(settings.max_body_mb * 2**20))
     app.add_middleware(UnhandledErrorMiddleware)
     origins = AllowedOrigins(settings.cors_origins)
     app.add_middleware(

@@ -72,3 +72,17 @@ def test_an_exception_while_recording_reaches_the_client_as_an_error_block(monke
     last = answer.text.strip().split("data: ")[-1]
     assert json.loads(last)["error"]["code"] == "internal_error" and "[DONE]" not in answer.text
     assert SECRET not in answer.text
+
+
+def test_a_body_over_max_body_mb_is_refused_in_the_shape_of_its_route(caplog: pytest.LogCaptureFixture) -> None:
+    """Whether its size is announced or not, and whatever else the route had to say."""
+    too_large = b" " * 2**21
+    with served(settings_with(max_body_mb=1)) as running, httpx2.Client(base_url=running.url) as client:
+        for body in (too_large, iter([too_large])):
+            answer = client.post(CHAT, content=body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
+            assert answer.headers["x-request-id"]
+        for path in ("/api/auth/login", "/api/suppliers/1/products/import", "/nowhere"):
+            answer = client.post(path, content=too_large)
+            assert answer.status_code == 413 and list(answer.json()) == ["detail"]
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

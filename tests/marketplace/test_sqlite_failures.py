@@ -51,6 +51,15 @@ def test_an_error_in_our_sql_is_not_unavailability(database_url: str) -> None:
     database.close()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_other_users_of_the_computer_cannot_read_a_new_database(market: Market, tmp_path: Path) -> None:
+    """It has e-mails, phones and hashes of passwords."""
+    with market.writing() as session:
+        session.execute(text("DELETE FROM users"))
+        modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.glob("market.db*")}
+    assert modes == {"market.db": 0, "market.db-wal": 0, "market.db-shm": 0}
+
+
 def test_a_missing_table_is_a_500(tmp_path: Path) -> None:
     with market_on(f"sqlite:///{tmp_path}/market.db") as client:
         assert client.get(PROBED_PATH).status_code == 200

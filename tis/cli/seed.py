@@ -18,7 +18,10 @@ DESCRIPTION = "Fill the marketplace with the sample. It never prompts, and leave
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--many", type=_count, metavar="N", help="add N made-up products in many shops, too")
     parser.add_argument(
-        "--admin", type=_email, metavar="EMAIL", help="make this user an admin, registering them if need be"
+        "--admin",
+        type=_email,
+        metavar="EMAIL",
+        help="make this user an admin, registering them if need be; alone, it adds no sample",
     )
     parser.add_argument("--reset", action="store_true", help="first remove EVERYTHING in the marketplace")
     parser.add_argument("--yes", action="store_true", help="--reset a database that is not a SQLite file")
@@ -53,7 +56,8 @@ def _steps(parsed: argparse.Namespace, database: "Database") -> Iterator[str]:
     if parsed.migrate:
         yield migrated
         return
-    yield seed_commands.add_sample(database)
+    if parsed.reset or parsed.many or not parsed.admin:
+        yield seed_commands.add_sample(database)
     if parsed.many:
         yield seed_commands.add_large_catalogue(database, parsed.many)
     if parsed.admin:

@@ -5,6 +5,7 @@ A file that is made anew where the database was would be an empty market that no
 
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class DatabaseFile:
             return None
         if self._identity is None:
             self._missing = None if os.path.exists(path) else Path(path)
+            if self._missing:
+                _create_private(path)
             return None
         self._require(path)
         # Another process may take the file away at this moment: `rw` never creates one.
@@ -61,6 +64,12 @@ class DatabaseFile:
     def _require(self, path: str) -> None:
         if _identity_of(path) != self._identity:
             raise DatabaseFileGone(f"{path} is gone or another file: put the same file back, or restart the server")
+
+
+def _create_private(path: str) -> None:
+    """It has hashes of passwords, e-mails and phones. SQLite gives the files beside it the same permissions."""
+    with suppress(OSError):  # SQLite reports it
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def _identity_of(path: str) -> Identity | None:

@@ -1,4 +1,4 @@
-"""Limits on request bodies, below MAX_BODY_MB: bytes, and what `JsonScanner` counts.
+"""Limits on request bodies: bytes (MAX_BODY_MB, and less for some paths), and what `JsonScanner` counts.
 
 A body that would block the event loop for long is refused while it arrives.
 """
@@ -20,7 +20,7 @@ SCAN = "tis.scanned_body"  # of a scope
 class BodySizeLimitMiddleware:
     """Limits the bytes of bodies for paths under `prefix`, except where "METHOD path" matches `except_for`."""
 
-    def __init__(self, app: ASGIApp, *, prefix: str, except_for: str, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, prefix: str, max_bytes: int, except_for: str = "") -> None:
         self.app = app
         self._prefix, self._except_for, self._max_bytes = prefix, re.compile(except_for), max_bytes
 

@@ -1,6 +1,5 @@
 """What a route works with: the authenticated caller, a transaction, and the services of the market."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.sheet_slots import SheetSlots
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.policy import HOW_TO_SIGN_IN
 from tis.marketplace.search.product_search import ProductSearch
@@ -62,7 +62,7 @@ class MarketServices(Protocol):
     search: ProductSearch
     signer: Signer
     mail: MailQueue
-    sheet_slots: threading.BoundedSemaphore
+    sheet_slots: SheetSlots
     rates: RateLimits
     passwords: PasswordQueue
 

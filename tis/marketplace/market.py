@@ -25,6 +25,7 @@ from tis.marketplace.kit.mail import Mailer
 from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.sheet_slots import SheetSlots
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.products.sheet_jobs import ImportWorker
 from tis.marketplace.search.backends.choose import choose_backend
@@ -78,7 +79,7 @@ class Market:
         self.search = ProductSearch(choose_backend(database))
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
-        self.sheet_slots = threading.BoundedSemaphore(_MAX_SHEETS_AT_ONCE)
+        self.sheet_slots = SheetSlots(_MAX_SHEETS_AT_ONCE)
         self.rates = RateLimits(rules.rates)
         self.passwords = PasswordQueue()
         self._is_ready = False

@@ -61,6 +61,18 @@ def test_the_key_gives_no_tokens_after_the_first_session_ended(internet: httpx2.
     assert again.status_code == 409 and "access_token" not in again.text
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_the_key_gives_no_tokens_after_the_password_changed(internet: httpx2.Client, path: str) -> None:
+    """The session that changed it goes on, and the request that registered has the old password."""
+    body, key = registration_body(path), str(uuid4())
+    first = send(internet, path, body, key)
+    change = {"password": "another long sentence", "old_password": body.get("password")}
+    assert internet.post("/api/auth/password", json=change, headers=bearer(first.json())).status_code == 200
+    again = send(internet, path, body, key)
+    assert again.status_code == 409 and "access_token" not in again.text
+    assert own_id(internet, first)
+
+
 def test_neither_tokens_nor_keys_are_saved(internet: httpx2.Client, strict_shop: Shop) -> None:
     body, key = registration_body(PATHS[2]), str(uuid4())
     answer = send(internet, PATHS[2], body, key).json()

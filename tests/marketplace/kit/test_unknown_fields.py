@@ -51,6 +51,16 @@ def test_warnings_are_bounded_and_their_names_are_printable(server: MarketServer
     assert len(warnings) == 20 and max(map(len, warnings)) < 150
 
 
+def test_a_parameter_that_is_sent_twice_is_refused(server: MarketServer, anybody: httpx2.Client) -> None:
+    """The last would win: this would import the sheet."""
+    path, sheet = f"/api/suppliers/{server.supplier()}/products/import", "name,price,category\nTas,50000,tas\n"
+    refused = anybody.post(f"{path}?dry_run=1&dry_run=0", content=sheet, headers={"Content-Type": "text/csv"})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == [
+        {"type": "repeated", "loc": ["query", "dry_run"], "msg": "Send this parameter once"}
+    ]
+
+
 def test_what_is_known_gets_no_warning(server: MarketServer, anybody: httpx2.Client) -> None:
     created = anybody.post(f"/api/suppliers/{server.supplier()}/products", json=LAPTOP)
     assert "warnings" not in created.json() and "x-warnings" not in created.headers

@@ -3,8 +3,9 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx2
@@ -19,6 +20,7 @@ from tests.serving import REPOSITORY, Served, served, settings_with
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Conflict, QueueFull
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.sheet_slots import SheetSlots
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.sheet_import import plan_sheet
 from tis.marketplace.products.sheet_jobs import ImportWorker, add_import
@@ -112,15 +114,35 @@ def test_the_progress_is_for_members_and_of_their_supplier(
     assert seller.get(location[:-36] + "nonsense").status_code == 422
 
 
-def test_too_many_sheets_at_once_are_refused(small_steps: Served, seller: httpx2.Client, shop: Shop) -> None:
-    slots, taken = small_steps.app.state.marketplace.market.sheet_slots, 0
-    while slots.acquire(blocking=False):
-        taken += 1
-    refused = send(seller, shop.id, HEADER)
-    for _ in range(taken):
-        slots.release()
-    assert (refused.status_code, refused.headers["retry-after"]) == (429, "2")
+def test_a_sheet_waits_for_those_of_others_and_too_many_are_refused(
+    small_steps: Served, seller: httpx2.Client, shop: Shop
+) -> None:
+    slots, others = small_steps.app.state.marketplace.market.sheet_slots, range(-11, 0)
+    with ThreadPoolExecutor(8) as threads:
+        with ExitStack() as reading:
+            for other in others[:3]:
+                reading.enter_context(slots.slot(other))
+            mine = threads.submit(send, seller, shop.id, HEADER)
+            wait_until(lambda: slots.num_waiting == 1)
+            for other in others[3:10]:
+                threads.submit(take_and_return, slots, other)
+            wait_until(lambda: slots.num_waiting == 8)
+            refused = send(seller, shop.id, HEADER)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "2")
+        assert mine.result().status_code == 200
     assert send(seller, shop.id, HEADER).status_code == 200
+
+
+def take_and_return(slots: SheetSlots, supplier: int) -> None:
+    with slots.slot(supplier):
+        pass
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 # Without a server: the tests take the steps of its worker.

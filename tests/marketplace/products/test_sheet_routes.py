@@ -74,12 +74,23 @@ def test_a_product_of_a_sheet_is_logged_as_any_other(laptop: httpx2.Client, shop
     assert None not in [after for _, after in of_form.changes.values()]
 
 
+def test_options_in_the_form_are_refused_and_not_ignored(laptop: httpx2.Client, shop: Shop) -> None:
+    """`curl -F dry_run=1` must not import the sheet."""
+    supplier = shop.supplier()
+    path, sheet = f"/api/suppliers/{supplier}/products/import", (HEADER + "A,Laptop,5000,5,laptop\n").encode()
+    refused = laptop.post(path, files={"file": ("goods.csv", sheet, "text/csv")}, data={"dry_run": "1"})
+    assert refused.status_code == 422 and "`dry_run`" in refused.json()["detail"]
+    assert goods_of(shop, supplier) == {}
+
+
 def test_a_sheet_can_be_the_file_of_a_form(laptop: httpx2.Client, shop: Shop) -> None:
     supplier = shop.supplier()
     path = f"/api/suppliers/{supplier}/products/import"
     sheet = ("\ufeff" + HEADER + "A,Laptop,5000,5,laptop\n").encode()
     assert counts(laptop.post(path, files={"file": ("goods.csv", sheet, "text/csv")})) == (1, 0, 0, 0)
     assert laptop.post(path, files={"other": ("goods.csv", sheet, "text/csv")}).status_code == 422
+    two = [("file", (name, sheet, "text/csv")) for name in ("a.csv", "b.csv")]
+    assert laptop.post(path, files=two).json() == {"detail": "The form has more than one `file`."}
     broken = {"Content-Type": "multipart/form-data; boundary=x"}
     assert laptop.post(path, content=b"no form", headers=broken).status_code == 400
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -138,6 +139,14 @@ def test_an_admin_is_registered_with_a_password_that_works(seed: SeedCommand) ->
         user = session.scalars(select(User).where(User.email_key == "owner@example.com")).one()
         assert user.role == "admin" and matches(SecretStr(password), user.password_hash)
     assert "already; nothing was changed" in seed("--admin", "owner@example.com")
+
+
+def test_an_admin_alone_brings_no_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first admin of a real marketplace does not want five invented shops in it."""
+    seed = SeedCommand(f"sqlite:///{tmp_path}/market.db", capsys)
+    assert seed("--admin", "owner@example.com").startswith("owner@example.com is an admin now")
+    assert seed.counts() == [0, 0, 1, 0]
+    seed.market.close()
 
 
 def test_an_account_that_had_the_email_before_loses_password_and_sessions(seed: SeedCommand) -> None:

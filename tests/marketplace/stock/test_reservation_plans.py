@@ -21,7 +21,8 @@ def listed(status: ReservationStatus | None) -> Callable[[Session, Shop], object
 
 
 def counted(session: Session, shop: Shop) -> None:
-    require_within_caps(session, Principal("user:1", 1), ReservationCaps(), 1, 1)
+    user_id = shop.user()
+    require_within_caps(session, Principal(f"user:{user_id}", user_id), ReservationCaps(), 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.marketplace.shop import Shop
 from tests.marketplace.stock.test_reservations import end, reserve
 from tests.serving import served, settings_with
 from tis.marketplace.columns import now
-from tis.marketplace.tables import Reservation
+from tis.marketplace.tables import Reservation, Supplier
 
 DEWI = {"name": "Dewi Specimen", "email": "dewi@example.com", "phone": "+6281234567890"}
 HIDDEN = {"name": "Dewi S.", "email": None, "phone": None}
@@ -129,6 +129,22 @@ def test_only_the_shop_accepts_or_refuses(internet: httpx2.Client, strict_shop: 
         )
     path = f"/api/suppliers/{strict_shop.id}/reservations"
     assert [internet.get(path, headers=one).status_code for one in ({}, who, rival)] == [401, 403, 403]
+
+
+def test_a_suspended_shop_neither_sells_nor_learns_how_to_reach_buyers(
+    internet: httpx2.Client, strict_shop: Shop
+) -> None:
+    """Its own sessions ended, and those of its members did not."""
+    member = strict_shop.auth_headers(f"user:{strict_shop.editor()}")
+    product, who = strict_shop.product(), buyer(strict_shop, **DEWI)
+    held = hold(internet, product, who)["id"]
+    with strict_shop.market.writing() as session:
+        session.get_one(Supplier, strict_shop.id).status = "suspended"
+    for how in ("accept", "commit"):
+        refused = end(internet, how, held, **member)
+        assert refused.status_code == 403 and "suspended" in refused.json()["detail"]
+    assert end(internet, "refuse", held, **member).json()["buyer"] == HIDDEN
+    assert strict_shop.stock_columns(product) == (5, 0)
 
 
 def test_accepting_holds_for_longer_but_an_hour_at_most(internet: httpx2.Client, strict_shop: Shop) -> None:

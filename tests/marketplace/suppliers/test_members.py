@@ -66,6 +66,26 @@ def test_an_invitation_sent_again_with_its_key_is_not_made_again(internet: httpx
     assert invitations(internet, user) == []
 
 
+def test_with_an_owner_who_is_removed_or_lowered_all_open_invitations_end(internet: httpx2.Client) -> None:
+    """Else it comes back under another name: its accomplice is still invited as an owner."""
+    owner, thief, accomplice = (register_user(internet) for _ in range(3))
+    path = new_supplier_path(internet, owner)
+    members = f"{path}/members"
+    for as_editor in (False, True):
+        internet.post(members, json={"user_id": thief["id"], "role": "owner"}, headers=bearer(owner))
+        assert accept(internet, thief, path).status_code == 200
+        invited = {"user_id": accomplice["id"], "role": "owner"}
+        assert internet.post(members, json=invited, headers=bearer(thief)).status_code == 200
+        if as_editor:
+            internet.post(members, json={"user_id": thief["id"], "role": "editor"}, headers=bearer(owner))
+        else:
+            internet.delete(f"{members}/{thief['id']}", headers=bearer(owner))
+        assert accept(internet, accomplice, path).status_code == 404
+        assert [one["status"] for one in internet.get(members, headers=bearer(owner)).json()][1:] == (
+            ["member"] if as_editor else []
+        )
+
+
 def test_an_invitation_is_declined_withdrawn_or_expires(internet: httpx2.Client, strict_database_url: str) -> None:
     owner, user = register_user(internet), register_user(internet)
     path = new_supplier_path(internet, owner)

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx2
-from sqlalchemy import event, true
+import pytest
+from sqlalchemy import event, func, select, true
+from sqlalchemy.orm import Session
 
 from tests.marketplace.accounts import (
     PASSWORD,
@@ -23,18 +26,25 @@ from tests.marketplace.accounts import (
     supplier_body,
 )
 from tests.marketplace.conftest import SECRET
+from tests.marketplace.shop import Shop
 from tis.database.database import Database
+from tis.errors import Unauthenticated
+from tis.marketplace.auth.recovery import account_mails
 from tis.marketplace.auth.schemas import UserRegistration
 from tis.marketplace.auth.service import register_user as register_user_in
+from tis.marketplace.auth.tokens import begin_chain, rotate
 from tis.marketplace.columns import now
+from tis.marketplace.kit.mail import FolderMailer
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.stock.service import expire_due
+from tis.marketplace.reviews.service import add_review
+from tis.marketplace.stock.service import expire_due, reserve
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.suppliers.service import register_supplier as register_supplier_in
-from tis.marketplace.tables import Product, RefreshToken, Reservation, Review, StockMovement, User
+from tis.marketplace.tables import OneTimeLink, Product, RefreshToken, Reservation, Review, StockMovement, User
 from tis.marketplace.users.service import delete_user
 
+OWNED = (RefreshToken.account, OneTimeLink.account)
 PERSONAL: dict[str, Any] = {
     "name": "Sri Wahyuni",
     "phone": "+6281234567890",
@@ -130,6 +140,60 @@ def test_a_deleted_user_leaves_no_personal_data_and_no_reserved_stock(
     refreshed = internet.post("/api/auth/refresh", json={"refresh_token": user["refresh_token"]})
     assert refreshed.status_code == 401
     assert register_user(internet, email=user["email"])["id"] != user["id"]
+
+
+def test_a_request_that_goes_on_after_the_deletion_leaves_nothing_behind(shop: Shop) -> None:
+    """It knew the account before: on PostgreSQL it held units that nobody released for up to an hour."""
+    user_id, product, market = shop.user(), shop.product(), shop.market
+    stale = Principal(f"user:{user_id}", user_id)
+    with market.writing() as session:
+        delete_user(session, stale, market.search)
+    supplier = SupplierRegistration(**{**supplier_body(), "email": new_email()})
+    late: list[Callable[[Session], object]] = [
+        lambda session: reserve(session, stale, market.search, product, 1, 60),
+        lambda session: add_review(session, market.search, stale, product, {"rating": 5}),
+        lambda session: register_supplier_in(session, stale, supplier, None),
+    ]
+    for write in late:
+        with pytest.raises(Unauthenticated), market.writing() as session:
+            write(session)
+    assert shop.stock_columns(product) == (5, 0)
+
+
+@pytest.mark.parametrize("late", ["a refresh", "a link"])
+def test_what_is_written_for_an_account_during_its_deletion_is_deleted_too(
+    database_url: str, tmp_path: Path, late: str
+) -> None:
+    rules = MarketRules(jwt_secret=SECRET, mailer=FolderMailer(tmp_path, "shop@example.com"))
+    market = Market(Database(database_url), rules)
+    deleting = threading.Event()
+
+    def watch(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("DELETE FROM one_time_links"):
+            deleting.set()
+
+    def leave() -> None:
+        with market.writing() as session:
+            delete_user(session, Principal(f"user:{user_id}", user_id), market.search)
+
+    with closing(market), ThreadPoolExecutor(1) as pool:
+        with market.database.reading() as session:
+            engine = session.get_bind()
+        with market.writing() as session:
+            user_id = register_user_in(session, Principal(), UserRegistration(name="Jane", email=new_email()), None).id
+            tokens = begin_chain(session, market, f"user:{user_id}")
+        with market.writing() as session:
+            event.listen(engine, "after_cursor_execute", watch)
+            if late == "a refresh":
+                assert rotate(session, market, tokens.refresh_token)
+            else:
+                assert account_mails(session, market, f"user:{user_id}", "reset")
+            left = pool.submit(leave)
+            deleting.wait(0.5)  # long enough for the deletion to delete them, if nothing makes it wait
+        left.result()
+        with market.reading() as session:
+            rows = [session.scalar(select(func.count()).where(one == f"user:{user_id}")) for one in OWNED]
+    assert rows == [0, 0]
 
 
 def test_deleting_a_user_and_sweeping_reservations_do_not_deadlock(database_url: str) -> None:

@@ -5,7 +5,10 @@ from typing import cast
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from tis.errors import Unauthenticated
 from tis.marketplace.tables import Supplier, User
+
+SESSION_ENDED = "This token is no longer valid: its session ended, or its account did."
 
 
 def user_account(user_id: int) -> str:
@@ -30,6 +33,12 @@ def account_holder(session: Session, account: str, *, locked: bool = False) -> U
     return cast(
         "User | Supplier | None", session.scalar(statement.with_for_update(key_share=True) if locked else statement)
     )
+
+
+def lock_account(session: Session, account: str) -> None:
+    """Until the transaction ends nobody deletes the account: what is written for it now would stay behind."""
+    if account_holder(session, account, locked=True) is None:
+        raise Unauthenticated(SESSION_ENDED)
 
 
 def is_active(session: Session, account: str) -> bool:

@@ -25,16 +25,19 @@ def reset_mails(market: MarketServices, email: str, kind: AccountKind | None) ->
     """In the thread of the mail queue, so that the response takes equally long for e-mails that nobody has."""
     with market.reading() as session:
         found = [account_by_email(session, each, email_key(email)) for each in ((kind,) if kind else _KINDS)]
-    accounts = [account for account, _ in filter(None, found)]
-    if not accounts:
-        return []
-    with market.writing() as session:
-        return [mail for account in accounts for mail in account_mails(session, market, account, "reset")]
+    mails = []
+    for account, _ in filter(None, found):
+        with market.writing() as session:  # of its own, as each locks an account
+            mails += account_mails(session, market, account, "reset")
+    return mails
 
 
 def account_mails(session: Session, market: MarketServices, account: str, purpose: LinkPurpose) -> list[Mail]:
-    """A mail with a link to the e-mail that the account has; none where mails are not configured."""
-    holder = account_holder(session, account)
+    """A mail with a link to the e-mail that the account has; none where mails are not configured.
+
+    Locks the account, so that no link is left behind by one that is being deleted.
+    """
+    holder = account_holder(session, account, locked=True)
     if holder is None or holder.email is None or not market.mail.is_configured:
         return []
     return _link_mails(session, market, account, purpose, holder.email, holder.name)

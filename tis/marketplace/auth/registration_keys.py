@@ -1,7 +1,8 @@
 """`Idempotency-Key` of registrations: repeated, one returns the same account, with new tokens of the same session.
 
 Neither tokens nor passwords are saved: of the request a digest with the server's secret, of the answer the account and
-its session. The key opens the account for a day, so it must be hard to guess; it works until the session ends.
+its session. The key opens the account for a day, so it must be hard to guess; it works until the session ends or the
+password changes: a request that leaked has the old password, and a change of it ends what the old one began.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from tis.marketplace.context import RequestContext
 from tis.marketplace.kit.idempotency import REPLAYED, claim_key
 from tis.marketplace.kit.mail import Mail
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.signing import Signer
 from tis.marketplace.tables import Supplier, User
 
 _SCOPE = "registration"
@@ -50,16 +52,23 @@ class RegistrationKey:
         if is_first:
             created, tokens, mails = _new_account(session, context, consent_version, create)
             claims = signer.read(tokens.access_token, "access")
-            row.answer = {"account": claims.account, "chain": claims.chain}
+            password = _digest_of_password(signer, created)
+            row.answer = {"account": claims.account, "chain": claims.chain, "password": password}
             return created, tokens, mails
         assert row.answer is not None
         account: str = row.answer["account"]
-        extended = extend_chain(session, context.market, account, row.answer["chain"], context.agent)
         holder = account_holder(session, account)
+        if holder is not None and row.answer.get("password") != _digest_of_password(signer, holder):
+            raise Conflict("This registration was made, and its password was set or changed since: sign in.")
+        extended = extend_chain(session, context.market, account, row.answer["chain"], context.agent)
         if extended is None or holder is None:
             raise Conflict("This registration was made, and its first session has ended: sign in.")
         self.response.headers.update(REPLAYED)
         return holder, extended, []  # type: ignore[return-value]  # the digest has the path, so it is of the same kind
+
+
+def _digest_of_password(signer: Signer, holder: User | Supplier) -> str:
+    return signer.digest((holder.password_hash or "").encode())
 
 
 def _new_account(

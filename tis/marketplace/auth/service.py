@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Forbidden, Unauthenticated
-from tis.marketplace.auth.accounts import account_by_email, account_holder, split_account
+from tis.marketplace.auth.accounts import SESSION_ENDED, account_by_email, account_holder, split_account
 from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed, is_outdated, matches
 from tis.marketplace.auth.schemas import AccountView, MembershipView, UserRegistration
@@ -33,7 +33,7 @@ def authenticate(session: Session, signer: Signer, token: str | None, *, is_open
     is_current = is_chain_active(session, claims.chain, claims.account)
     principal = _principal_of(session, claims.account, claims.chain) if is_current else None
     if principal is None:
-        raise Unauthenticated("This token is no longer valid: its session ended, or its account did.")
+        raise Unauthenticated(SESSION_ENDED)
     return Principal(**{**vars(principal), "is_open": is_open, "request_id": request_id})
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from sqlalchemy import ColumnElement, CursorResult, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from tis.marketplace.auth.accounts import is_active, split_account
+from tis.marketplace.auth.accounts import account_holder, is_active, split_account
 from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
 from tis.marketplace.kit import audit
@@ -51,6 +51,8 @@ def extend_chain(
 def rotate(session: Session, market: MarketServices, refresh_token: str, agent: str | None = None) -> TokenPair | None:
     """None if the token is not the newest of its chain. The chain is ended then, so the caller must commit."""
     claims = market.signer.read(refresh_token, "refresh")
+    # Locked first: a deletion that goes on at this moment would not see the new token.
+    holder = account_holder(session, claims.account, locked=True)
     # Of several requests with the same token, the database lets one find it unused.
     moment = now()
     use = (
@@ -64,7 +66,7 @@ def rotate(session: Session, market: MarketServices, refresh_token: str, agent: 
         .values(used_at=moment)
     )
     is_newest = cast(CursorResult[Any], session.execute(use)).rowcount == 1
-    if is_newest and is_chain_active(session, claims.chain, claims.account) and is_active(session, claims.account):
+    if is_newest and is_chain_active(session, claims.chain, claims.account) and holder is not None:
         begun = select(RefreshToken.signed_in_at, RefreshToken.created_at)
         signed_in_at, created_at = session.execute(begun.where(RefreshToken.digest == _digest(claims.token_id))).one()
         _delete_expired_links(session, claims.chain)

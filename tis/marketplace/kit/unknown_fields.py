@@ -1,11 +1,12 @@
 """Unknown fields of bodies and unknown query parameters: refused, or ignored with a warning.
 
 Routes of the first product's documents (`DOCUMENTED`) ignore them, as they always did, and say so: in `warnings` of an
-object, in the header `X-Warnings` of every response. All other routes answer 422. Bodies of those forbid unknown fields
-themselves, by `StrictBody`.
+object, in the header `X-Warnings` of every response. All other routes answer 422, also to a parameter that is sent
+twice. Bodies of those forbid unknown fields themselves, by `StrictBody`.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote
@@ -51,8 +52,9 @@ class CheckedRoute(APIRoute):
         if f"{method} {self.path}" not in DOCUMENTED:
 
             async def refuse_unknown(request: Request) -> Response:
-                if unknown := _unknown_parameters(request, parameters):
-                    raise RequestValidationError([_problem(name) for name in unknown])
+                problems = [_problem(name) for name in _unknown_parameters(request, parameters)]
+                if problems := problems or [_repetition(name) for name in _repeated_parameters(request)]:
+                    raise RequestValidationError(problems)
                 return await handle(request)
 
             return refuse_unknown
@@ -70,6 +72,16 @@ class CheckedRoute(APIRoute):
 
 def _unknown_parameters(request: Request, known: frozenset[str]) -> list[str]:
     return [name[:_MAX_NAME_CHARS] for name in request.query_params if name not in known]
+
+
+def _repeated_parameters(request: Request) -> list[str]:
+    """FastAPI takes the last: `dry_run=1&dry_run=0` would import."""
+    names = Counter(name for name, _ in request.query_params.multi_items())
+    return [name for name, count in names.items() if count > 1]
+
+
+def _repetition(name: str) -> dict[str, Any]:
+    return {"type": "repeated", "loc": ("query", name), "msg": "Send this parameter once", "input": None}
 
 
 def _problem(name: str) -> dict[str, Any]:

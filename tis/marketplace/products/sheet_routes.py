@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -12,7 +11,6 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from tis.errors import QueueFull
 from tis.marketplace.context import ContextDep, MarketServices, RequestContext
 from tis.marketplace.kit.docs import Responses, json_example, responses
 from tis.marketplace.kit.fields import Id
@@ -101,7 +99,7 @@ def import_products(
     The header has the names of the fields, or Indonesian ones such as `nama`, `harga`, `stok`. A sheet of more than
     5,000 rows answers 202 once its rows are checked, and is imported in the background: `Location` shows its progress.
     """
-    with _sheet_slot(context.market):
+    with context.market.sheet_slots.slot(supplier_id):
         sheet = read_rows(data, "ignore" if ignore_unknown else "report" if dry_run else "refuse")
         if dry_run:
             return _dry_run(context, supplier_id, sheet)
@@ -132,16 +130,6 @@ def import_progress(supplier_id: Id, import_id: UUID, context: ContextDep) -> JS
     """Read the progress of an import in the background, for members. The last 20 of a supplier are kept."""
     with context.reading() as (session, principal):
         return JSONText(_progress(find_import(session, principal, supplier_id, str(import_id))))
-
-
-@contextmanager
-def _sheet_slot(market: MarketServices) -> Iterator[None]:
-    if not market.sheet_slots.acquire(blocking=False):
-        raise QueueFull("Other sheets are being imported. Retry shortly.", retry_after=2)
-    try:
-        yield
-    finally:
-        market.sheet_slots.release()
 
 
 def _dry_run(context: RequestContext, supplier_id: int, sheet: Sheet) -> JSONResponse:

@@ -13,6 +13,7 @@ from tis.marketplace.products.service import supplier_for_member
 
 MAX_SHEET_BYTES = 10_000_000
 _FORM_OVERHEAD_BYTES = 10_000
+_MAX_NAME_CHARS = 100
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 OPENAPI_BODY: dict[str, Any] = {
     "requestBody": {
@@ -66,11 +67,18 @@ async def _read_body(request: Request) -> bytes:
 
 async def _read_file(request: Request) -> bytes:
     try:
-        async with request.form(max_files=1, max_fields=10) as form:
-            file = form.get("file")
-            if not isinstance(file, UploadFile):
+        async with request.form(max_files=2, max_fields=10) as form:
+            if others := form.keys() - {"file"}:
+                # `dry_run` in the form would otherwise import the sheet.
+                raise Unprocessable(
+                    f"The form takes only `file`, not `{min(others)[:_MAX_NAME_CHARS]}`: options stand in the URL."
+                )
+            files = form.getlist("file")
+            if not files or not isinstance(files[0], UploadFile):
                 raise Unprocessable("The form has no file called `file`.")
-            return await file.read(MAX_SHEET_BYTES + 1)
+            if len(files) > 1:
+                raise Unprocessable("The form has more than one `file`.")
+            return await files[0].read(MAX_SHEET_BYTES + 1)
     except HTTPException as error:
         raise BadRequest(f"The form could not be read: {error.detail}") from None
 

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, Forbidden, NotFound
-from tis.marketplace.auth.accounts import account_holder, split_account, user_account
+from tis.marketplace.auth.accounts import account_holder, lock_account, split_account, user_account
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
@@ -42,7 +42,7 @@ def add_review(
     user_id = require_user(principal)
     if product.supplier_id in principal.supplier_ids:
         raise Forbidden("You cannot review products of a supplier that you work for.")
-    lock_buyer(session, principal.account)
+    lock_account(session, user_account(user_id))
     own = select(Review.id).where(Review.product_id == product_id, Review.user_id == user_id)
     if session.scalar(own.with_for_update()) is not None:
         raise Conflict("Already reviewed")

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
-from tis.marketplace.auth.accounts import account_holder
+from tis.marketplace.auth.accounts import lock_account
 from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.tables import Product, Reservation
@@ -26,11 +26,14 @@ def require_within_caps(
 ) -> None:
     """The shop of the product has no caps, nor has a caller without an account (open mode).
 
-    Locks the account: two reservations at once would both find room for one.
+    Locks the account: two reservations at once would both find room for one, and an account that is being deleted
+    would hold what nobody releases.
     """
-    if principal.account is None or _works_for_shop_of(session, principal, product_id):
+    if principal.account is None:
         return
-    account_holder(session, principal.account, locked=True)
+    lock_account(session, principal.account)
+    if _works_for_shop_of(session, principal, product_id):
+        return
     held = select(Reservation.product_id, func.count(), func.sum(Reservation.quantity)).where(
         Reservation.actor == principal.account, Reservation.status == "held", Reservation.expires_at > now()
     )

@@ -27,6 +27,7 @@ from tis.marketplace.stock.service import (
     find_reservation,
     has_status,
     is_before,
+    require_not_suspended,
     status_of,
 )
 from tis.marketplace.tables import Product, Reservation, Supplier, User
@@ -53,6 +54,7 @@ def accept(
 ) -> ShopReservation:
     """Holds the units for `seconds` from now if that is longer, within the hour. Too late if the status is not held."""
     reservation = _find_own(session, principal, reservation_id)
+    require_not_suspended(session, principal, reservation.supplier_id)
     moment = now()
     until = min(moment + timedelta(seconds=seconds), reservation.created_at + MAX_HOLD)
     accepted = execute_update(

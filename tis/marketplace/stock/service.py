@@ -14,7 +14,7 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from tis.errors import Conflict, NotFound
+from tis.errors import Conflict, Forbidden, NotFound
 from tis.marketplace.columns import now
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
@@ -31,7 +31,7 @@ from tis.marketplace.stock.counters import (
     reserve_units,
     sell_units,
 )
-from tis.marketplace.tables import Product, Reservation, StockMovement
+from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier
 
 ReservationStatus = Literal["held", "committed", "released", "refused", "expired"]
 _DEFAULT_CAPS = ReservationCaps()
@@ -92,6 +92,7 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
     require_seller(principal, reservation.supplier_id)
+    require_not_suspended(session, principal, reservation.supplier_id)
     lock_buyer(session, reservation.actor)
     if end_reservation(session, search, reservation, "committed"):
         review = verify_review(session, reservation.actor, reservation.product_id)
@@ -109,6 +110,14 @@ def commit(session: Session, principal: Principal, search: ProductSearch, reserv
         if review:
             count_verified(session, search, review)
     return current_reservation(session, reservation)
+
+
+def require_not_suspended(session: Session, principal: Principal, supplier_id: int) -> None:
+    """A suspended supplier sells nothing, and does not learn how to reach buyers, whichever member asks."""
+    if principal.is_open or principal.is_admin:
+        return
+    if session.scalar(select(Supplier.status).where(Supplier.id == supplier_id)) == "suspended":
+        raise Forbidden("This supplier is suspended: it may refuse reservations, not accept or sell them.")
 
 
 def release(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> CurrentReservation:

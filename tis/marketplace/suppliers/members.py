@@ -66,6 +66,8 @@ def set_member(session: Session, principal: Principal, supplier_id: int, user_id
     if role != "owner":
         require_another_owner(session, supplier, user_id)
     member.role = role
+    if before == "owner" and role != "owner":
+        _withdraw_all(session, principal, supplier_id)
     session.flush()
     if before != role:
         audit.note(session, principal, "member.set", "supplier", supplier_id, user_id=user_id, role=[before, role])
@@ -87,6 +89,8 @@ def remove_member(session: Session, principal: Principal, supplier_id: int, user
         require_another_owner(session, supplier, user_id)
         before = member.role
         session.delete(member)
+        if before == "owner" and principal.user_id != user_id:
+            _withdraw_all(session, principal, supplier_id)
     audit.note(session, principal, "member.remove", "supplier", supplier_id, user_id=user_id, role=[before, None])
 
 
@@ -104,6 +108,17 @@ def withdraw_invitation(session: Session, supplier_id: int, user_id: int) -> boo
     session.delete(invitation)
     session.flush()
     return was_open
+
+
+def _withdraw_all(session: Session, principal: Principal, supplier_id: int) -> None:
+    """When an owner is removed: its invitations would let it in again, under another name."""
+    of_supplier = SupplierInvitation.supplier_id == supplier_id
+    invited = session.scalars(
+        select(SupplierInvitation.user_id).where(of_supplier).order_by(SupplierInvitation.user_id)
+    )
+    if user_ids := list(invited):
+        session.execute(delete(SupplierInvitation).where(of_supplier))
+        audit.note(session, principal, "member.withdraw", "supplier", supplier_id, user_id=user_ids)
 
 
 def require_another_owner(session: Session, supplier: Supplier, user_id: int) -> None:

@@ -6,7 +6,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
-from tis.marketplace.auth.accounts import supplier_account
+from tis.marketplace.auth.accounts import lock_account, supplier_account, user_account
 from tis.marketplace.auth.service import flush_unique_email
 from tis.marketplace.auth.tokens import end_all_chains
 from tis.marketplace.columns import now
@@ -27,6 +27,8 @@ def register_supplier(
     session: Session, principal: Principal, body: SupplierRegistration, password_hash: str | None
 ) -> Supplier:
     """A user who registers a supplier owns it."""
+    if principal.user_id is not None:
+        lock_account(session, user_account(principal.user_id))
     supplier = Supplier(
         **body.model_dump(exclude={"password", "consent_version"}),
         email_key=email_key(body.email),
