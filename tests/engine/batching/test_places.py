@@ -40,7 +40,7 @@ def test_who_floods_leaves_others_their_part_and_gets_the_same_tokens(qwen3: Any
     for _ in range(5):
         runner.step(readers.hand_out)
     assert not runner.has_room and not runner.owes_place("flood")
-    others = []
+    others: list[Request] = []
     while runner.owes_place("other"):
         others.append(_request_of("other", 10 + len(others), max_tokens=8))
         runner.admit(others[-1])
