@@ -8,7 +8,6 @@ from tis.cancellation import race_draining
 from tis.errors import BadRequest
 from tis.http.admission import ticket_of
 from tis.http.dependencies import OwnerDep, SessionsDep
-from tis.http.json_bodies import json_response
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
@@ -34,9 +33,7 @@ from tis.streaming.turn import Turn
 
 router = APIRouter(route_class=ScannedBodyRoute)
 
-# To fold more than these would hold up the event loop for milliseconds.
-_MANY_EVENTS = 500
-_MANY_BYTES = 128 * 1024
+_MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
 
 
 @router.post("/chat/completions", response_model=None, responses=CHAT_RESPONSES)
@@ -124,10 +121,7 @@ async def _folded(request: Request, session: Session, turn: Turn) -> Response:
     try:
         with failing_once(turn):
             events = await whole_turn(request, session, turn)
-            return await json_response(
-                partial(fold, events, turn.summary),
-                session_headers(session),
-                is_large=len(events) > _MANY_EVENTS or sum(map(len, events)) > _MANY_BYTES,
-            )
+            answer = await in_thread_if(len(events) > _MANY_EVENTS, partial(fold, events, turn.summary))
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
+    return Response(answer, media_type="application/json", headers=session_headers(session))
