@@ -87,3 +87,17 @@ def test_a_request_that_is_cancelled_while_it_waits_leaves_the_queue() -> None:
         assert loop.started[-1] == "next"
 
     asyncio.run(scenario())
+
+
+def test_a_request_may_be_cancelled_in_the_pass_that_starts_it() -> None:
+    async def scenario() -> None:
+        loop = BusyLoop()
+        crowd = [asyncio.create_task(loop.request("crowd")) for _ in range(50)]
+        await asyncio.sleep(0)
+        for task in crowd[8:40]:
+            task.cancel()
+        loop.pacer._on_pass()  # before the tasks notice
+        await asyncio.gather(*crowd, return_exceptions=True)
+        assert len(loop.started) == 18 and not loop.pacer._waiting
+
+    asyncio.run(scenario())

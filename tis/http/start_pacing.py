@@ -7,6 +7,7 @@ passes of seconds, and a stream gets one event per pass.
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from tis.admission.fair_queue import FairQueue
 
@@ -36,7 +37,7 @@ class StartPacer:
         try:
             await future
         except asyncio.CancelledError:
-            if not future.done() or future.cancelled():
+            with suppress(ValueError):  # `_on_pass` has taken it
                 self._waiting.remove(owner, future)
             raise
 
@@ -52,7 +53,9 @@ class StartPacer:
         is_idle = not self._num_started
         self._num_started = min(self._starts_per_pass, len(self._waiting))
         for _ in range(self._num_started):
-            self._waiting.pop().set_result(None)
+            future = self._waiting.pop()
+            if not future.done():  # cancelled in this pass
+                future.set_result(None)
         if is_idle and not self._num_started:
             self._is_counting = False
         else:
