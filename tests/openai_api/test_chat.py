@@ -1,5 +1,6 @@
 """POST /v1/chat/completions, answered whole."""
 
+import json
 from typing import Any, get_args
 
 import httpx2
@@ -307,3 +308,28 @@ def test_more_effort_may_think_longer_and_leaves_room_for_an_answer() -> None:
     asked = [requested_sampling(ChatRequest.model_validate({"reasoning_effort": effort})) for effort in EFFORTS]
     shares = [one["thinking_share"] for one in asked]
     assert shares == sorted(set(shares)) and shares[0] == 0 and shares[-1] < 1
+
+
+@pytest.mark.parametrize("more", [{}, {"logprobs": True, "top_logprobs": 2, "n": 2}])
+def test_text_that_looks_like_logprobs_is_text(http: httpx2.Client, more: dict[str, Any]) -> None:
+    text = '{"logprobs":{"content":[{}]},"finish_reason":"é"} \\"logprobs\\":{"content":['
+    answer = http.post(CHAT, json=said(text, **more)).json()
+    assert [choice["message"]["content"] for choice in answer["choices"]] == [text] * more.get("n", 1)
+    for choice in answer["choices"]:
+        assert choice["finish_reason"] == "stop"
+        if more:
+            assert "".join(entry["token"] for entry in choice["logprobs"]["content"]) == text
+            assert all(len(entry["top_logprobs"]) == 2 for entry in choice["logprobs"]["content"])
+
+
+def test_logprobs_of_an_answer_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch, http: httpx2.Client) -> None:
+    lengths: list[int] = []
+    loads = json.loads
+
+    def measured(data: Any, **options: Any) -> Any:
+        lengths.append(len(data))
+        return loads(data, **options)
+
+    monkeypatch.setattr("tis.openai_api.wire.chat_writer.json.loads", measured)
+    response = http.post(CHAT, json=said("word " * 40, logprobs=True, top_logprobs=20))
+    assert len(response.content) > 150_000 and max(lengths) < 3000

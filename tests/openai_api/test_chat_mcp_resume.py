@@ -74,7 +74,7 @@ async def test_from_every_block_it_ends_as_it_would_have() -> None:
                 assert mcp_client.said == before.said[num_begun(shown) :]
                 assert [block.data for block in (*shown, *rest)] == [block.data for block in whole]
                 assert continued.summary == source.summary
-            answer = fold([block.data for block in (*shown, *rest)][:-2], continued.summary)
+            answer = json.loads(fold([block.data for block in (*shown, *rest)][:-2], continued.summary))
             assert json.loads(rest[-2].data if rest else whole[-2].data)["usage"] == answer["usage"]
     await media.close()
 
@@ -89,5 +89,5 @@ async def test_it_can_be_cancelled_before_any_round() -> None:
     async with a_desk() as desk:
         source = await source_of(desk, a_call("say", text="x"), Says())
         source.cancel()
-        answer = fold([block.data for block in (await blocks_of(source))[:-2]], source.summary)
+        answer = json.loads(fold([block.data for block in (await blocks_of(source))[:-2]], source.summary))
     assert answer["choices"][0]["cancelled"] and source.outcome == "cancelled"

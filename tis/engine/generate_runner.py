@@ -32,6 +32,9 @@ class GenerateRunner:
     def has_room(self) -> bool:
         return not self._running
 
+    def owes_place(self, owner: str) -> bool:
+        return False  # a call of generate() cannot be left
+
     @property
     def has_bounded_steps(self) -> bool:
         return False

@@ -1,7 +1,7 @@
 """The requests that wait for a model: resumed ones first, then those of all owners in turn."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tis.admission.fair_queue import FairQueue
 from tis.engine.request import Request
@@ -45,6 +45,17 @@ class RequestQueue:
         if self._resumed:
             return self._resumed.popleft()
         return self._new.pop() if self._new else None
+
+    def next_of(self, is_wanted: Callable[[str], bool]) -> Request | None:
+        """The next request of an owner who is wanted."""
+        for request in self._resumed:
+            if is_wanted(request.owner):
+                self._resumed.remove(request)
+                return request
+        for owner, _ in self._new.heads():
+            if is_wanted(owner):
+                return self._new.pop(owner)
+        return None
 
     def remove(self, request: Request) -> None:
         if request in self._resumed:

@@ -13,6 +13,10 @@ class Runner(Protocol):
         """Whether another request may be admitted now."""
         ...
 
+    def owes_place(self, owner: str) -> bool:
+        """Whether a request of this owner may be admitted without room: others have more than their part."""
+        ...
+
     @property
     def cache_use(self) -> float | None:
         """How much of the KV cache running requests own, from 0 to 1; None without a cache. Any thread may ask."""

@@ -125,7 +125,7 @@ class Worker:
                 self._change.wait()
 
     def _admit(self) -> None:
-        while self._runner.has_room and (request := self._next()):
+        while request := self._next():
             self._admitting = request
             request.timing.admitted_at = time.monotonic()
             try:
@@ -136,7 +136,9 @@ class Worker:
 
     def _next(self) -> Request | None:
         with self._change:
-            return self._queue.next()
+            if self._runner.has_room:
+                return self._queue.next()
+            return self._queue.next_of(self._runner.owes_place)
 
     def _step(self) -> None:
         if not self._runner.running:

@@ -12,6 +12,7 @@ from tis.admission.ticket import Ticket
 from tis.errors import ServiceError
 from tis.http.client_address import client_address
 from tis.http.error_handlers import BodyRejected, error_response
+from tis.http.start_pacing import StartPacer
 from tis.observability.request_log import PROBES
 
 # What a body without a Content-Length may have before it needs more room; it gets that at once, or a 429.
@@ -21,20 +22,24 @@ _STEP_BYTES = 2**20
 class AdmissionMiddleware:
     """Inside the check of API keys, which names the owner. Elsewhere the owner is the address of the client.
 
-    A request without a body, such as one that follows a stream, is counted and never waits. Probes have no ticket.
+    A request without a body, such as one that follows a stream, is counted and never waits for room. Probes have no
+    ticket and start at once.
     """
 
     def __init__(self, app: ASGIApp, admission: Admission, max_body_bytes: int) -> None:
         self.app = app
         self._admission = admission
         self._max_body_bytes = max_body_bytes
+        self._pacer = StartPacer()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or get_route_path(scope) in PROBES:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        ticket = state["ticket"] = self._admission.ticket(state.get("owner") or f"address {client_address(scope)}")
+        owner = state.get("owner") or f"address {client_address(scope)}"
+        await self._pacer.turn(owner)
+        ticket = state["ticket"] = self._admission.ticket(owner)
         try:
             announced = self._announced_bytes(scope)
             if announced is None:

@@ -23,7 +23,7 @@ def malformed_url(kind: MediaKind) -> BadMedia:
 def unreadable_file(kind: MediaKind) -> BadMedia:
     """One message for a missing and for a forbidden file, so that clients cannot list the disk."""
     return BadMedia(
-        f"The server cannot read a {kind} at this path: it does not exist, or the path is not permitted.",
+        f"The server cannot read the {kind} at this path: it does not exist, or the path is not permitted.",
         code=f"invalid_{kind}_url",
     )
 

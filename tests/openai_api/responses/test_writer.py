@@ -1,5 +1,6 @@
 """What belongs to which item of a response when one piece has more than one of them."""
 
+import json
 from typing import Any
 
 import httpx2
@@ -13,6 +14,7 @@ from tis.engine.answer import Piece, TokenLogprob
 from tis.engine.resumable_request import ResumableRequest
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.text.markers import split_markers
+from tis.openai_api.wire.encoded_json import encode_json
 from tis.openai_api.wire.response_writer import ResponseWriter
 
 LOGPROBS = {"include": ["message.output_text.logprobs"]}
@@ -37,7 +39,7 @@ def message_after(*pieces: list[str]) -> dict[str, Any]:
         logprobs = tuple(TokenLogprob(id_, token, token.encode(), 0.0) for id_, token in zip(ids, piece, strict=True))
         text, markers = split_markers(as_tokens("".join(piece)))
         log.add_piece(Piece(0, text, ids, logprobs, markers=markers), 0)
-    [message] = [item for item in writer.snapshot()["output"] if item["type"] == "message"]
+    [message] = [item for item in json.loads(encode_json(writer.snapshot()))["output"] if item["type"] == "message"]
     return dict(message["content"][0])
 
 

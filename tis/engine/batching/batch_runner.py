@@ -17,6 +17,7 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.places import Places
 from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
@@ -57,6 +58,7 @@ class BatchRunner:
         self._arrivals = count()
         self._running: list[Request] = []
         self.scheduler = self._new_scheduler()
+        self._places = Places(self.scheduler, max_running)
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
 
     @property
@@ -65,7 +67,10 @@ class BatchRunner:
 
     @property
     def has_room(self) -> bool:
-        return len(self.scheduler.sequences) < self._max_running
+        return self._places.has_room
+
+    def owes_place(self, owner: str) -> bool:
+        return self._places.owes(owner)
 
     @property
     def cache_use(self) -> float:
@@ -83,6 +88,7 @@ class BatchRunner:
         vision = request.prepared.vision
         vision_inputs = vision.inputs if vision else ()
         positions = mrope_positions(self._model, request.prompt_ids, vision_inputs) if vision_inputs else None
+        self._places.make_room(request.owner)
         for choice in request.unfinished:
             sequence = Sequence(request, choice, next(self._arrivals), leader, positions)
             leader = leader or sequence
@@ -93,6 +99,7 @@ class BatchRunner:
         deliveries: list[Delivery] = []
         try:
             self._drop_cancelled(deliveries)
+            self._places.bring_back()
             size = self._budget.next
             plan = self.scheduler.plan(size.num_prompt_tokens)
             if plan.chunks:
@@ -107,9 +114,10 @@ class BatchRunner:
 
     def drop_all(self) -> None:
         # A failed step may have left blocks whose content does not match their hashes.
-        for sequence in self.scheduler.sequences:
+        for sequence in self._places.sequences:
             sequence.is_dropped = True
         self.scheduler = self._new_scheduler()
+        self._places = Places(self.scheduler, self._max_running)
         self._running = []
 
     def device_answers(self) -> bool:
@@ -125,9 +133,9 @@ class BatchRunner:
             deliveries += cancelled
 
     def _remove(self, request: Request) -> None:
-        for sequence in self.scheduler.sequences:
+        for sequence in self._places.sequences:
             if sequence.request is request:
-                self.scheduler.drop(sequence)
+                self._places.drop(sequence)
         self._running.remove(request)
 
     @staticmethod

@@ -58,9 +58,14 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         self.waiting.append(sequence)
+        self.waiting.sort(key=lambda one: one.arrival)
 
     def drop(self, sequence: Sequence) -> None:
         sequence.is_dropped = True
+        self.take_out(sequence)
+
+    def take_out(self, sequence: Sequence) -> None:
+        """Frees its blocks. It can be added again, and is then computed again."""
         if sequence in self.waiting:
             self.waiting.remove(sequence)
             return

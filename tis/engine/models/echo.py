@@ -121,6 +121,9 @@ class EchoRunner:
     def running(self) -> list[Request]:
         return self._running
 
+    def owes_place(self, owner: str) -> bool:
+        return False  # there is always room
+
     def admit(self, request: Request) -> None:
         self._running.append(request)
 

@@ -1,10 +1,8 @@
 """POST /v1/chat/completions: begins an answer, or resumes one, and lets the client follow the recording."""
 
-import asyncio
 from functools import partial
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 
 from tis.cancellation import race_draining
 from tis.errors import BadRequest
@@ -123,10 +121,7 @@ async def _folded(request: Request, session: Session, turn: Turn) -> Response:
     try:
         with failing_once(turn):
             events = await whole_turn(request, session, turn)
-            if len(events) > _MANY_EVENTS:
-                answer = await asyncio.to_thread(fold, events, turn.summary)
-            else:
-                answer = fold(events, turn.summary)
+            answer = await in_thread_if(len(events) > _MANY_EVENTS, partial(fold, events, turn.summary))
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    return JSONResponse(answer, headers=session_headers(session))
+    return Response(answer, media_type="application/json", headers=session_headers(session))

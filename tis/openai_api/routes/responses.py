@@ -14,6 +14,7 @@ from tis.chat.run import Run
 from tis.errors import NotFound, error_with_code
 from tis.http.admission import ticket_of
 from tis.http.dependencies import OwnerDep, SessionsDep
+from tis.http.json_bodies import json_response
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.conversations import ItemPageDep
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
@@ -140,7 +141,8 @@ async def retrieve_response(
         return await _followed(session, cursor[1])
     if stream:
         return await _followed(session, -1 if starting_after is None else starting_after)
-    return JSONResponse(await store.current(session))
+    response = await store.current(session)
+    return await json_response(lambda: response, is_large=store.num_bytes_read > _LARGE_EVENT_BYTES)
 
 
 @router.delete("/responses/{response_id}", responses=DELETE_RESPONSES)
@@ -183,18 +185,20 @@ async def _whole(request: Request, session: Session, turn: Turn) -> Response:
     try:
         with failing_once(turn):
             events = await whole_turn(request, session, turn)
-            return await in_thread_if(
-                len(events[-1]) > _LARGE_EVENT_BYTES, partial(_rendered, events[-1], session_headers(session))
+            return await json_response(
+                partial(_response_of, events[-1]),
+                session_headers(session),
+                is_large=len(events[-1]) > _LARGE_EVENT_BYTES,
             )
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
-def _rendered(last_event: bytes, headers: dict[str, str]) -> Response:
-    response = json.loads(last_event)["response"]
+def _response_of(last_event: bytes) -> dict[str, Any]:
+    response: dict[str, Any] = json.loads(last_event)["response"]
     if error := response["error"]:
         raise error_with_code(error["message"], "server_error", error["type"], error["param"])
-    return JSONResponse(response, headers=headers)
+    return response
 
 
 async def _followed(session: Session, after: int) -> Response:

@@ -176,7 +176,7 @@ class ChatWriter:
 
     def _dump(self, choices: list[dict[str, Any]], more: Mapping[str, Any]) -> bytes:
         chunk = {**self._head, "choices": choices, **more}
-        return json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode()
+        return _encoded(chunk)
 
 
 def _text_delta(kind: type, text: str) -> dict[str, Any]:
@@ -209,48 +209,67 @@ def error_event(error: Exception) -> bytes:
     body: dict[str, Any] = dict(error_body(refused))
     if refused.retry_after is not None:
         body["retry_after"] = refused.retry_after
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return _encoded(body)
 
 
-def fold(events: Iterable[bytes], summary: bytes) -> dict[str, Any]:
-    """The answer as one object; a recorded error is raised as what it was."""
-    chunks = [json.loads(event) for event in events if event != DONE]
-    for chunk in chunks:
+def fold(events: Iterable[bytes], summary: bytes) -> bytes:
+    """The answer as one object; a recorded error is raised as what it was.
+
+    Logprobs are copied as they are: parsed, those of a long answer are millions of objects, which the garbage collector
+    walks while everybody waits.
+    """
+    first: dict[str, Any] = {}
+    parts: dict[int, list[Mapping[str, Any]]] = {}
+    logprobs: dict[int, list[bytes]] = {}
+    for event in events:
+        if event == DONE:
+            continue
+        chunk, entries = _without_logprobs(event)
         if error := chunk.get("error"):
             raise error_with_code(
                 error["message"], error["type"], error["code"], error["param"], chunk.get("retry_after")
             )
-    parts: dict[int, list[Mapping[str, Any]]] = {}
-    for chunk in chunks:
+        first = first or chunk
         for part in chunk["choices"]:
             parts.setdefault(part["index"], []).append(part)
-    first = chunks[0]
+            if entries:
+                logprobs.setdefault(part["index"], []).append(entries)
     more = json.loads(summary)
     more.pop("usage_chunk", None)
-    return {
+    head = {
         "id": first["id"],
         "object": "chat.completion",
         "created": first["created"],
         "model": first["model"],
         "system_fingerprint": first["system_fingerprint"],
-        "choices": [_folded_choice(index, parts[index]) for index in sorted(parts)],
-        **more,
     }
+    choices = b",".join(_folded_choice(index, parts[index], logprobs.get(index, ())) for index in sorted(parts))
+    return b'%b,"choices":[%b]%b}' % (_encoded(head)[:-1], choices, b"," + _encoded(more)[1:-1] if more else b"")
 
 
-def _folded_choice(index: int, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _without_logprobs(event: bytes) -> tuple[dict[str, Any], bytes]:
+    """A chunk, and the entries of its logprobs as JSON. In a JSON string the quotes of what is searched are escaped."""
+    before, found, rest = event.partition(b'"logprobs":{"content":[')
+    entries, _, after = rest.rpartition(b']},"finish_reason":')
+    chunk: dict[str, Any] = json.loads(before + b'"logprobs":null,"finish_reason":' + after if found else event)
+    return chunk, entries
+
+
+def _folded_choice(index: int, parts: Sequence[Mapping[str, Any]], logprobs: Sequence[bytes]) -> bytes:
     message = GrowingMessage()
     for part in parts:
         message.add(part["delta"])
-    logprobs = [entry for part in parts if part["logprobs"] for entry in part["logprobs"]["content"]]
     last = parts[-1]
-    return {
-        "index": index,
-        "message": message.whole(),
-        "logprobs": {"content": logprobs, "refusal": None} if logprobs else None,
-        "finish_reason": last["finish_reason"],
-        **({"cancelled": True} if last.get("cancelled") else {}),
-    }
+    end = {"finish_reason": last["finish_reason"], **({"cancelled": True} if last.get("cancelled") else {})}
+    return b'%b,"logprobs":%b,%b' % (
+        _encoded({"index": index, "message": message.whole()})[:-1],
+        b'{"content":[%b],"refusal":null}' % b",".join(logprobs) if logprobs else b"null",
+        _encoded(end)[1:],
+    )
+
+
+def _encoded(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class GrowingMessage:

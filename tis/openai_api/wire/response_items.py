@@ -8,6 +8,7 @@ from typing import Any
 
 from tis.chat.parts import ServerCall
 from tis.openai_api.store.items import Item, output_id, tool_list_id
+from tis.openai_api.wire.encoded_json import EncodedList, encode_json
 
 _CALLS = {"function_call": "function_call_arguments", "mcp_call": "mcp_call_arguments"}
 
@@ -38,7 +39,7 @@ class NumberedEvents:
     def event(self, kind: str, fields: Mapping[str, Any]) -> bytes:
         body = {"type": kind, **fields, "sequence_number": self.next_number}
         self.next_number += 1
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        return encode_json(body)
 
     def event_with(self, kind: str, name: str, encoded: bytes) -> bytes:
         """What `event` makes of one field, whose value is encoded already."""
@@ -62,7 +63,7 @@ class _OpenItem:
     shape: _PartShape | None  # None: it is a call, which grows by its arguments
     around: tuple[bytes, bytes]  # of its deltas
     text: list[str] = field(default_factory=list)
-    logprobs: list[Any] = field(default_factory=list)
+    logprobs: EncodedList = field(default_factory=EncodedList)
 
 
 class OutputItems:
@@ -214,7 +215,7 @@ class OutputItems:
         assert self._open
         self._open.text.append(text)
         if logprobs:
-            self._open.logprobs += logprobs
+            self._open.logprobs.extend(logprobs)
             within = {**self._place(self._open.item), "content_index": 0}
             delta = {**within, "delta": text, "logprobs": list(logprobs)}
             events.append(self._event("response.output_text.delta", delta))
@@ -234,7 +235,7 @@ class OutputItems:
         self._open = _OpenItem(item, kind, shape, _around(place, kind, shape))
         events = [self._event("response.output_item.added", {"output_index": number, "item": item})]
         if shape:
-            part = {**place, shape.index: 0, "part": _part(shape, "", ())}
+            part = {**place, shape.index: 0, "part": _part(shape, "", EncodedList())}
             events.append(self._event(f"response.{shape.part}.added", part))
         return events
 
@@ -258,9 +259,9 @@ def _whole(grown: _OpenItem, status: str) -> Item:
     return item | {grown.shape.among: [_part(grown.shape, text, grown.logprobs)]}
 
 
-def _part(shape: _PartShape, text: str, logprobs: Sequence[Any]) -> Item:
+def _part(shape: _PartShape, text: str, logprobs: EncodedList) -> Item:
     part: Item = {"type": shape.type, "text": text}
-    return part | ({"annotations": [], "logprobs": list(logprobs)} if shape is _TEXT else {})
+    return part | ({"annotations": [], "logprobs": logprobs} if shape is _TEXT else {})
 
 
 def _around(place: Mapping[str, Any], kind: str, shape: _PartShape | None) -> tuple[bytes, bytes]:

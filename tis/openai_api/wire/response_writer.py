@@ -1,6 +1,5 @@
 """Writes the events of one response, and the response object, which always has every field; unknown values are null."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,6 +31,7 @@ from tis.engine.sampling.params import SamplingParams
 from tis.errors import ServiceError
 from tis.http.error_handlers import internal_error
 from tis.openai_api.wire.chat_writer import logprob_entry
+from tis.openai_api.wire.encoded_json import encode_json
 from tis.openai_api.wire.response_items import NumberedEvents, OutputItems
 from tis.openai_api.wire.response_request import ResponseRequest
 
@@ -83,7 +83,7 @@ class ResponseWriter:
 
     def summary(self, usage: RunUsage) -> bytes:
         """The response as it is; once it is over, its last event has that."""
-        return b"" if self._is_over else json.dumps(self.snapshot(), ensure_ascii=False).encode()
+        return b"" if self._is_over else encode_json(self.snapshot())
 
     def snapshot(self) -> Response:
         """As it is now."""
@@ -137,8 +137,7 @@ class ResponseWriter:
 
     def _lifecycle(self, kind: str) -> bytes:
         if self._encoded is None or self._encoded[0] is not self._response:  # which may have megabytes of tools
-            encoded = json.dumps(self._response, ensure_ascii=False, separators=(",", ":")).encode()
-            self._encoded = self._response, encoded
+            self._encoded = self._response, encode_json(self._response)
         return self._numbered.event_with(f"response.{kind}", "response", self._encoded[1])
 
 
