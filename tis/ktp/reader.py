@@ -1,0 +1,340 @@
+"""Reads cards: decodes a picture, reads it with OCR, with a vision model or with both, and checks what was read.
+
+Nothing of a card outlives its request, and nothing of it is logged.
+"""
+
+import asyncio
+import importlib.util
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+
+from tis.admission.admission import Admission
+from tis.admission.ticket import Ticket
+from tis.errors import Draining, ServiceError
+from tis.ktp.errors import CardNotFound, CardTimeout, OcrUnavailable, picture_refused
+from tis.ktp.metrics import PICTURES, READ_SECONDS, REPAIRS, EnginePath, count_failure
+from tis.ktp.uploads import UploadedPicture, require_size
+from tis.ktp.vision_model import ReplyToken, VisionModel
+from tis.media.errors import BadMedia
+from tis.media.loader import LoadedImage, MediaLoader
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tis.ktp.card_checks import CheckedCard
+    from tis.ktp.ocr_card_reader import OcrCard
+    from tis.ktp.quality import PictureQuality
+    from tis.ktp.vision_reply import VisionCard
+
+    Pixels: TypeAlias = NDArray[np.uint8]
+
+T = TypeVar("T")
+Stage: TypeAlias = Literal["found", "rectified", "read", "checked"]
+OnStage: TypeAlias = Callable[[Stage], None]
+EngineChoice: TypeAlias = Literal["auto", "vlm", "ocr", "fused"]
+State: TypeAlias = Literal["ready", "waiting", "unavailable"]
+
+_CROP_WIDTH = 1120  # of the card that a vision model gets
+_OCR_PACKAGES = ("rapidocr", "onnxruntime", "cv2")
+_RETRY_SECONDS = 30.0
+
+
+class PictureReader(Protocol):
+    def read(self, picture: "Pixels", today: date, on_stage: OnStage) -> "OcrCard":
+        """Blocks. May be called from several threads; calls `on_stage` there."""
+        ...
+
+
+@dataclass(frozen=True)
+class CardLimits:
+    engine: EngineChoice = "auto"
+    num_workers: int = 2
+    picture_seconds: float = 60
+    batch_seconds: float = 300
+    max_batch: int = 32
+
+
+@dataclass(frozen=True)
+class CardResult:
+    path: EnginePath
+    model: str | None
+    checked: "CheckedCard"
+    ocr: "OcrCard | None"  # where OCR looked at the picture
+    readings: Mapping[str, "CheckedCard"]  # of each reader that took part
+    milliseconds: dict[str, int]
+    has_fallen_back: bool = False  # the vision model failed, so this is OCR's alone
+
+
+@dataclass(frozen=True)
+class ReaderStatus:
+    state: State
+    path: EnginePath | None
+    error: str | None
+
+
+def load_ocr() -> PictureReader:
+    """Blocks for a second: it imports onnxruntime and OpenCV, and loads 30 MB of weights."""
+    from tis.ktp.ocr import RapidTextReader
+    from tis.ktp.ocr_card_reader import OcrCardReader
+    from tis.ktp.regions import regions
+
+    return OcrCardReader(RapidTextReader(), regions())
+
+
+class LazyOcr:
+    """The OCR engine, loaded with the first picture. A load that failed is repeated with the next one."""
+
+    def __init__(self, load: Callable[[], PictureReader] = load_ocr) -> None:
+        self._load = load
+        self._reader: PictureReader | None = None
+        self._lock = threading.Lock()
+        self.failure = self._missing()
+
+    @property
+    def is_loaded(self) -> bool:
+        return self._reader is not None
+
+    @property
+    def is_installed(self) -> bool:
+        return self._load is not load_ocr or self._missing() is None
+
+    def reader(self) -> PictureReader:
+        """Blocks. Raises OcrUnavailable."""
+        with self._lock:
+            if self._reader is None:
+                self._reader = self._loaded()
+            return self._reader
+
+    def _loaded(self) -> PictureReader:
+        try:
+            reader = self._load()
+        except Exception as fault:  # boundary to onnxruntime and OpenCV: what they raise is not ours
+            self.failure = f"The OCR engine could not be loaded ({type(fault).__name__})."
+            raise OcrUnavailable(self.failure, retry_after=_RETRY_SECONDS) from None
+        self.failure = None
+        return reader
+
+    def _missing(self) -> str | None:
+        if self._load is not load_ocr:
+            return None
+        missing = [name for name in _OCR_PACKAGES if importlib.util.find_spec(name) is None]
+        return f"The OCR engine is not installed: {', '.join(missing)}." if missing else None
+
+
+class CardReader:
+    """Used on the event loop."""
+
+    def __init__(
+        self,
+        limits: CardLimits,
+        ocr: LazyOcr,
+        vision: VisionModel,
+        media: MediaLoader,
+        admission: Admission,
+        today: Callable[[], date] = date.today,
+    ) -> None:
+        self.limits, self.max_bytes = limits, media.limits.max_item_bytes
+        self._ocr, self._vision, self._media, self._admission = ocr, vision, media, admission
+        self._today = today
+        self._threads = ThreadPoolExecutor(limits.num_workers, thread_name_prefix="ktp")
+        self._is_draining = False
+
+    async def status(self) -> ReaderStatus:
+        try:
+            path, _ = await self._path()
+        except OcrUnavailable as error:
+            return ReaderStatus("unavailable", None, error.message)
+        if path != "vlm" and self._ocr.failure:
+            return ReaderStatus("unavailable", path, self._ocr.failure)
+        return ReaderStatus("ready" if path == "vlm" or self._ocr.is_loaded else "waiting", path, None)
+
+    async def read(self, picture: UploadedPicture, owner: str, field_name: str, on_stage: OnStage) -> CardResult:
+        """Raises the ServiceError that the client gets."""
+        try:
+            result = await self._read(picture, owner, field_name, on_stage)
+        except Exception as error:
+            count_failure(error)
+            raise
+        PICTURES.labels("read").inc()
+        REPAIRS.inc(len(result.checked.repairs))
+        return result
+
+    def drain(self) -> None:
+        """Refuses new pictures."""
+        self._is_draining = True
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _read(self, picture: UploadedPicture, owner: str, field_name: str, on_stage: OnStage) -> CardResult:
+        if self._is_draining:
+            raise Draining
+        path, model = await self._path()
+        # A ticket for each picture: those of a batch come and go one by one.
+        ticket = self._admission.ticket(owner)
+        try:
+            began_at = time.monotonic()
+            pixels = await self._decoded(picture, field_name, ticket)
+            decoded_at = time.monotonic()
+            result = await self._read_pixels(pixels, path, model, ticket, on_stage)
+            result.milliseconds["decode"] = round((decoded_at - began_at) * 1000)
+            READ_SECONDS.labels(result.path).observe(time.monotonic() - decoded_at)
+            return result
+        finally:
+            ticket.end_request()
+
+    async def _path(self) -> tuple[EnginePath, str | None]:
+        """What reads the card, and the model that takes part. Raises OcrUnavailable if nothing can."""
+        wanted, has_ocr = self.limits.engine, self._ocr.is_installed
+        model = None if wanted == "ocr" else await self._vision.served()
+        if wanted == "auto":
+            wanted = ("fused" if has_ocr else "vlm") if model else "ocr"
+        if wanted in ("vlm", "fused") and model is None:
+            raise OcrUnavailable(f"KTP_ENGINE={wanted} needs a served model that sees images, and there is none.")
+        if wanted in ("ocr", "fused") and not has_ocr:
+            raise OcrUnavailable(self._ocr.failure or "The OCR engine is not installed.")
+        return wanted, model
+
+    async def _decoded(self, picture: UploadedPicture, field_name: str, ticket: Ticket) -> "Pixels":
+        """The bytes of the picture are gone when this returns."""
+        require_size(picture, field_name, self.max_bytes)
+        try:
+            [image] = await self._media.decode_all(["image"], [picture.take()], ticket)
+        except BadMedia as error:
+            raise picture_refused(error, field_name) from None
+        assert isinstance(image, LoadedImage)
+        ticket.keep("media_bytes", 0)
+        return image.pixels
+
+    async def _read_pixels(
+        self, pixels: "Pixels", path: EnginePath, model: str | None, ticket: Ticket, on_stage: OnStage
+    ) -> CardResult:
+        took: dict[str, int] = {}
+        card, crop, ends_at = None, pixels, time.monotonic() + self.limits.picture_seconds
+        if path != "vlm" or self._ocr.is_installed:  # it finds the card for the vision model, too
+            stages = on_stage if path == "ocr" else _until_rectified(on_stage)
+            card, crop, ends_at = await self._by_ocr(pixels, ticket, stages, took, with_crop=model is not None)
+        if path != "vlm" and card and not card.is_card:
+            raise _not_found(card)
+        if model is None:
+            assert card
+            return CardResult("ocr", None, card.checked, card, {"ocr": card.checked}, took)
+        seen = await self._by_model(model, crop, ticket, took, ends_at)
+        on_stage("read")
+        if path == "fused" and card:
+            if seen is None:
+                on_stage("checked")
+                return CardResult("ocr", None, card.checked, card, {"ocr": card.checked}, took, has_fallen_back=True)
+            fused = await asyncio.to_thread(_fused, card.checked, seen.checked, self._today())
+            on_stage("checked")
+            return CardResult("fused", model, fused, card, {"ocr": card.checked, "vlm": seen.checked}, took)
+        if seen is None or not seen.is_card:
+            raise _not_found(card)
+        on_stage("checked")
+        return CardResult("vlm", model, seen.checked, card, {"vlm": seen.checked}, took)
+
+    async def _by_ocr(
+        self, pixels: "Pixels", ticket: Ticket, on_stage: OnStage, took: dict[str, int], *, with_crop: bool
+    ) -> "tuple[OcrCard, Pixels, float]":
+        """With the time until which a vision model may take. Waiting for a thread does not count."""
+        loop = asyncio.get_running_loop()
+
+        def report(stage: Stage) -> None:
+            loop.call_soon_threadsafe(on_stage, stage)
+
+        async with ticket.one_of("card_readers"):
+            began_at = time.monotonic()
+            ends_at = began_at + self.limits.picture_seconds
+            work = partial(self._read_in_thread, pixels, report, with_crop=with_crop)
+            card, crop = await self._until(ends_at, loop.run_in_executor(self._threads, work))
+        took["ocr"] = _milliseconds(began_at)
+        return card, crop, ends_at
+
+    async def _by_model(
+        self, model: str, crop: "Pixels", ticket: Ticket, took: dict[str, int], ends_at: float
+    ) -> "VisionCard | None":
+        """None if it fails, and OCR's reading is as good as an answer can be."""
+        from tis.ktp.vision_reply import MAX_TOKENS, PROMPT, reply_schema
+
+        began_at = time.monotonic()
+        try:
+            asking = self._vision.ask(model, crop, PROMPT, reply_schema(), MAX_TOKENS, ticket)
+            tokens = await self._until(ends_at, asking)
+        except Draining:
+            raise
+        except ServiceError as error:
+            if self.limits.engine == "auto" and self._ocr.is_installed:
+                return None
+            raise _as_unavailable(error) from None
+        took["vlm"] = _milliseconds(began_at)
+        return await asyncio.to_thread(_checked_reply, tokens, self._today())
+
+    def _read_in_thread(self, pixels: "Pixels", on_stage: OnStage, *, with_crop: bool) -> "tuple[OcrCard, Pixels]":
+        card = self._ocr.reader().read(pixels, self._today(), on_stage)
+        if not with_crop:
+            return card, pixels
+        from tis.ktp.card_outline import rectified
+
+        return card, rectified(pixels, card.outline, _CROP_WIDTH)
+
+    async def _until(self, ends_at: float, work: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(max(0.0, ends_at - time.monotonic())):
+                return await work
+        except TimeoutError:
+            limit = f"{self.limits.picture_seconds:g} s"
+            raise CardTimeout(f"The card was not read within {limit} (KTP_TIMEOUT_SECONDS).") from None
+
+
+def quality_of(quality: "PictureQuality") -> dict[str, Any]:
+    """As the API names it."""
+    return {
+        "blur": quality.blur,
+        "dark": quality.dark,
+        "bright": quality.bright,
+        "glare": quality.glare,
+        "photocopy": quality.photocopy,
+        "tilt_deg": quality.tilt_degrees,
+        "card_px": quality.card_pixels,
+    }
+
+
+def _checked_reply(tokens: Sequence[ReplyToken], today: date) -> "VisionCard":
+    from tis.ktp.regions import regions
+    from tis.ktp.vision_reply import vision_card
+
+    return vision_card(tokens, regions(), today)
+
+
+def _fused(by_ocr: "CheckedCard", by_model: "CheckedCard", today: date) -> "CheckedCard":
+    from tis.ktp.fusion import fuse
+    from tis.ktp.regions import regions
+
+    return fuse(by_ocr, by_model, regions(), today)
+
+
+def _until_rectified(on_stage: OnStage) -> OnStage:
+    """With a vision model, OCR is not the last to read and to check."""
+    return lambda stage: on_stage(stage) if stage in ("found", "rectified") else None
+
+
+def _milliseconds(began_at: float) -> int:
+    return round((time.monotonic() - began_at) * 1000)
+
+
+def _not_found(card: "OcrCard | None") -> CardNotFound:
+    return CardNotFound(len(card.labels) if card else 0, quality_of(card.quality) if card else None)
+
+
+def _as_unavailable(error: ServiceError) -> ServiceError:
+    """Of a model that cannot answer. Its own message may be about prompts and tokens, which nobody here sent."""
+    if isinstance(error, CardTimeout) or error.status == 429:
+        return error
+    return OcrUnavailable("The vision model cannot read cards now.", retry_after=error.retry_after or _RETRY_SECONDS)
