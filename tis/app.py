@@ -162,7 +162,6 @@ def create_app(
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
-        max_body_size=int(settings.max_body_mb * 2**20),
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
@@ -218,8 +217,10 @@ def _wrap(
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
-    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=int(settings.max_body_mb * 2**20))
+    max_body_bytes = int(settings.max_body_mb * 2**20)
+    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max_body_bytes)
     app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=_KEYED, read_tokens=read_tokens)
+    app.add_middleware(BodySizeLimitMiddleware, prefix="/", max_bytes=max_body_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)

@@ -1,23 +1,35 @@
 """A server whose readers of cards are scripted: lines in place of OCR, tokens in place of a vision model."""
 
+import asyncio
 import io
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from typing import Any
 
 import numpy as np
+from fastapi import FastAPI
 from PIL import Image
 
 from tests.ktp.printed import CARD, card_lines, text_line
-from tests.serving import Served, served, settings_with
+from tests.serving import Served, listening, served, settings_with
+from tis.admission.admission import Admission
+from tis.admission.limits import AdmissionLimits
 from tis.admission.ticket import Ticket
+from tis.http.admission import AdmissionMiddleware
+from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
+from tis.http.error_handlers import UnhandledErrorMiddleware, install_error_handlers
+from tis.http.transport.limits import TransportLimits
 from tis.ktp.ocr import Pixels
 from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader, OnStage
-from tis.ktp.reader import LazyOcr
+from tis.ktp.reader import CardLimits, CardReader, LazyOcr
 from tis.ktp.regions import regions
+from tis.ktp.routes import router
 from tis.ktp.text_lines import TextLine
 from tis.ktp.vision_model import ReplyToken
+from tis.media.limits import MIB
+from tis.media.loader import MediaLimits, MediaLoader
 
 PATH = "/ktp-ocr/"
 Values = Mapping[str, Any]
@@ -79,8 +91,6 @@ def vision_values() -> dict[str, Any]:
 
 def reply_tokens(values: Values, sure: Mapping[str, tuple[float, float]] | None = None) -> list[ReplyToken]:
     """JSON as a model would write it, a token for each character of a value."""
-    import json
-
     tokens = [ReplyToken(b"{", 0.2)]
     for number, (key, value) in enumerate(values.items()):
         probability, overruled = (sure or {}).get(key, (0.99, 0.0))
@@ -89,12 +99,49 @@ def reply_tokens(values: Values, sure: Mapping[str, tuple[float, float]] | None 
     return [*tokens, ReplyToken(b"}", 1.0)]
 
 
+class NoVision:
+    """Of a server with models that see nothing."""
+
+    async def served(self) -> str | None:
+        return None
+
+    async def ask(self, *_: Any) -> Sequence[ReplyToken]:
+        raise AssertionError("nobody may ask it")
+
+
+@contextmanager
 def serve_cards(
-    ocr: ScriptedOcr | None = None, vision: Any = None, *, lazy: LazyOcr | None = None, **settings: Any
-) -> AbstractContextManager[Served]:
-    """Without `vision`, the echo model is served, which sees nothing."""
+    ocr: ScriptedOcr | None = None,
+    vision: Any = None,
+    *,
+    admission_limits: AdmissionLimits | None = None,
+    media_limits: MediaLimits | None = None,
+    **limits: Any,
+) -> Iterator[Served]:
+    """The routes of cards alone, which start faster than the whole server."""
     own = ocr or ScriptedOcr()
-    return served(settings_with(**settings), ocr=lazy or LazyOcr(lambda: own), card_vision=vision)
+    admission, media = Admission(admission_limits), MediaLoader(media_limits or MediaLimits())
+    app = FastAPI(openapi_url=None)
+    app.state.admission = admission
+    app.state.ktp = reader = CardReader(
+        CardLimits(**limits), LazyOcr(lambda: own), vision or NoVision(), media, admission
+    )
+    app.include_router(router)
+    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=64 * MIB)
+    app.add_middleware(ApiKeyMiddleware, keys=ApiKeys([]), prefixes=["/"])
+    app.add_middleware(UnhandledErrorMiddleware)
+    install_error_handlers(app)
+    try:
+        with listening(app, TransportLimits()) as url:
+            yield Served(url, app)
+    finally:
+        reader.close()
+        asyncio.run(media.close())
+
+
+def serve_all(ocr: ScriptedOcr | None = None, *, lazy: LazyOcr | None = None, **settings: Any) -> Any:
+    own = ocr or ScriptedOcr()
+    return served(settings_with(**settings), ocr=lazy or LazyOcr(lambda: own))
 
 
 def picture(width: int = 1300, height: int = 900, kind: str = "PNG", level: int = 200, **options: Any) -> bytes:

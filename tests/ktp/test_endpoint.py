@@ -10,12 +10,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.ktp.card_service import PATH, ScriptedOcr, ScriptedVision, encoded, form, picture, serve_cards
+from tests.ktp.card_service import (
+    PATH,
+    ScriptedOcr,
+    ScriptedVision,
+    encoded,
+    form,
+    picture,
+    serve_all,
+    serve_cards,
+)
 from tests.ktp.printed import CARD, card_lines
 from tests.serving import Served
 from tests.test_status import until
+from tis.admission.limits import AdmissionLimits
+from tis.engine.errors import ContextLengthExceeded
 from tis.ktp.reader import LazyOcr
-from tis.media.limits import MIB
+from tis.media.limits import MIB, MediaLimits
+from tis.observability.metrics import metrics_page
 
 SEED_KEYS = [
     "nik", "nama", "tempat_lahir", "tgl_lahir", "jenis_kelamin", "alamat", "agama", "status_perkawinan", "pekerjaan",
@@ -25,7 +37,15 @@ SEED_KEYS = [
 
 @pytest.fixture(scope="module")
 def cards() -> Iterator[Served]:
-    with serve_cards(max_media_mb=0.5, max_image_pixels=4_000_000, ktp_max_batch=4) as running:
+    limits = MediaLimits(max_item_bytes=MIB // 2, max_image_pixels=4_000_000)
+    with serve_cards(media_limits=limits, max_batch=4) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def whole() -> Iterator[Served]:
+    """The whole server, with all its middlewares."""
+    with serve_all(api_keys="secret-1,secret-2", max_body_mb=0.1) as running:
         yield running
 
 
@@ -149,24 +169,29 @@ def test_other_methods_and_paths_have_the_same_shape_of_errors(client: httpx2.Cl
     assert error(client.post("/ktp-ocr/other")) == (404, "unknown_url")
 
 
-def test_keys_are_required_as_for_v1() -> None:
-    with serve_cards(api_keys="secret-1,secret-2") as locked:
-        for path in (PATH, "/ktp-ocr", "/ktp-ocr/batch"):
-            assert error(httpx2.post(locked.url + path, **form(picture()))) == (401, "invalid_api_key")
-        reply = httpx2.post(locked.url + PATH, headers={"Authorization": "Bearer secret-2"}, **form(picture()))
-        assert reply.status_code == 200
+KEY = {"Authorization": "Bearer secret-2"}
 
 
-def test_a_body_over_the_limit_of_the_server_is_a_413() -> None:
-    with serve_cards(max_body_mb=0.01) as small:
-        assert error(httpx2.post(small.url + PATH, **form(b"x" * 20_000))) == (413, "too_large")
+@pytest.mark.parametrize("path", [PATH, "/ktp-ocr", "/ktp-ocr/batch", "/ktp-ocr/batch/"])
+def test_keys_are_required_as_for_v1(whole: Served, path: str) -> None:
+    assert error(httpx2.post(whole.url + path, **form(picture()))) == (401, "invalid_api_key")
+    name = "images[]" if "batch" in path else "image"
+    assert httpx2.post(whole.url + path, headers=KEY, **form(picture(), name)).status_code == 200
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_over_the_limit_of_the_server_is_a_413(whole: Served, announced: bool) -> None:
+    body = b"x" * 200_000
+    headers = {**KEY, "Content-Type": "multipart/form-data; boundary=x"}
+    reply = httpx2.post(whole.url + PATH, headers=headers, content=body if announced else iter([body]))
+    assert error(reply) == (413, "too_large")
 
 
 def test_without_an_engine_the_answer_is_a_503_and_health_says_why() -> None:
     def fail() -> Any:
         raise ImportError("libsomething.so at /a/secret/path")
 
-    with serve_cards(lazy=LazyOcr(fail)) as broken:
+    with serve_all(lazy=LazyOcr(fail)) as broken:
         reply = httpx2.post(broken.url + PATH, **form(picture()))
         assert error(reply) == (503, "ocr_unavailable") and "secret" not in reply.text
         assert reply.headers["retry-after"] == "30"
@@ -176,13 +201,13 @@ def test_without_an_engine_the_answer_is_a_503_and_health_says_why() -> None:
 
 
 def test_a_vision_engine_without_a_vision_model_is_a_503() -> None:
-    with serve_cards(ktp_engine="vlm") as blind:
+    with serve_cards(engine="vlm") as blind:
         reply = httpx2.post(blind.url + PATH, **form(picture()))
     assert error(reply) == (503, "ocr_unavailable") and "KTP_ENGINE" in reply.json()["detail"]["message"]
 
 
-def test_health_and_ready_follow_the_reader() -> None:
-    with serve_cards() as fresh:
+def test_health_and_ready_say_that_the_reader_works() -> None:
+    with serve_all() as fresh:
         assert httpx2.get(f"{fresh.url}/ready").json()["ktp"] == "waiting"
         httpx2.post(fresh.url + PATH, **form(picture()))
         health = httpx2.get(f"{fresh.url}/health").json()
@@ -192,7 +217,7 @@ def test_health_and_ready_follow_the_reader() -> None:
 def test_a_card_that_takes_too_long_is_a_504() -> None:
     ocr, end = ScriptedOcr(), threading.Event()
     ocr.before_reading = lambda: end.wait(20)
-    with serve_cards(ocr, ktp_timeout_seconds=0.05) as slow:
+    with serve_cards(ocr, picture_seconds=0.05) as slow:
         reply = httpx2.post(slow.url + PATH, **form(picture()))
         end.set()
     assert error(reply) == (504, "timeout")
@@ -200,8 +225,9 @@ def test_a_card_that_takes_too_long_is_a_504() -> None:
 
 def test_who_waits_too_long_for_a_reader_gets_a_429() -> None:
     ocr, end, begun = ScriptedOcr(), threading.Event(), threading.Event()
-    ocr.before_reading = lambda: (begun.set(), end.wait(20))
-    with serve_cards(ocr, ktp_workers=1, admission_wait_seconds=0.05) as busy:
+    ocr.before_reading = lambda: begun.set() or end.wait(20)  # type: ignore[func-returns-value]
+    limits = AdmissionLimits(max_card_readers=1, wait_seconds=0.05)
+    with serve_cards(ocr, num_workers=1, admission_limits=limits) as busy:
         first = threading.Thread(target=lambda: httpx2.post(busy.url + PATH, timeout=30, **form(picture())))
         first.start()
         assert begun.wait(20)
@@ -209,8 +235,6 @@ def test_who_waits_too_long_for_a_reader_gets_a_429() -> None:
         assert error(reply) == (429, "rate_limit_exceeded") and int(reply.headers["retry-after"]) >= 1
         end.set()
         first.join()
-        metrics = httpx2.get(f"{busy.url}/metrics").text
-        assert 'tis_admission_rejections_total{reason="card_readers"}' in metrics
         assert busy.app.state.admission.used("card_readers") == 0
 
 
@@ -224,7 +248,7 @@ def test_everything_that_a_card_held_comes_back(cards: Served, client: httpx2.Cl
 
 def test_metrics_count_outcomes(client: httpx2.Client) -> None:
     def counted(outcome: str) -> float:
-        for line in client.get("/metrics").text.splitlines():
+        for line in metrics_page().decode().splitlines():
             if line.startswith(f'tis_ktp_pictures_total{{outcome="{outcome}"}} '):
                 return float(line.rpartition(" ")[2])
         return 0.0
@@ -271,24 +295,24 @@ class TestBatch:
     def test_it_is_bounded(self, client: httpx2.Client) -> None:
         five = client.post("/ktp-ocr/batch", files=[("images", picture())] * 5)
         assert error(five) == (422, "too_many_images")
-        assert error(client.post("/ktp-ocr/batch/", files={"image": picture()})) == (422, "missing_field")
+        assert error(client.post("/ktp-ocr/batch", files={"image": picture()})) == (422, "missing_field")
 
     def test_what_is_not_read_in_time_fails_alone(self) -> None:
         ocr, end, turns = ScriptedOcr(), threading.Event(), iter([False, True])
         ocr.before_reading = lambda: next(turns) and end.wait(20)
-        with serve_cards(ocr, ktp_workers=1, ktp_batch_timeout_seconds=1.0) as slow:
+        with serve_cards(ocr, num_workers=1, batch_seconds=0.5) as slow:
             reply = httpx2.post(f"{slow.url}/ktp-ocr/batch", files=[("images[]", picture())] * 2, timeout=30)
             end.set()
-        assert [one["ok"] for one in reply.json()["results"]] == [True, False]
-        assert reply.json()["results"][1]["error"]["code"] == "timeout"
+        late, read = sorted(reply.json()["results"], key=lambda one: one["ok"])
+        assert (read["ok"], late["error"]["code"]) == (True, "timeout")
 
     def test_a_fault_of_ours_fails_one_picture_alone(self) -> None:
         ocr, turns = ScriptedOcr(), iter([1, 0])
         ocr.before_reading = lambda: 1 / next(turns)
-        with serve_cards(ocr, ktp_workers=1) as faulty:
+        with serve_cards(ocr, num_workers=1) as faulty:
             reply = httpx2.post(f"{faulty.url}/ktp-ocr/batch", files=[("images[]", picture())] * 2)
-        first, second = reply.json()["results"]
-        assert (first["ok"], second["error"]["code"]) == (True, "internal_error")
+        failed, read = sorted(reply.json()["results"], key=lambda one: one["ok"])
+        assert (read["ok"], failed["error"]["code"]) == (True, "internal_error")
 
 
 class TestVision:
@@ -305,14 +329,14 @@ class TestVision:
         assert [data.get("stage") for _, data in events_of(streamed)[:-1]] == ["found", "rectified", "read", "checked"]
 
     def test_a_vision_model_alone(self) -> None:
-        with serve_cards(vision=ScriptedVision(), ktp_engine="vlm") as seeing:
+        with serve_cards(vision=ScriptedVision(), engine="vlm") as seeing:
             card = httpx2.post(seeing.url + PATH, **form(picture())).json()
         assert (card["engine"]["path"], card["nik"], card["nama"]) == ("vlm", CARD["nik"], CARD["nama"])
         assert card["confidence"]["nik"] <= 0.8 and card["boxes"]["nik"] is None
 
     def test_a_picture_that_the_model_calls_no_card_is_refused(self) -> None:
         blind = ScriptedVision(dict.fromkeys(ScriptedVision().values), is_ktp=False)
-        with serve_cards(vision=blind, ktp_engine="vlm") as seeing:
+        with serve_cards(vision=blind, engine="vlm") as seeing:
             assert error(httpx2.post(seeing.url + PATH, **form(picture()))) == (422, "ktp_not_found")
 
     def test_a_picture_without_a_card_never_reaches_the_model(self) -> None:
@@ -323,11 +347,9 @@ class TestVision:
 
     @pytest.mark.parametrize(("engine", "status"), [("auto", 200), ("fused", 503), ("vlm", 503)])
     def test_a_model_that_fails_leaves_ocr_where_both_were_a_choice(self, engine: str, status: int) -> None:
-        from tis.engine.errors import ContextLengthExceeded
-
         vision = ScriptedVision()
         vision.failure = ContextLengthExceeded(64, "you requested 700 tokens in the messages.")
-        with serve_cards(vision=vision, ktp_engine=engine) as seeing:
+        with serve_cards(vision=vision, engine=engine) as seeing:
             reply = httpx2.post(seeing.url + PATH, **form(picture()))
         assert reply.status_code == status and "tokens" not in reply.text
         if status == 200:
@@ -336,6 +358,6 @@ class TestVision:
 
 
 def test_the_demo_model_is_not_asked_for_cards() -> None:
-    with serve_cards(model_repo_id="models/demo") as demo:
+    with serve_all(model_repo_id="models/demo") as demo:
         card = httpx2.post(demo.url + PATH, **form(picture())).json()
         assert (card["engine"]["path"], card["engine"]["model"]) == ("ocr", None)
