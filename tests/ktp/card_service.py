@@ -42,9 +42,11 @@ class ScriptedOcr:
         self._lines = card_lines() if lines is None else [*lines]
         self.sizes: list[tuple[int, int]] = []
         self.before_reading: Callable[[], object] = lambda: None
+        self.on_picture: Callable[[Pixels], object] = lambda picture: None
 
     def read(self, picture: Pixels, today: date, on_stage: OnStage = lambda stage: None) -> OcrCard:
         self.before_reading()
+        self.on_picture(picture)
         self.sizes.append((picture.shape[1], picture.shape[0]))
         lines = self._lines if picture.any() else [text_line("KWITANSI", 10, 10)]
         return OcrCardReader(_Lines(lines), regions()).read(picture, today, on_stage)
