@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -73,6 +74,7 @@ class ScriptedVision:
         self._sure = sure or {}
         self.asked: list[tuple[int, int]] = []
         self.failure: Exception | None = None
+        self.never_ends, self.has_stopped = False, threading.Event()
 
     async def served(self) -> str | None:
         return "eyes"
@@ -83,6 +85,11 @@ class ScriptedVision:
         self.asked.append((picture.shape[1], picture.shape[0]))
         if self.failure:
             raise self.failure
+        if self.never_ends:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.has_stopped.set()
         return reply_tokens({key: self.values.get(key) for key in schema["properties"]}, self._sure)
 
 
@@ -116,6 +123,7 @@ def serve_cards(
     ocr: ScriptedOcr | None = None,
     vision: Any = None,
     *,
+    lazy: LazyOcr | None = None,
     admission_limits: AdmissionLimits | None = None,
     media_limits: MediaLimits | None = None,
     **limits: Any,
@@ -126,7 +134,7 @@ def serve_cards(
     app = FastAPI(openapi_url=None)
     app.state.admission = admission
     app.state.ktp = reader = CardReader(
-        CardLimits(**limits), LazyOcr(lambda: own), vision or NoVision(), media, admission
+        CardLimits(**limits), lazy or LazyOcr(lambda: own), vision or NoVision(), media, admission
     )
     app.include_router(router)
     app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=64 * MIB)

@@ -345,6 +345,14 @@ class TestVision:
             assert error(httpx2.post(seeing.url + PATH, **form(picture(level=0)))) == (422, "ktp_not_found")
         assert vision.asked == []
 
+    def test_a_client_that_leaves_stops_the_model(self) -> None:
+        vision = ScriptedVision()
+        vision.never_ends = True
+        with serve_cards(vision=vision) as seeing:
+            with pytest.raises(httpx2.ReadTimeout), httpx2.Client(timeout=httpx2.Timeout(30, read=2)) as impatient:
+                impatient.post(seeing.url + PATH, **form(picture()))
+            assert vision.has_stopped.wait(20)
+
     @pytest.mark.parametrize(("engine", "status"), [("auto", 200), ("fused", 503), ("vlm", 503)])
     def test_a_model_that_fails_leaves_ocr_where_both_were_a_choice(self, engine: str, status: int) -> None:
         vision = ScriptedVision()
