@@ -184,7 +184,7 @@ class CardReader:
             pixels = await self._decoded(picture, field_name, ticket)
             decoded_at = time.monotonic()
             result = await self._read_pixels(pixels, path, model, ticket, on_stage)
-            result.milliseconds["decode"] = round((decoded_at - began_at) * 1000)
+            result.milliseconds["decode"] = _milliseconds(began_at, decoded_at)
             READ_SECONDS.labels(result.path).observe(time.monotonic() - decoded_at)
             return result
         finally:
@@ -325,8 +325,8 @@ def _until_rectified(on_stage: OnStage) -> OnStage:
     return lambda stage: on_stage(stage) if stage in ("found", "rectified") else None
 
 
-def _milliseconds(began_at: float) -> int:
-    return round((time.monotonic() - began_at) * 1000)
+def _milliseconds(began_at: float, ended_at: float | None = None) -> int:
+    return round(((ended_at or time.monotonic()) - began_at) * 1000)
 
 
 def _not_found(card: "OcrCard | None") -> CardNotFound:
