@@ -1,5 +1,6 @@
 """The endpoint with the real OCR engine, and specimen cards."""
 
+import json
 from collections.abc import Iterator
 
 import httpx2
@@ -8,7 +9,7 @@ import pytest
 from tests.ktp.card_photos import negative, photograph
 from tests.ktp.card_service import PATH, encoded, form, serve_cards
 from tests.ktp.cards import make_card
-from tests.serving import Served
+from tests.serving import REPOSITORY, Served
 from tis.ktp.reader import LazyOcr
 
 pytestmark = pytest.mark.slow
@@ -37,3 +38,10 @@ def test_what_is_no_card_is_refused(real: Served) -> None:
     _, receipt = negative(1)
     reply = httpx2.post(real.url + PATH, timeout=120, **form(encoded(receipt)))
     assert (reply.status_code, reply.json()["detail"]["code"]) == (422, "ktp_not_found")
+
+
+def test_the_specimen_of_the_documents_is_read_as_they_say(real: Served) -> None:
+    page = (REPOSITORY / "docs" / "ktp.md").read_text(encoding="utf-8")
+    shown = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    specimen = (REPOSITORY / "docs" / "samples" / "ktp-specimen.jpg").read_bytes()
+    assert httpx2.post(f"{real.url}{PATH}?detail=basic", timeout=120, **form(specimen)).json() == shown
