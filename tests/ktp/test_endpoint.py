@@ -334,6 +334,17 @@ class TestVision:
         assert (card["engine"]["path"], card["nik"], card["nama"]) == ("vlm", CARD["nik"], CARD["nama"])
         assert card["confidence"]["nik"] <= 0.8 and card["boxes"]["nik"] is None
 
+    @pytest.mark.parametrize(("engine", "status"), [("auto", 200), ("vlm", 200), ("fused", 503)])
+    def test_a_broken_ocr_engine_leaves_the_model(self, engine: str, status: int) -> None:
+        def fail() -> Any:
+            raise OSError
+
+        with serve_cards(lazy=LazyOcr(fail), vision=ScriptedVision(), engine=engine) as half:
+            reply = httpx2.post(half.url + PATH, **form(picture()))
+        assert reply.status_code == status
+        if status == 200:
+            assert (reply.json()["engine"]["path"], reply.json()["quality"]) == ("vlm", None)
+
     def test_a_picture_that_the_model_calls_no_card_is_refused(self) -> None:
         blind = ScriptedVision(dict.fromkeys(ScriptedVision().values), is_ktp=False)
         with serve_cards(vision=blind, engine="vlm") as seeing:

@@ -148,12 +148,14 @@ class CardReader:
 
     async def status(self) -> ReaderStatus:
         try:
-            path, _ = await self._path()
+            path, model = await self._path()
         except OcrUnavailable as error:
             return ReaderStatus("unavailable", None, error.message)
-        if path != "vlm" and self._ocr.failure:
+        if path == "vlm" or (self._ocr.failure and self._may_do_without_ocr(model)):
+            return ReaderStatus("ready", "vlm", None)
+        if self._ocr.failure:
             return ReaderStatus("unavailable", path, self._ocr.failure)
-        return ReaderStatus("ready" if path == "vlm" or self._ocr.is_loaded else "waiting", path, None)
+        return ReaderStatus("ready" if self._ocr.is_loaded else "waiting", path, None)
 
     async def read(self, picture: UploadedPicture, owner: str, field_name: str, on_stage: OnStage) -> CardResult:
         """Raises the ServiceError that the client gets."""
@@ -202,6 +204,9 @@ class CardReader:
             raise OcrUnavailable(self._ocr.failure or "The OCR engine is not installed.")
         return wanted, model
 
+    def _may_do_without_ocr(self, model: str | None) -> bool:
+        return model is not None and self.limits.engine in ("auto", "vlm")
+
     async def _decoded(self, picture: UploadedPicture, field_name: str, ticket: Ticket) -> "Pixels":
         """The bytes of the picture are gone when this returns."""
         require_size(picture, field_name, self.max_bytes)
@@ -220,7 +225,12 @@ class CardReader:
         card, crop, ends_at = None, pixels, time.monotonic() + self.limits.picture_seconds
         if path != "vlm" or self._ocr.is_installed:  # it finds the card for the vision model, too
             stages = on_stage if path == "ocr" else _until_rectified(on_stage)
-            card, crop, ends_at = await self._by_ocr(pixels, ticket, stages, took, with_crop=model is not None)
+            try:
+                card, crop, ends_at = await self._by_ocr(pixels, ticket, stages, took, with_crop=model is not None)
+            except OcrUnavailable:
+                if not self._may_do_without_ocr(model):
+                    raise
+                path = "vlm"
         if path != "vlm" and card and not card.is_card:
             raise _not_found(card)
         if model is None:

@@ -3,6 +3,7 @@
 The form parsers of Starlette and FastAPI write larger files into a temporary folder. This one has no files at all.
 """
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
 _MAX_PARTS = 100
+_SLICE_BYTES = 8192
 
 
 @dataclass(slots=True)
@@ -51,7 +53,9 @@ async def read_pictures(
     try:
         parser = MultipartParser(boundary, form.callbacks())
         async for chunk in request.stream():
-            parser.write(chunk)
+            for start in range(0, len(chunk), _SLICE_BYTES):
+                parser.write(chunk[start : start + _SLICE_BYTES])
+                await asyncio.sleep(0)  # bytes that look like a boundary again and again take it milliseconds
         parser.finalize()
     except FormParserError:
         raise _bad_form("it ends early, or its parts are malformed") from None
