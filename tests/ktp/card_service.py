@@ -74,7 +74,7 @@ class ScriptedVision:
         self._sure = sure or {}
         self.asked: list[tuple[int, int]] = []
         self.failure: Exception | None = None
-        self.never_ends, self.has_stopped = False, threading.Event()
+        self.never_ends, self.has_begun, self.has_stopped = False, threading.Event(), threading.Event()
 
     async def served(self) -> str | None:
         return "eyes"
@@ -86,6 +86,7 @@ class ScriptedVision:
         if self.failure:
             raise self.failure
         if self.never_ends:
+            self.has_begun.set()
             try:
                 await asyncio.Event().wait()
             finally:

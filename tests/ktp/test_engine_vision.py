@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def seeing(folder: Path) -> Iterator[Served]:
     settings = settings_with(
-        model_repo_id=str(folder), torch_dtype="float32", load_wait_seconds=120, max_shown_pixels=256 * 256
+        model_repo_id=str(folder), torch_dtype="float32", load_wait_seconds=120, max_shown_pixels=128 * 128
     )
     with served(settings, ocr=LazyOcr(ScriptedOcr)) as running:
         yield running
