@@ -76,7 +76,7 @@ class ScriptedVision:
         self.failure: Exception | None = None
         self.never_ends, self.has_begun, self.has_stopped = False, threading.Event(), threading.Event()
 
-    async def served(self) -> str | None:
+    async def served(self, *, is_chosen: bool) -> str | None:
         return "eyes"
 
     async def ask(
@@ -112,7 +112,7 @@ def reply_tokens(values: Values, sure: Mapping[str, tuple[float, float]] | None 
 class NoVision:
     """Of a server with models that see nothing."""
 
-    async def served(self) -> str | None:
+    async def served(self, *, is_chosen: bool) -> str | None:
         return None
 
     async def ask(self, *_: Any) -> Sequence[ReplyToken]:

@@ -36,7 +36,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def seeing(folder: Path) -> Iterator[Served]:
     settings = settings_with(
-        model_repo_id=str(folder), torch_dtype="float32", load_wait_seconds=120, max_shown_pixels=128 * 128
+        ktp_engine="fused",
+        model_repo_id=str(folder),
+        torch_dtype="float32",
+        load_wait_seconds=120,
+        max_shown_pixels=128 * 128,
     )
     with served(settings, ocr=LazyOcr(ScriptedOcr)) as running:
         yield running
@@ -53,6 +57,13 @@ def test_whatever_it_writes_the_answer_has_its_shape(seeing: Served, caplog: pyt
     assert (card.nik, card.nama) == (CARD["nik"], CARD["nama"])
     assert [*seeing.app.state.sessions] == [], "nothing is recorded"
     assert PROMPT[:30] not in caplog.text and CARD["nama"] not in caplog.text
+
+
+def test_a_model_too_small_to_read_is_not_asked_unless_chosen(seeing: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = seeing.app.state.ktp
+    monkeypatch.setattr(reader, "limits", replace(reader.limits, engine="auto"))
+    card = httpx2.post(seeing.url + PATH, timeout=120, **form(picture())).json()
+    assert (card["engine"]["path"], card["engine"]["model"]) == ("ocr", None)
 
 
 def test_alone_its_nonsense_is_no_card(seeing: Served, monkeypatch: pytest.MonkeyPatch) -> None:

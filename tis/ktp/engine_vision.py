@@ -9,6 +9,7 @@ from tis.admission.ticket import Ticket
 from tis.engine.answer import TokenLogprob
 from tis.engine.engine import Engine
 from tis.engine.grammar.grammar import Grammar
+from tis.engine.models.description import ModelDescription
 from tis.engine.prompt import ChatPrompt, Picture
 from tis.ktp.vision_model import ReplyToken
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NUM_LIKELIER = 5
+# Models that see but cannot read are smaller, such as the demo model (5 MB), which knows colours. The smallest that
+# read have 250 million parameters.
+_MIN_WEIGHTS_BYTES = 100_000_000
 # Greedy, and nothing of what operators or models have as defaults.
 _SAMPLING: Mapping[str, Any] = {
     "temperature": 0.0,
@@ -34,21 +38,21 @@ _SAMPLING: Mapping[str, Any] = {
 class EngineVision:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._sees: dict[tuple[str, bool], bool] = {}  # by model, and whether it is loaded: probes ask often
+        # By model, and whether it is loaded: probes ask often.
+        self._known: dict[tuple[str, bool], ModelDescription] = {}
 
-    async def served(self) -> str | None:
+    async def served(self, *, is_chosen: bool) -> str | None:
         loaded = {status.id for status in self._engine.statuses if status.state == "ready"}
         for entry in self._engine.models:
             key = (entry.id, entry.id in loaded)
-            if key not in self._sees:
-                self._sees[key] = entry.task == "chat" and entry.reads_cards and await self._sees_images(entry.id)
-            if self._sees[key]:
+            if key not in self._known:
+                self._known[key] = await self._engine.describe(entry.id)
+            description = self._known[key]
+            sees = entry.task == "chat" and "image" in description.media and description.has_grammars
+            is_small = description.weights_bytes is not None and description.weights_bytes < _MIN_WEIGHTS_BYTES
+            if sees and (is_chosen or not is_small):
                 return entry.id
         return None
-
-    async def _sees_images(self, model_id: str) -> bool:
-        description = await self._engine.describe(model_id)
-        return "image" in description.media and description.has_grammars
 
     async def ask(
         self,

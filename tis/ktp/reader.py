@@ -195,7 +195,7 @@ class CardReader:
     async def _path(self) -> tuple[EnginePath, str | None]:
         """What reads the card, and the model that takes part. Raises OcrUnavailable if nothing can."""
         wanted, has_ocr = self.limits.engine, self._ocr.is_installed
-        model = None if wanted == "ocr" else await self._vision.served()
+        model = None if wanted == "ocr" else await self._vision.served(is_chosen=wanted != "auto")
         if wanted == "auto":
             wanted = ("fused" if has_ocr else "vlm") if model else "ocr"
         if wanted in ("vlm", "fused") and model is None:

@@ -19,8 +19,11 @@ class ReplyToken:
 
 
 class VisionModel(Protocol):
-    async def served(self) -> str | None:
-        """The id of a model that can read cards; None if no served model can."""
+    async def served(self, *, is_chosen: bool) -> str | None:
+        """The id of a model that can read cards; None if no served model can.
+
+        `is_chosen`: the operator wants a model to read, so that it may be one that is too small to read well.
+        """
         ...
 
     async def ask(

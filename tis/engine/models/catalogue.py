@@ -25,10 +25,6 @@ class CatalogueEntry:
     defaults: Mapping[str, Any] = field(default_factory=dict)  # of SamplingParams
     tool_format: ToolFormat | None = None  # None: detected from its chat template
     memory_mb: int = 0  # of weights and cache together; 0: a share of the machine
-    reads_cards: bool = True  # identity cards, if it sees images; False: it does not read well enough
-
-
-_FIELDS = {"repo", "task", "defaults", "tool_format", "memory_mb", "reads_cards"}
 
 
 def bundled_catalogue() -> Path:
@@ -80,13 +76,10 @@ def _public_name(repo: str) -> str:
 
 
 def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
-    if not isinstance(fields, dict) or not set(fields) <= _FIELDS:
+    if not isinstance(fields, dict) or not set(fields) <= {"repo", "task", "defaults", "tool_format", "memory_mb"}:
         raise CatalogueError(
-            f"{path}: {name} may have repo, task, defaults, tool_format, memory_mb and reads_cards, and nothing else."
+            f"{path}: {name} may have repo, task, defaults, tool_format and memory_mb, and nothing else."
         )
-    reads_cards = fields.get("reads_cards", True)
-    if type(reads_cards) is not bool:
-        raise CatalogueError(f"{path}: reads_cards of {name} is true or false.")
     memory_mb = fields.get("memory_mb", 0)
     if type(memory_mb) is not int or memory_mb < 0:
         raise CatalogueError(f"{path}: memory_mb of {name} is a whole number of MiB, for its weights and its cache.")
@@ -98,11 +91,5 @@ def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
     except (TypeError, ValueError, BadRequest) as error:
         raise CatalogueError(f"{path}: defaults of {name}: {' '.join(str(error).split())}") from None
     return CatalogueEntry(
-        name,
-        str(fields.get("repo", name)),
-        str(fields.get("task", "chat")),
-        defaults,
-        tool_format,
-        memory_mb,
-        reads_cards,
+        name, str(fields.get("repo", name)), str(fields.get("task", "chat")), defaults, tool_format, memory_mb
     )
