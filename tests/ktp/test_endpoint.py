@@ -27,6 +27,7 @@ from tests.test_status import until
 from tis.admission.limits import AdmissionLimits
 from tis.engine.errors import ContextLengthExceeded
 from tis.ktp.reader import LazyOcr
+from tis.ktp.schemas import BatchAnswer, CardAnswer
 from tis.media.limits import MIB, MediaLimits
 from tis.observability.metrics import metrics_page
 
@@ -66,6 +67,7 @@ def test_a_card_is_read(client: httpx2.Client, path: str) -> None:
     reply = client.post(path, **form(picture()))
     assert (reply.status_code, reply.headers["cache-control"]) == (200, "no-store")
     card = reply.json()
+    assert CardAnswer.model_validate(card).model_dump(by_alias=True) == card, "as /docs says"
     assert [*card][:11] == SEED_KEYS
     assert card["nik"] == CARD["nik"] and card["alamat"]["rt_rw"] == CARD["alamat.rt_rw"]
     assert {**card["confidence"]}.keys() == card["boxes"].keys() == CARD.keys()
@@ -287,6 +289,7 @@ class TestBatch:
         reply = client.post("/ktp-ocr/batch", files=[("images[]", (f"{n}.png", data)) for n, data in enumerate(files)])
         assert (reply.status_code, reply.headers["cache-control"]) == (200, "no-store")
         results = reply.json()["results"]
+        BatchAnswer.model_validate(reply.json())
         assert [(one["index"], one["ok"]) for one in results] == [(0, True), (1, False), (2, False), (3, False)]
         assert results[0]["data"]["nik"] == CARD["nik"]
         codes = [one["error"]["code"] for one in results[1:]]
