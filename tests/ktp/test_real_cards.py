@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator
 
 import httpx2
+import numpy as np
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
-from tests.ktp.card_photos import negative
 from tests.ktp.card_service import PATH, encoded, form, serve_cards
 from tests.serving import REPOSITORY, Served
 from tis.ktp.reader import LazyOcr
@@ -33,6 +34,10 @@ def test_the_specimen_of_the_documents_is_read_as_they_say(real: Served) -> None
 
 
 def test_what_is_no_card_is_refused(real: Served) -> None:
-    _, receipt = negative(1)
-    reply = httpx2.post(real.url + PATH, timeout=120, **form(encoded(receipt)))
+    receipt = Image.new("RGB", (900, 600), "white")
+    lines = ["KWITANSI", "Nama : BUDI", "Alamat : JL. MELATI NO. 12", "Total : Rp 349.000"]
+    for row, line in enumerate(lines):
+        ImageDraw.Draw(receipt).text((60, 60 + 90 * row), line, fill="black", font=ImageFont.load_default(40))
+    reply = httpx2.post(real.url + PATH, timeout=120, **form(encoded(np.asarray(receipt))))
     assert (reply.status_code, reply.json()["detail"]["code"]) == (422, "ktp_not_found")
+    assert reply.json()["detail"]["seen"]["labels"] >= 1
