@@ -226,6 +226,12 @@ def test_a_card_that_takes_too_long_is_a_504() -> None:
     assert error(reply) == (504, "timeout")
 
 
+def test_a_server_that_ends_reads_no_more_cards() -> None:
+    with serve_cards() as ending:
+        ending.app.state.ktp.drain()
+        assert error(httpx2.post(ending.url + PATH, **form(picture()))) == (503, "server_shutting_down")
+
+
 def test_who_waits_too_long_for_a_reader_gets_a_429() -> None:
     ocr, end, begun = ScriptedOcr(), threading.Event(), threading.Event()
     ocr.before_reading = lambda: begun.set() or end.wait(20)  # type: ignore[func-returns-value]
@@ -236,6 +242,9 @@ def test_who_waits_too_long_for_a_reader_gets_a_429() -> None:
         assert begun.wait(20)
         reply = httpx2.post(busy.url + PATH, **form(picture()))
         assert error(reply) == (429, "rate_limit_exceeded") and int(reply.headers["retry-after"]) >= 1
+        admission = busy.app.state.admission
+        assert admission.used("decoded_bytes") == 1300 * 900 * 3, "what waits has no pixels"
+        assert admission.used("requests") == 0, "others may come"
         end.set()
         first.join()
         assert busy.app.state.admission.used("card_readers") == 0

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
@@ -70,6 +70,19 @@ class CardResult:
     readings: Mapping[str, "CheckedCard"]  # of each reader that took part
     milliseconds: dict[str, int]
     has_fallen_back: bool = False  # the vision model failed, so this is OCR's alone
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A decoded picture, and what OCR says of it."""
+
+    path: EnginePath
+    model: str | None
+    card: "OcrCard | None"
+    crop: "Pixels"  # the card alone, where OCR found it
+    began_at: float
+    ends_at: float  # when reading is given up; what waits for a reader has all of its time before it
+    took: dict[str, int]  # milliseconds
 
 
 @dataclass(frozen=True)
@@ -182,12 +195,11 @@ class CardReader:
         # A ticket for each picture: those of a batch come and go one by one.
         ticket = self._admission.ticket(owner)
         try:
-            began_at = time.monotonic()
-            pixels = await self._decoded(picture, field_name, ticket)
-            decoded_at = time.monotonic()
-            result = await self._read_pixels(pixels, path, model, ticket, on_stage)
-            result.milliseconds["decode"] = _milliseconds(began_at, decoded_at)
-            READ_SECONDS.labels(result.path).observe(time.monotonic() - decoded_at)
+            # Before it is decoded: what waits for a reader has a file only, and no pixels.
+            async with ticket.one_of("card_readers"):
+                look = await self._look(picture, field_name, path, model, ticket, on_stage)
+            result = await self._completed(look, ticket, on_stage)
+            READ_SECONDS.labels(result.path).observe(time.monotonic() - look.began_at)
             return result
         finally:
             ticket.end_request()
@@ -218,72 +230,76 @@ class CardReader:
         ticket.keep("media_bytes", 0)
         return image.pixels
 
-    async def _read_pixels(
-        self, pixels: "Pixels", path: EnginePath, model: str | None, ticket: Ticket, on_stage: OnStage
-    ) -> CardResult:
-        took: dict[str, int] = {}
-        card, crop, ends_at = None, pixels, time.monotonic() + self.limits.picture_seconds
-        if path != "vlm" or self._ocr.is_installed:  # it finds the card for the vision model, too
-            stages = on_stage if path == "ocr" else _until_rectified(on_stage)
-            try:
-                card, crop, ends_at = await self._by_ocr(pixels, ticket, stages, took, with_crop=model is not None)
-            except OcrUnavailable:
-                if not self._may_do_without_ocr(model):
-                    raise
-                path = "vlm"
-        if path != "vlm" and card and not card.is_card:
+    async def _look(
+        self,
+        picture: UploadedPicture,
+        field_name: str,
+        path: EnginePath,
+        model: str | None,
+        ticket: Ticket,
+        on_stage: OnStage,
+    ) -> "_Look":
+        """Decodes the picture, and reads it with OCR where there is OCR: it finds the card for the model, too."""
+        arrived_at = time.monotonic()
+        pixels = await self._decoded(picture, field_name, ticket)
+        began_at = time.monotonic()
+        took = {"decode": _milliseconds(arrived_at)}
+        look = _Look(path, model, None, pixels, began_at, began_at + self.limits.picture_seconds, took)
+        if path == "vlm" and not self._ocr.is_installed:
+            return look
+        loop = asyncio.get_running_loop()
+        stages = on_stage if path == "ocr" else _until_rectified(on_stage)
+
+        def report(stage: Stage) -> None:
+            loop.call_soon_threadsafe(stages, stage)
+
+        work = partial(self._read_in_thread, pixels, report, with_crop=model is not None)
+        try:
+            card, crop = await self._until(look.ends_at, loop.run_in_executor(self._threads, work))
+        except OcrUnavailable:
+            if not self._may_do_without_ocr(model):
+                raise
+            return replace(look, path="vlm")
+        took["ocr"] = _milliseconds(began_at)
+        if path != "vlm" and not card.is_card:
             raise _not_found(card)
+        return replace(look, card=card, crop=crop)
+
+    async def _completed(self, look: "_Look", ticket: Ticket, on_stage: OnStage) -> CardResult:
+        card, model, took = look.card, look.model, look.took
         if model is None:
             assert card
             return CardResult("ocr", None, card.checked, card, {"ocr": card.checked}, took)
-        seen = await self._by_model(model, crop, ticket, took, ends_at)
+        seen = await self._by_model(look, model, ticket)
         on_stage("read")
-        if path == "fused" and card:
-            if seen is None:
-                on_stage("checked")
-                return CardResult("ocr", None, card.checked, card, {"ocr": card.checked}, took, has_fallen_back=True)
+        if seen is None:
+            assert card
+            on_stage("checked")
+            return CardResult("ocr", None, card.checked, card, {"ocr": card.checked}, took, has_fallen_back=True)
+        if look.path == "fused" and card:
             fused = await asyncio.to_thread(_fused, card.checked, seen.checked, self._today())
             on_stage("checked")
             return CardResult("fused", model, fused, card, {"ocr": card.checked, "vlm": seen.checked}, took)
-        if seen is None or not seen.is_card:
+        if not seen.is_card:
             raise _not_found(card)
         on_stage("checked")
         return CardResult("vlm", model, seen.checked, card, {"vlm": seen.checked}, took)
 
-    async def _by_ocr(
-        self, pixels: "Pixels", ticket: Ticket, on_stage: OnStage, took: dict[str, int], *, with_crop: bool
-    ) -> "tuple[OcrCard, Pixels, float]":
-        """With the time until which a vision model may take. Waiting for a thread does not count."""
-        loop = asyncio.get_running_loop()
-
-        def report(stage: Stage) -> None:
-            loop.call_soon_threadsafe(on_stage, stage)
-
-        async with ticket.one_of("card_readers"):
-            began_at = time.monotonic()
-            ends_at = began_at + self.limits.picture_seconds
-            work = partial(self._read_in_thread, pixels, report, with_crop=with_crop)
-            card, crop = await self._until(ends_at, loop.run_in_executor(self._threads, work))
-        took["ocr"] = _milliseconds(began_at)
-        return card, crop, ends_at
-
-    async def _by_model(
-        self, model: str, crop: "Pixels", ticket: Ticket, took: dict[str, int], ends_at: float
-    ) -> "VisionCard | None":
+    async def _by_model(self, look: "_Look", model: str, ticket: Ticket) -> "VisionCard | None":
         """None if it fails, and OCR's reading is as good as an answer can be."""
         from tis.ktp.vision_reply import MAX_TOKENS, PROMPT, reply_schema
 
         began_at = time.monotonic()
         try:
-            asking = self._vision.ask(model, crop, PROMPT, reply_schema(), MAX_TOKENS, ticket)
-            tokens = await self._until(ends_at, asking)
+            asking = self._vision.ask(model, look.crop, PROMPT, reply_schema(), MAX_TOKENS, ticket)
+            tokens = await self._until(look.ends_at, asking)
         except Draining:
             raise
         except ServiceError as error:
-            if self.limits.engine == "auto" and self._ocr.is_installed:
+            if self.limits.engine == "auto" and look.path == "fused":
                 return None
             raise _as_unavailable(error) from None
-        took["vlm"] = _milliseconds(began_at)
+        look.took["vlm"] = _milliseconds(began_at)
         return await asyncio.to_thread(_checked_reply, tokens, self._today())
 
     def _read_in_thread(self, pixels: "Pixels", on_stage: OnStage, *, with_crop: bool) -> "tuple[OcrCard, Pixels]":
@@ -335,8 +351,8 @@ def _until_rectified(on_stage: OnStage) -> OnStage:
     return lambda stage: on_stage(stage) if stage in ("found", "rectified") else None
 
 
-def _milliseconds(began_at: float, ended_at: float | None = None) -> int:
-    return round(((ended_at or time.monotonic()) - began_at) * 1000)
+def _milliseconds(began_at: float) -> int:
+    return round((time.monotonic() - began_at) * 1000)
 
 
 def _not_found(card: "OcrCard | None") -> CardNotFound:

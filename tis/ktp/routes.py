@@ -53,7 +53,7 @@ async def read_card(
     """
     _refuse_unknown_parameters(request)
     [picture] = await read_pictures(request, ("image",), max_pictures=1, max_bytes=reader.max_bytes)
-    job = _CardJob(reader, ticket_of(request).owner, detail, mask)
+    job = _CardJob(reader, _owner(request), detail, mask)
     if _EVENT_STREAM in request.headers.get("accept", ""):
         headers = {**_NOT_STORED, "X-Accel-Buffering": "no"}
         return StreamingResponse(job.events(picture), media_type=_EVENT_STREAM, headers=headers)
@@ -69,7 +69,7 @@ async def read_cards(
     pictures = await read_pictures(
         request, ("images[]", "images"), max_pictures=reader.limits.max_batch, max_bytes=reader.max_bytes
     )
-    job = _CardJob(reader, ticket_of(request).owner, detail, mask)
+    job = _CardJob(reader, _owner(request), detail, mask)
     return await _unless_gone(request, job.batch(pictures))
 
 
@@ -130,6 +130,13 @@ class _CardJob:
     ) -> dict[str, Any]:
         result = await self._reader.read(picture, self._owner, field, stages.put_nowait)
         return answer_of(result, self._detail, self._mask)
+
+
+def _owner(request: Request) -> str:
+    """The pictures have tickets of their own; while they wait, other requests are received and prepared."""
+    ticket = ticket_of(request)
+    ticket.answer()
+    return ticket.owner
 
 
 def _failed(index: int, error: ServiceError) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _values(tokens: Sequence[ReplyToken]) -> Iterator[tuple[str, _Value]]:
     while key := _KEY.match(text, place):
         try:
             value, place = json.JSONDecoder().raw_decode(text, key.end())
-        except ValueError:  # cut by the limit of tokens
+        except (ValueError, RecursionError):  # cut by the limit of tokens, or not what was asked for
             return
         own = owners[key.end() : place]
         quoted = own[1:-1] if isinstance(value, str) and len(own) > 2 else own
