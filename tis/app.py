@@ -40,8 +40,10 @@ from tis.http.slow_readers import cut_slow_reader
 from tis.http.trailing_slash import TrailingSlashMiddleware
 from tis.http.transport.body_deadline import BodyDeadlineMiddleware
 from tis.http.transport.limits import LOOPBACK, TransportLimits
+from tis.ktp.card_result import CardLimits
 from tis.ktp.engine_vision import EngineVision
-from tis.ktp.reader import CardLimits, CardReader, LazyOcr
+from tis.ktp.lazy_ocr import LazyOcr
+from tis.ktp.reader import CardReader
 from tis.ktp.routes import router as ktp_router
 from tis.ktp.vision_model import VisionModel
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware

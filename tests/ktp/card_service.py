@@ -22,9 +22,11 @@ from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.error_handlers import UnhandledErrorMiddleware, install_error_handlers
 from tis.http.transport.limits import TransportLimits
+from tis.ktp.card_result import CardLimits
+from tis.ktp.lazy_ocr import LazyOcr
 from tis.ktp.ocr import Pixels
 from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader, OnStage
-from tis.ktp.reader import CardLimits, CardReader, LazyOcr
+from tis.ktp.reader import CardReader
 from tis.ktp.regions import regions
 from tis.ktp.routes import router
 from tis.ktp.text_lines import TextLine

@@ -26,7 +26,7 @@ from tests.serving import Served
 from tests.test_status import until
 from tis.admission.limits import AdmissionLimits
 from tis.engine.errors import ContextLengthExceeded
-from tis.ktp.reader import LazyOcr
+from tis.ktp.lazy_ocr import LazyOcr
 from tis.ktp.schemas import BatchAnswer, CardAnswer
 from tis.media.limits import MIB, MediaLimits
 from tis.observability.metrics import metrics_page

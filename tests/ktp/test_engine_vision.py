@@ -14,7 +14,7 @@ from tests.engine.vision.cases import FAMILIES, make_folder
 from tests.ktp.card_service import PATH, ScriptedOcr, form, picture
 from tests.ktp.printed import CARD
 from tests.serving import Served, served, settings_with
-from tis.ktp.reader import LazyOcr
+from tis.ktp.lazy_ocr import LazyOcr
 from tis.ktp.schemas import FullCardAnswer
 from tis.ktp.vision_reply import PROMPT
 

@@ -15,7 +15,7 @@ import pytest
 from tests.ktp.card_service import PATH, ScriptedOcr, ScriptedVision, encoded, form, picture, serve_cards
 from tests.ktp.printed import CARD
 from tests.serving import Served, served, settings_with
-from tis.ktp.reader import LazyOcr
+from tis.ktp.lazy_ocr import LazyOcr
 from tis.ktp.uploads import UploadedPicture
 from tis.ktp.vision_reply import PROMPT
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tests.ktp.card_service import PATH, encoded, form, serve_cards
 from tests.serving import REPOSITORY, Served
-from tis.ktp.reader import LazyOcr
+from tis.ktp.lazy_ocr import LazyOcr
 
 pytestmark = pytest.mark.slow
 

@@ -105,7 +105,17 @@ def test_an_answer_that_was_cut_has_what_came_before() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no JSON", "[]", '{"is_ktp"', '{"is_ktp": 1, "nik": {}}', '{"is_ktp": true, "nik": 7}']
+    "text",
+    [
+        "",
+        "no JSON",
+        "[]",
+        '{"is_ktp"',
+        '{"is_ktp": 1, "nik": {}}',
+        '{"is_ktp": true, "nik": 7}',
+        '{"is_ktp":' + "[" * 9999,
+    ],
+    ids=len,
 )
 def test_whatever_comes_is_no_fault(text: str) -> None:
     assert not vision_card([ReplyToken(text.encode(), 0.9)], regions(), TODAY).is_card

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from tis.ktp.reader import CardResult, quality_of
+from tis.ktp.card_result import CardResult, quality_of
 
 if TYPE_CHECKING:
     from tis.ktp.card_checks import CheckedCard

@@ -5,6 +5,8 @@ from typing import Any
 from tis.errors import BadRequest, ServiceError, TooLarge, Unavailable, Unprocessable
 from tis.media.errors import BadMedia
 
+RETRY_SECONDS = 30.0  # for what may work again
+
 
 class CardNotFound(Unprocessable):
     """Nothing on the picture looks like a card. `details` say what was seen."""

@@ -4,20 +4,20 @@ Nothing of a card outlives its request, and nothing of it is logged.
 """
 
 import asyncio
-import importlib.util
-import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tis.admission.admission import Admission
 from tis.admission.ticket import Ticket
 from tis.errors import Draining, ServiceError
-from tis.ktp.errors import CardNotFound, CardTimeout, OcrUnavailable, picture_refused
+from tis.ktp.card_result import CardLimits, CardResult, ReaderStatus, quality_of
+from tis.ktp.errors import RETRY_SECONDS, CardNotFound, CardTimeout, OcrUnavailable, picture_refused
+from tis.ktp.lazy_ocr import LazyOcr, OnStage, Stage
 from tis.ktp.metrics import PICTURES, READ_SECONDS, REPAIRS, EnginePath, count_failure
 from tis.ktp.uploads import UploadedPicture, require_size
 from tis.ktp.vision_model import ReplyToken, VisionModel
@@ -30,46 +30,13 @@ if TYPE_CHECKING:
 
     from tis.ktp.card_checks import CheckedCard
     from tis.ktp.ocr_card_reader import OcrCard
-    from tis.ktp.quality import PictureQuality
     from tis.ktp.vision_reply import VisionCard
 
     Pixels: TypeAlias = NDArray[np.uint8]
 
 T = TypeVar("T")
-Stage: TypeAlias = Literal["found", "rectified", "read", "checked"]
-OnStage: TypeAlias = Callable[[Stage], None]
-EngineChoice: TypeAlias = Literal["auto", "vlm", "ocr", "fused"]
-State: TypeAlias = Literal["ready", "waiting", "unavailable"]
 
 _CROP_WIDTH = 1120  # of the card that a vision model gets
-_OCR_PACKAGES = ("rapidocr", "onnxruntime", "cv2")
-_RETRY_SECONDS = 30.0
-
-
-class PictureReader(Protocol):
-    def read(self, picture: "Pixels", today: date, on_stage: OnStage) -> "OcrCard":
-        """Blocks. May be called from several threads; calls `on_stage` there."""
-        ...
-
-
-@dataclass(frozen=True)
-class CardLimits:
-    engine: EngineChoice = "auto"
-    num_workers: int = 2
-    picture_seconds: float = 60
-    batch_seconds: float = 300
-    max_batch: int = 32
-
-
-@dataclass(frozen=True)
-class CardResult:
-    path: EnginePath
-    model: str | None
-    checked: "CheckedCard"
-    ocr: "OcrCard | None"  # where OCR looked at the picture
-    readings: Mapping[str, "CheckedCard"]  # of each reader that took part
-    milliseconds: dict[str, int]
-    has_fallen_back: bool = False  # the vision model failed, so this is OCR's alone
 
 
 @dataclass(frozen=True)
@@ -83,62 +50,6 @@ class _Look:
     began_at: float
     ends_at: float  # when reading is given up; what waits for a reader has all of its time before it
     took: dict[str, int]  # milliseconds
-
-
-@dataclass(frozen=True)
-class ReaderStatus:
-    state: State
-    path: EnginePath | None
-    error: str | None
-
-
-def load_ocr() -> PictureReader:
-    """Blocks for a second: it imports onnxruntime and OpenCV, and loads 30 MB of weights."""
-    from tis.ktp.ocr import RapidTextReader
-    from tis.ktp.ocr_card_reader import OcrCardReader
-    from tis.ktp.regions import regions
-
-    return OcrCardReader(RapidTextReader(), regions())
-
-
-class LazyOcr:
-    """The OCR engine, loaded with the first picture. A load that failed is repeated with the next one."""
-
-    def __init__(self, load: Callable[[], PictureReader] = load_ocr) -> None:
-        self._load = load
-        self._reader: PictureReader | None = None
-        self._lock = threading.Lock()
-        self.failure = self._missing()
-
-    @property
-    def is_loaded(self) -> bool:
-        return self._reader is not None
-
-    @property
-    def is_installed(self) -> bool:
-        return self._load is not load_ocr or self._missing() is None
-
-    def reader(self) -> PictureReader:
-        """Blocks. Raises OcrUnavailable."""
-        with self._lock:
-            if self._reader is None:
-                self._reader = self._loaded()
-            return self._reader
-
-    def _loaded(self) -> PictureReader:
-        try:
-            reader = self._load()
-        except Exception as fault:  # boundary to onnxruntime and OpenCV: what they raise is not ours
-            self.failure = f"The OCR engine could not be loaded ({type(fault).__name__})."
-            raise OcrUnavailable(self.failure, retry_after=_RETRY_SECONDS) from None
-        self.failure = None
-        return reader
-
-    def _missing(self) -> str | None:
-        if self._load is not load_ocr:
-            return None
-        missing = [name for name in _OCR_PACKAGES if importlib.util.find_spec(name) is None]
-        return f"The OCR engine is not installed: {', '.join(missing)}." if missing else None
 
 
 class CardReader:
@@ -319,19 +230,6 @@ class CardReader:
             raise CardTimeout(f"The card was not read within {limit} (KTP_TIMEOUT_SECONDS).") from None
 
 
-def quality_of(quality: "PictureQuality") -> dict[str, Any]:
-    """As the API names it."""
-    return {
-        "blur": quality.blur,
-        "dark": quality.dark,
-        "bright": quality.bright,
-        "glare": quality.glare,
-        "photocopy": quality.photocopy,
-        "tilt_deg": quality.tilt_degrees,
-        "card_px": quality.card_pixels,
-    }
-
-
 def _checked_reply(tokens: Sequence[ReplyToken], today: date) -> "VisionCard":
     from tis.ktp.regions import regions
     from tis.ktp.vision_reply import vision_card
@@ -363,4 +261,4 @@ def _as_unavailable(error: ServiceError) -> ServiceError:
     """Of a model that cannot answer. Its own message may be about prompts and tokens, which nobody here sent."""
     if isinstance(error, CardTimeout) or error.status == 429:
         return error
-    return OcrUnavailable("The vision model cannot read cards now.", retry_after=error.retry_after or _RETRY_SECONDS)
+    return OcrUnavailable("The vision model cannot read cards now.", retry_after=error.retry_after or RETRY_SECONDS)

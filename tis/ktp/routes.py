@@ -15,7 +15,8 @@ from tis.http.dependencies import DOCUMENTED_KEY
 from tis.http.error_handlers import detail_body, internal_error
 from tis.ktp.card_answer import Detail, Mask, answer_of
 from tis.ktp.errors import CardTimeout
-from tis.ktp.reader import CardReader, Stage
+from tis.ktp.lazy_ocr import Stage
+from tis.ktp.reader import CardReader
 from tis.ktp.schemas import BATCH_FORM, BATCH_RESPONSES, CARD_FORM, CARD_RESPONSES
 from tis.ktp.uploads import UploadedPicture, read_pictures
 from tis.observability.logs import log_exception
