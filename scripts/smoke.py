@@ -147,8 +147,15 @@ class ServerUnderTest:
                     block = b""
         return blocks
 
+    def read_card(self, picture: Path) -> Any:
+        head = f'--smoke\r\nContent-Disposition: form-data; name="image"; filename="{picture.name}"\r\n\r\n'
+        form = head.encode() + picture.read_bytes() + b"\r\n--smoke--\r\n"
+        headers = {"Content-Type": "multipart/form-data; boundary=smoke"}
+        with self._open("/ktp-ocr/", form, **headers) as answer:
+            return json.load(answer)
+
     def _open(self, path: str, body: Any = None, **headers: str) -> Any:
-        data = None if body is None else json.dumps(body).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}", data, {"Content-Type": "application/json", **headers}
         )
@@ -250,6 +257,12 @@ def check_search(served: ServerUnderTest) -> None:
     expect(products[0]["distance_km"] is not None, "the hit has no distance")
 
 
+def check_card(served: ServerUnderTest) -> None:
+    card = served.read_card(ROOT / "docs" / "samples" / "ktp-specimen.jpg")
+    expect(card["nik"] == "3603125002977921", f"the NIK of the specimen is read as {card['nik']}")
+    expect(card["engine"]["path"] == "ocr", f"the demo model took part: {card['engine']}")
+
+
 STEPS: tuple[tuple[str, Callable[[ServerUnderTest], None]], ...] = (
     ("sample marketplace", ServerUnderTest.seed),
     ("start with the demo model", ServerUnderTest.start),
@@ -258,6 +271,7 @@ STEPS: tuple[tuple[str, Callable[[ServerUnderTest], None]], ...] = (
     ("tool call", check_tool_call),
     ("answer held to a JSON schema", check_schema),
     ("marketplace search", check_search),
+    ("identity card", check_card),
     ("stream resumed after SIGKILL", check_killed_stream),
 )
 

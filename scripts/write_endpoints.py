@@ -23,6 +23,7 @@ parameters, schemas and examples at `/docs` (`/` redirects there), and as `/open
 """
 _TITLES = {
     "OpenAI": "OpenAI API",
+    "KTP": "Identity cards",
     "status": "Status and metrics",
     "products": "Marketplace: products",
     "reviews": "Marketplace: reviews",

@@ -32,7 +32,7 @@ from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.documents import DocumentCache
-from tis.http.error_handlers import UnhandledErrorMiddleware, install_error_handlers
+from tis.http.error_handlers import KTP_PREFIX, UnhandledErrorMiddleware, install_error_handlers
 from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
@@ -40,6 +40,12 @@ from tis.http.slow_readers import cut_slow_reader
 from tis.http.trailing_slash import TrailingSlashMiddleware
 from tis.http.transport.body_deadline import BodyDeadlineMiddleware
 from tis.http.transport.limits import LOOPBACK, TransportLimits
+from tis.ktp.card_result import CardLimits
+from tis.ktp.engine_vision import EngineVision
+from tis.ktp.lazy_ocr import LazyOcr
+from tis.ktp.reader import CardReader
+from tis.ktp.routes import router as ktp_router
+from tis.ktp.vision_model import VisionModel
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.limits import McpLimits
@@ -68,6 +74,7 @@ log = logging.getLogger("tis.app")
 _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
+_KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
 _EXPOSED_HEADERS += ["X-Total-Count", "X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "X-Warnings"]
@@ -93,12 +100,15 @@ def create_app(
     engine_limits: EngineLimits | None = None,
     admission_limits: AdmissionLimits | None = None,
     market_rules: "MarketRules | None" = None,
+    ocr: LazyOcr | None = None,
+    card_vision: VisionModel | None = None,
     end_process: Callable[[int], object] = os._exit,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store and limits in place of those of the settings, and an `end_process` that does not.
+    Tests pass their own `load`, store, limits and readers of cards in place of those of the settings, and an
+    `end_process` that does not.
     """
     configure_logs(settings.log_level)
     engine = LocalEngine(
@@ -118,8 +128,13 @@ def create_app(
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)
 
+    cards = CardReader(
+        card_limits_of(settings), ocr or LazyOcr(), card_vision or EngineVision(engine), media, admission
+    )
+
     async def drain(seconds: float, hurry: asyncio.Event) -> None:
         admission.drain()
+        cards.drain()
         await _drain(engine, sessions, seconds, hurry)
 
     @asynccontextmanager
@@ -138,6 +153,7 @@ def create_app(
             engine.drain()
             loop_watch.close()
             await sessions.close()
+            cards.close()
             await media.close()
             await engine.close()
             await asyncio.to_thread(marketplace.close)
@@ -154,9 +170,11 @@ def create_app(
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
     app.state.admission, app.state.services = admission, services
+    app.state.ktp = cards
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")
+    app.include_router(ktp_router)
     app.include_router(status.router)
     app.include_router(pages.router)
     install_error_handlers(app)
@@ -196,19 +214,20 @@ def _wrap(
 ) -> None:
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
+    app.add_middleware(TrailingSlashMiddleware, prefix=f"{KTP_PREFIX}/")
     app.add_middleware(LazyMarketplaceMiddleware, marketplace=marketplace)
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
-    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=int(settings.max_body_mb * 2**20))
-    app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=["/v1/"], read_tokens=read_tokens)
+    max_body_bytes = int(settings.max_body_mb * 2**20)
+    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max_body_bytes)
+    app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=_KEYED, read_tokens=read_tokens)
+    app.add_middleware(BodySizeLimitMiddleware, prefix="/", max_bytes=max_body_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
     if settings.is_local and not hosts.are_all:
-        app.add_middleware(HostMiddleware, hosts=hosts, except_for=[] if keys.is_open else ["/v1/"])
-    # Not FastAPI's `max_body_size`: it answers with plain text, in place of the response that a route had chosen.
-    app.add_middleware(BodySizeLimitMiddleware, prefix="/", max_bytes=int(settings.max_body_mb * 2**20))
+        app.add_middleware(HostMiddleware, hosts=hosts, except_for=[] if keys.is_open else _KEYED)
     app.add_middleware(UnhandledErrorMiddleware)
     origins = AllowedOrigins(settings.cors_origins)
     app.add_middleware(
@@ -284,10 +303,21 @@ def admission_limits_of(settings: Settings) -> AdmissionLimits:
         max_body_bytes=int(settings.max_bodies_mb * 2**20),
         max_media_bytes=int(settings.max_all_media_mb * 2**20),
         max_decoded_bytes=int(settings.max_all_decoded_mb * 2**20),
+        max_card_readers=settings.ktp_workers,
         max_prompt_tokens=settings.max_prompt_tokens,
         max_waiting=settings.max_waiting_requests,
         wait_seconds=settings.admission_wait_seconds,
         owner_share=settings.owner_share if len(settings.api_keys) > 1 else 1.0,
+    )
+
+
+def card_limits_of(settings: Settings) -> CardLimits:
+    return CardLimits(
+        engine=settings.ktp_engine,
+        num_workers=settings.ktp_workers,
+        picture_seconds=settings.ktp_timeout_seconds,
+        batch_seconds=settings.ktp_batch_timeout_seconds,
+        max_batch=settings.ktp_max_batch,
     )
 
 

@@ -10,14 +10,17 @@ ServiceError                500
 ├── Conflict                409   streaming: SessionConflict; SessionExpired and ReplayGap are 410
 ├── PreconditionFailed      412
 ├── TooLarge                413
-├── Unprocessable           422   mcp_client: McpDependencyFailed, 424
+├── Unprocessable           422   mcp_client: McpDependencyFailed, 424; ktp: CardNotFound
 ├── QueueFull               429   http: RateLimitExceeded, TooManyConnections
 ├── Unavailable             503   engine: ModelLoading, LoadFailed, WorkerDied, OutOfMemory; StoreUnavailable; database
+│   ├── OcrUnavailable      503   of ktp
 │   └── Draining            503
-└── GenerationFailed        500   engine: GenerationInterrupted; sandbox: SandboxUnavailable
+├── GenerationFailed        500   engine: GenerationInterrupted; sandbox: SandboxUnavailable
+└── CardTimeout             504   of ktp
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 
 class ServiceError(Exception):
@@ -34,6 +37,7 @@ class ServiceError(Exception):
         self.code = code or type(self).code
         self.retry_after = retry_after
         self.may_be_repeated = True
+        self.details: Mapping[str, Any] = {}  # what an API may add to the body
 
     @property
     def headers(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from tis.admission.settings import AdmissionSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
+from tis.ktp.settings import KtpSettings
 from tis.marketplace.settings import AccountSettings, MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
 from tis.media.settings import MediaSettings
@@ -49,6 +50,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     StreamSettings,
     ResponseSettings,
     McpSettings,
+    KtpSettings,
     MarketplaceSettings,
     AccountSettings,
     RateSettings,
@@ -63,6 +65,7 @@ class Settings(
     AccountSettings,
     RateSettings,
     MarketplaceSettings,
+    KtpSettings,
     McpSettings,
     ResponseSettings,
     StreamSettings,

@@ -19,7 +19,11 @@ router = APIRouter(tags=["status"])
 _HEALTHY = {"ok": True, "modelReady": True, "modelId": "demo", "error": None, "state": "ready", "models": []} | {
     "marketplace": "ready",
     "marketplaceError": None,
+    "ktp": "waiting",
+    "ktpPath": "ocr",
+    "ktpError": None,
 }
+_READY = {"ok": True, "reason": None, "durability": "durable", "ktp": "waiting"}
 
 
 def _example(body: Any) -> dict[int | str, dict[str, Any]]:
@@ -31,10 +35,12 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
     """Whether anything is broken: 503 after a failed load or with a dead worker. A model not loaded yet is fine.
 
     `marketplace` is `waiting` until it is imported, and while its database is unavailable;
-    `marketplaceError` says why. The models work anyway.
+    `marketplaceError` says why. The models work anyway. `ktp` is `waiting` until the first card is read, `unavailable`
+    if nothing here can read cards (`ktpError`); `ktpPath` says what reads them: `ocr`, `vlm` or `fused`.
     """
     main, *_ = statuses = engine.statuses
     broken = [status for status in statuses if status.state in ("failed", "dead")]
+    cards = await request.app.state.ktp.status()
     body = {
         "ok": not broken,
         "modelReady": main.state == "ready",
@@ -47,6 +53,9 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
         "models": [{"id": status.id, "state": status.state, "error": status.error} for status in statuses],
         "marketplace": request.app.state.marketplace.state,
         "marketplaceError": request.app.state.marketplace.failure,
+        "ktp": cards.state,
+        "ktpPath": cards.path,
+        "ktpError": cards.error,
     }
     return JSONResponse(body, status_code=503 if broken else 200)
 
@@ -57,15 +66,16 @@ async def live() -> dict[str, bool]:
     return {"ok": True}
 
 
-@router.get("/ready", responses=_example({"ok": True, "reason": None, "durability": "durable"}))
-async def ready(engine: EngineDep, sessions: SessionsDep) -> JSONResponse:
+@router.get("/ready", responses=_example(_READY))
+async def ready(request: Request, engine: EngineDep, sessions: SessionsDep) -> JSONResponse:
     """200 when the server accepts requests, also while its model waits for the first request.
 
     `durability` says whether streams survive the process: `memory`, `durable`, `degraded` while the disk fails, or
-    `full` while SESSIONS_MAX_MB has no room for new ones, because all that it holds are running.
+    `full` while SESSIONS_MAX_MB has no room for new ones, because all that it holds are running. `ktp` as in /health.
     """
     reason = _why_not_ready(engine)
     body = {"ok": reason is None, "reason": reason, "durability": sessions.durability}
+    body["ktp"] = (await request.app.state.ktp.status()).state
     return JSONResponse(body, status_code=503 if reason else 200)
 
 

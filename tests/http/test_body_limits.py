@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.serving import served, settings_with
 from tis.errors import TooLarge
 from tis.http.json_scan import MAX_DEPTH, MAX_VALUES, MIB, JsonScanner, ScannedBody
 
@@ -124,3 +125,17 @@ def test_too_many_values_or_levels_are_refused(http: httpx2.Client, path: str, i
     body = b'{"any": ' + inside + b"}"
     answer = http.post(f"/v1/{path}", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_over_the_limit_is_a_413_in_the_shape_of_its_api(
+    announced: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    body = json.dumps({"messages": [{"role": "user", "content": "x" * 20_000}]}).encode()
+    with served(settings_with(max_body_mb=0.01)) as small:
+        for path, shape in (("/v1/chat/completions", "error"), ("/api/auth/login", "detail")):
+            content = body if announced else iter([body])
+            headers = {"Content-Type": "application/json"}
+            reply = httpx2.post(small.url + path, content=content, headers=headers)
+            assert (reply.status_code, [*reply.json()]) == (413, [shape])
+    assert "Traceback" not in capfd.readouterr().err

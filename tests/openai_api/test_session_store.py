@@ -30,7 +30,7 @@ def test_a_session_that_does_not_fit_into_the_store_says_so(tmp_path: Path) -> N
             next(running.iter_lines())
             streamed = http.post(CHAT, json=said("Halo", session_id="streamed", stream=True))
             assert (streamed.status_code, streamed.headers["X-Session-Durability"]) == (200, "memory")
-            assert http.get("/ready").json() == {"ok": True, "reason": None, "durability": "full"}
+            assert http.get("/ready").json() == {"ok": True, "reason": None, "durability": "full", "ktp": "waiting"}
             folded = http.post(CHAT, json=said("Halo", session_id="folded"))
             assert (folded.status_code, folded.headers["X-Session-Durability"]) == (200, "memory")
             assert http.get("/v1/stream/streamed").headers["X-Session-Durability"] == "memory"

@@ -40,7 +40,7 @@ def test_every_step_passes_and_nothing_stays_behind(tmp_path: Path) -> None:
     ended = run_smoke(tmp_path)
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout
     lines = ended.stdout.splitlines()
-    assert len(lines) == 8 and all(line.startswith("[ok] ") for line in lines)
+    assert len(lines) == 9 and all(line.startswith("[ok] ") for line in lines)
     assert not list(tmp_path.iterdir()) and not processes_in(tmp_path)
 
 

@@ -18,6 +18,7 @@ _WHY: dict[Resource, str] = {
     "decoded_bytes": "the decoded images and videos of current requests take all the memory that they may take",
     "image_decoders": "too many images wait to be decoded",
     "video_decoders": "too many videos and large images wait to be decoded",
+    "card_readers": "too many pictures of cards wait to be read",
     "prompt_tokens": "the prompts of current requests have too many tokens",
 }
 

@@ -16,6 +16,7 @@ Resource: TypeAlias = Literal[
     "decoded_bytes",  # their pixels
     "image_decoders",
     "video_decoders",
+    "card_readers",  # threads that read identity cards
     "prompt_tokens",  # of prompts that wait for the model or are being answered
 ]
 
@@ -27,6 +28,7 @@ class AdmissionLimits:
     max_media_bytes: int = 512 * MIB
     max_decoded_bytes: int = 768 * MIB
     max_decoders: int = 2  # of each kind
+    max_card_readers: int = 2
     max_prompt_tokens: int = 4_000_000
     max_waiting: int = 1024  # requests, for each resource
     wait_seconds: float = 60
@@ -40,6 +42,7 @@ class AdmissionLimits:
             "decoded_bytes": self.max_decoded_bytes,
             "image_decoders": self.max_decoders,
             "video_decoders": self.max_decoders,
+            "card_readers": self.max_card_readers,
             "prompt_tokens": self.max_prompt_tokens,
         }
         return bounds[resource]

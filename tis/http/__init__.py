@@ -9,7 +9,7 @@ The middlewares, from the outside in (`tis/app.py` adds them):
 3. `UnhandledErrorMiddleware`: an unexpected exception becomes a 500 with the request id and nothing else.
 4. `HostMiddleware`, on a loopback `HOST` only: foreign Host headers are a 403
    (`docs/decisions/0025-who-may-reach-a-server-on-this-computer.md`).
-5. `BodySizeLimitMiddleware`: bytes of bodies under `/api`.
+5. `BodySizeLimitMiddleware`: bytes of bodies under `/api`, and of all.
 6. `ApiKeyMiddleware`: keys and read tokens, before any body is read.
 7. `AdmissionMiddleware`: the ticket of a request, before its body is read
    (`docs/decisions/0050-a-ticket-for-every-request.md`).

@@ -10,7 +10,7 @@ from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tis.errors import BadRequest, NotFound, ServiceError
+from tis.errors import BadRequest, NotFound, ServiceError, TooLarge, Unprocessable
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 from tis.streaming.stores.store import StoreRefused
@@ -18,6 +18,7 @@ from tis.streaming.stores.store import StoreRefused
 # A message may quote a long value of the request several times; the response must not grow with it.
 _MAX_MESSAGE_CHARS = 1000
 _MAX_VALIDATION_ERRORS = 20
+KTP_PREFIX = "/ktp-ocr"
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -40,9 +41,24 @@ def error_body(error: ServiceError) -> dict[str, dict[str, str | None]]:
 
 def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     path = get_route_path(scope)
-    is_openai_route = path == "/v1" or path.startswith("/v1/")
-    body = error_body(error) if is_openai_route else {"detail": error.message[:_MAX_MESSAGE_CHARS]}
-    return JSONResponse(body, status_code=error.status, headers=error.headers)
+    body: Mapping[str, Any] = {"detail": error.message[:_MAX_MESSAGE_CHARS]}
+    headers = error.headers
+    if _is_below(path, "/v1"):
+        body = error_body(error)
+    elif _is_below(path, KTP_PREFIX):
+        body, headers = detail_body(error), {**headers, "Cache-Control": "no-store"}
+    return JSONResponse(body, status_code=error.status, headers=headers)
+
+
+def detail_body(error: ServiceError) -> dict[str, dict[str, Any]]:
+    """The errors of `/ktp-ocr`."""
+    code = "too_large" if isinstance(error, TooLarge) or error.code == TooLarge.code else error.code
+    message = error.message[:_MAX_MESSAGE_CHARS]
+    return {"detail": {"code": code, "message": message, "field": error.param, **error.details}}
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    return path == prefix or path.startswith(f"{prefix}/")
 
 
 class BodyRejected(HTTPException):
@@ -108,7 +124,10 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
     assert isinstance(error, RequestValidationError)
     if get_route_path(request.scope).startswith("/api/"):
         return JSONResponse({"detail": _fastapi_detail(error.errors())}, status_code=422)
-    return error_response(request.scope, bad_request_from(error.errors()))
+    known: ServiceError = bad_request_from(error.errors())
+    if _is_below(get_route_path(request.scope), KTP_PREFIX):
+        known = Unprocessable(known.message, param=known.param, code="invalid_parameter")
+    return error_response(request.scope, known)
 
 
 def _fastapi_detail(problems: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -139,7 +158,8 @@ async def _on_http_exception(request: Request, error: Exception) -> JSONResponse
             code="body_too_large",
         )
     elif error.status_code == 400:
-        known = BadRequest("The body could not be read as JSON.", code="invalid_json")
+        what = "the form of a picture" if _is_below(path, KTP_PREFIX) else "JSON"
+        known = BadRequest(f"The body could not be read as {what}.", code="invalid_json")
     else:
         known = BadRequest(str(error.detail), code="http_error")
     response = error_response(request.scope, known)

@@ -45,7 +45,7 @@ NetworkList = Annotated[tuple[str, ...], BeforeValidator(_split_networks)]
 class AccessSettings(BaseModel):
     """Access"""
 
-    api_keys: SecretList = Field((), description="keys for /v1/*, separated by commas; empty = open")
+    api_keys: SecretList = Field((), description="keys for /v1/* and /ktp-ocr/, separated by commas; empty = open")
     cors_origins: CommaSeparated = Field(
         (LOCAL_ORIGINS,),
         description="origins of web pages that may call: `local` = localhost on any port and desktop apps "

@@ -1,9 +1,10 @@
 """A picture in, the checked fields of a card out, by OCR alone. Blocks for a second or two: call it from a thread."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Protocol
+from typing import Literal, Protocol
 
 import cv2
 import numpy as np
@@ -17,6 +18,7 @@ from tis.ktp.quality import PictureQuality, doubt_glare, measure_quality
 from tis.ktp.regions import RegionTable
 from tis.ktp.text_lines import Quad, TextLine
 
+OnStage = Callable[[Literal["found", "rectified", "read", "checked"]], None]  # tells who waits how far it is
 _MAX_SIDE, _MIN_SIDE = 2000, 700  # of what the detector gets; text of a card below is too small for it
 _MAX_ENLARGED = 2.0
 
@@ -40,15 +42,20 @@ class OcrCardReader:
     def __init__(self, texts: StripReader, table: RegionTable) -> None:
         self._texts, self._table = texts, table
 
-    def read(self, picture: Pixels, today: date) -> OcrCard:
+    def read(self, picture: Pixels, today: date, on_stage: OnStage = lambda stage: None) -> OcrCard:
         scaled, scale = _scaled(picture)
         card = parse_card(self._texts.read(scaled), self._table)
-        if card.is_card and card.unread:
+        if card.is_card:
+            on_stage("found")
+            on_stage("rectified")
             card = self._read_again(scaled, card)
+            on_stage("read")
         checked = check_card(card, self._table, today)
         fields = {name: _in_picture(reading, scale) for name, reading in checked.fields.items()}
         checked = replace(checked, fields=fields)
         quality, glare = measure_quality(picture, [field.box for field in fields.values() if field.box])
+        if card.is_card:
+            on_stage("checked")
         return OcrCard(card.is_card, card.labels, doubt_glare(checked, glare), quality, WHOLE_PICTURE)
 
     def _read_again(self, picture: Pixels, card: ParsedCard) -> ParsedCard:

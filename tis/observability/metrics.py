@@ -27,6 +27,7 @@ RefusalReason: TypeAlias = Literal[
     "decoded_bytes",
     "image_decoders",
     "video_decoders",
+    "card_readers",
     "prompt_tokens",
     "model_queue",
     "grammars",

@@ -26,6 +26,7 @@ class ModelDescription:
     reasons: bool = False
     has_grammars: bool = False
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
+    weights_bytes: int | None = None  # of its safetensors files; None: not known
 
 
 def describe_loaded(model: LoadedModel) -> ModelDescription:
@@ -36,6 +37,7 @@ def describe_loaded(model: LoadedModel) -> ModelDescription:
         reasons=model.markers.reasoning is not None,
         has_grammars=model.grammars is not None,
         weights_time=model.weights_time,
+        weights_bytes=model.weights_bytes,
     )
 
 
@@ -55,11 +57,16 @@ def describe_unloaded(repo: str) -> ModelDescription:
         reasons=detect_markers(template, {}).reasoning is not None,
         has_grammars=(folder / "tokenizer.json").exists(),
         weights_time=weights_time_of(folder),
+        weights_bytes=weights_bytes_of(folder),
     )
 
 
 def weights_time_of(folder: Path) -> float | None:
     return max((path.stat().st_mtime for path in folder.glob("*.safetensors")), default=None)
+
+
+def weights_bytes_of(folder: Path) -> int | None:
+    return sum(path.stat().st_size for path in folder.glob("*.safetensors")) or None
 
 
 def _local_folder(repo: str) -> Path | None:

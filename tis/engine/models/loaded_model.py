@@ -26,4 +26,5 @@ class LoadedModel:
     reasoning_tokens: ReasoningTokens | None = None
     template_variables: frozenset[str] = frozenset()  # that the chat template takes from a request
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
+    weights_bytes: int | None = None  # of its safetensors files; None: it has none
     footprint: ModelFootprint | None = None  # None: next to nothing, as for `echo`

@@ -12,7 +12,7 @@ from typing import Any
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
 from tis.engine.grammar.compile import GrammarCompiler
-from tis.engine.models.description import weights_time_of
+from tis.engine.models.description import weights_bytes_of, weights_time_of
 from tis.engine.models.load_progress import reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
@@ -100,6 +100,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         reasoning_tokens=ours.reasoning_tokens,
         template_variables=ours.template_variables,
         weights_time=weights_time_of(folder),
+        weights_bytes=weights_bytes_of(folder),
         footprint=ModelFootprint(
             device=_device_name(model.device),
             dtype=str(model.dtype).removeprefix("torch."),
