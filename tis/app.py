@@ -148,7 +148,6 @@ def create_app(
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
-        max_body_size=int(settings.max_body_mb * 2**20),
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))

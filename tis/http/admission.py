@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.admission.admission import Admission
 from tis.admission.ticket import Ticket
-from tis.errors import ServiceError
+from tis.errors import ServiceError, TooLarge
 from tis.http.client_address import client_address
 from tis.http.error_handlers import BodyRejected, error_response
 from tis.observability.request_log import PROBES
@@ -30,6 +30,9 @@ class AdmissionMiddleware:
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _content_length(scope) > self._max_body_bytes:
+            await error_response(scope, self._too_large())(scope, receive, send)
+            return
         if scope["type"] != "http" or get_route_path(scope) in PROBES:
             await self.app(scope, receive, send)
             return
@@ -47,18 +50,39 @@ class AdmissionMiddleware:
                 except ServiceError as error:
                     await error_response(scope, error)(scope, receive, send)
                     return
-                receive = _counting(receive, ticket)
+                receive = self._counting(receive, ticket)
             await self.app(scope, receive, send)
         finally:
             ticket.end_request()
 
     def _announced_bytes(self, scope: Scope) -> int | None:
-        """None without a body. A larger body than the server takes is refused while it is read."""
-        headers = Headers(scope=scope)
-        if "transfer-encoding" in headers:
+        """None without a body."""
+        if "transfer-encoding" in Headers(scope=scope):
             return min(_STEP_BYTES, self._max_body_bytes)
-        length = headers.get("content-length", "0")[:19]
-        return min(int(length), self._max_body_bytes) or None if length.isdecimal() else None
+        return _content_length(scope) or None
+
+    def _counting(self, receive: Receive, ticket: Ticket) -> Receive:
+        num_bytes = 0
+
+        async def counting_receive() -> Message:
+            nonlocal num_bytes
+            message = await receive()
+            num_bytes += len(message.get("body", b""))
+            if num_bytes > self._max_body_bytes:
+                raise BodyRejected(self._too_large())
+            try:
+                while num_bytes > ticket.held("body_bytes") > 0:
+                    ticket.take_now("body_bytes", _STEP_BYTES)
+            except ServiceError as error:
+                raise BodyRejected(error) from None
+            if ticket.stage == "receiving" and not message.get("more_body", False):
+                ticket.enter("preparing")
+            return message
+
+        return counting_receive
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"The body is larger than {self._max_body_bytes / 2**20:g} MiB, the limit of MAX_BODY_MB.")
 
 
 def ticket_of(request: Request) -> Ticket:
@@ -66,20 +90,7 @@ def ticket_of(request: Request) -> Ticket:
     return cast(Ticket, request.state.ticket)
 
 
-def _counting(receive: Receive, ticket: Ticket) -> Receive:
-    num_bytes = 0
-
-    async def counting_receive() -> Message:
-        nonlocal num_bytes
-        message = await receive()
-        num_bytes += len(message.get("body", b""))
-        try:
-            while num_bytes > ticket.held("body_bytes") > 0:
-                ticket.take_now("body_bytes", _STEP_BYTES)
-        except ServiceError as error:
-            raise BodyRejected(error) from None
-        if ticket.stage == "receiving" and not message.get("more_body", False):
-            ticket.enter("preparing")
-        return message
-
-    return counting_receive
+def _content_length(scope: Scope) -> int:
+    """The transport lets only a number of at most 64 bits through."""
+    length = Headers(scope=scope).get("content-length", "0")[:20]
+    return int(length) if length.isdecimal() else 0
