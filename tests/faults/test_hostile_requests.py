@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ import pytest
 
 from tests.faults.checker import check_connection
 from tests.faults.history import Client
-from tests.faults.hostile.market_rows import generic_rows
 from tests.faults.hostile.row import ADA, EVE, HELLO, Names, Row
 from tests.faults.hostile.sender import Sender
 from tests.faults.hostile.table import all_rows
-from tests.faults.mortal_server import MortalServer, get
+from tests.faults.mortal_server import MortalServer, get, until
 from tests.loop_pauses import MAX_PAUSE_SECONDS
 from tests.marketplace.accounts import bearer, made, register_supplier, register_user
 from tests.serving import REPOSITORY
@@ -26,7 +24,8 @@ from tests.serving import REPOSITORY
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 NUM_SENDERS = 8
-MAX_GROWTH_MB = 250
+MIN_ROWS = 300
+MAX_GROWTH_MB = 450  # caches of prefixes, grammars and templates, whose sizes are set; the streams of ten minutes
 _JWT_SECRET = "a-secret-that-signs-tokens-of-the-market"
 _MODELS = """
 models:
@@ -59,6 +58,7 @@ async def measured_server(folder: Path) -> AsyncIterator[MortalServer]:
         HEADER_TIMEOUT_SECONDS="4",
         BODY_TIMEOUT_SECONDS="4",
         MAX_CONTEXT_TOKENS="2048",
+        VISION_CACHE_MB="32",
         MEDIA_TIMEOUT_SECONDS="3",
         ADMISSION_WAIT_SECONDS="20",
         MAX_QUEUE_SIZE="200",
@@ -102,41 +102,34 @@ async def test_hostile_requests_change_nothing_for_anybody(tmp_path: Path) -> No
     async with measured_server(tmp_path) as server:
         names = await asyncio.to_thread(prepared_names, server)
         references = [bytes_of(await followed(server, body, f"alone-{n}")) for n, body in enumerate((_PACED, _DEMO))]
-        document = (await get(server.url, "/openapi.json")).text
-        rows = chain(all_rows(), generic_rows(document))
+        rows = all_rows((await get(server.url, "/openapi.json")).text)
         sender = Sender(server.url, names, [str(tmp_path), str(REPOSITORY), ADA, EVE, _JWT_SECRET])
         over = asyncio.Event()
         streams = [asyncio.create_task(streaming(server, n, references, over)) for n in range(len(STREAMS))]
         rss = server.rss_mb
         (tmp_path / "pauses").write_text("")
-        faults = []
-        import time
-        from tests.faults.hostile.table import _SECTIONS
-
-        for section in [*[x.rows for x in _SECTIONS], lambda: generic_rows(document)]:
-            t = time.monotonic()
-            n = len(sender.slowest)
-            faults += await sent(sender, section())
-            faults.append(
-                f"SECTION {section} {len(sender.slowest) - n} rows {time.monotonic() - t:.1f} s {server.rss_mb:.0f} MB"
-            )
+        faults = await sent(sender, rows)
         over.set()
         counted = await asyncio.gather(*streams, return_exceptions=True)
         broken = [repr(one)[:1000] for one in counted if isinstance(one, BaseException)]
         num_streams = sum(one for one in counted if isinstance(one, int))
-        grown = server.rss_mb - rss
+        peak = server.rss_mb
+        await until(
+            lambda: server.rss_mb < rss + MAX_GROWTH_MB,
+            what=f"RSS of {rss:.0f} + {MAX_GROWTH_MB} MB, not {peak:.0f}",
+            timeout=30,
+        )
         log = server.log.read_text()
         pauses = sorted((json.loads(line) for line in (tmp_path / "pauses").read_text().splitlines()), key=spent)
-        report = f"{len(sender.slowest)} rows, {num_streams} streams, RSS {rss:.0f} + {grown:.0f} MB; slowest {slowest(sender)}"
+        report = f"{len(sender.slowest)} rows, {num_streams} streams, slowest {slowest(sender)}"
+        report += f"; RSS {rss:.0f} MB before, {peak:.0f} MB behind them, {server.rss_mb:.0f} MB at the end"
         long = "\n".join(map(str, pauses[-25:]))
-        Path("/tmp/h-hostile/debug.txt").write_text(
-            "\n".join([report, *faults, "BROKEN", *broken, "LONG", long, "LOG", log[-20000:]])
-        )
         assert not faults, "\n".join([report, f"{len(faults)} faults:", *faults])
         assert not broken, "\n".join([report, *broken])
         assert "Traceback" not in log, log[-5000:]
         assert not pauses or spent(pauses[-1]) <= MAX_PAUSE_SECONDS, f"{report}\n{long}"
-        assert grown < MAX_GROWTH_MB, report
+        assert len(sender.slowest) >= MIN_ROWS and num_streams >= len(STREAMS), report
+        print(report, pauses[-3:])
 
 
 async def sent(sender: Sender, rows: Iterable[Row]) -> list[str]:
@@ -185,4 +178,4 @@ def spent(pause: dict[str, Any]) -> float:
 
 
 def slowest(sender: Sender) -> str:
-    return ", ".join(f"{name} {seconds:.1f} s" for seconds, name in sorted(sender.slowest)[-25:])
+    return ", ".join(f"{name} {seconds:.1f} s" for seconds, name in sorted(sender.slowest)[-5:])

@@ -58,8 +58,8 @@ def rows() -> Iterator[Row]:
     yield chat("structured_outputs of 1,000 kinds", 400, structured_outputs={f"k{number}": 1 for number in range(1000)})
     yield chat("regex: a number", 400, structured_outputs={"regex": 5})
     forced = {"type": "function", "function": {"name": "f"}}
-    many = [{"type": "function", "function": {"name": f"f{n}", "parameters": _wide(60)}} for n in range(100)]
-    many[0]["function"]["name"] = "f"
+    names = ["f", *(f"f{number}" for number in range(99))]
+    many = [{"type": "function", "function": {"name": name, "parameters": _wide(60)}} for name in names]
     yield chat("100 wide tools, one forced", (200, 400), tools=many, tool_choice=forced)
     yield chat("100 wide tools, any forced", (200, 400), tools=many, tool_choice="required", messages=[HELLO])
 

@@ -92,7 +92,12 @@ def _files() -> Iterator[Row]:
     yield chat("video: a list of files", 400, messages=saying(video))
 
 
-_MAYBE = ("a PNG with wrong sums", "a PNG with evil EXIF", "a PNG with a huge profile", "a PNG with 50,000 chunks")
+_MAYBE: tuple[str, ...] = (
+    "a PNG with wrong sums",
+    "a PNG with evil EXIF",
+    "a PNG with a huge profile",
+    "a PNG with 50,000 chunks",
+)
 _MAYBE += ("a PNG with a text of 200 MB",)
 
 

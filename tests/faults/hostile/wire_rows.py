@@ -9,17 +9,21 @@ _CHUNKED = _HEAD + b"Content-Type: application/json\r\nTransfer-Encoding: chunke
 _ASK = b'{"model": "demo", "messages": [{"role": "user", "content": "Halo"}], "max_tokens": 1}'
 
 
+def _line(target: bytes, *headers: bytes, host: bytes = b"Host: $host", method: bytes = b"GET") -> bytes:
+    first = b"%s %s HTTP/1.1" % (method, target)
+    return b"\r\n".join([first, *([host] if host else []), *headers, b"Connection: close", b"", b""])
+
+
+_ASKED = [b"Origin: null", b"Access-Control-Request-Method: GET", b"Access-Control-Request-Headers: " + b"x," * 9000]
+_PREFLIGHT = _line(b"/v1/models", *_ASKED, method=b"OPTIONS")
+
+
 def rows() -> Iterator[Row]:
     for name, (statuses, raw) in _raw().items():
-        yield Row(f"wire: {name}", statuses, raw=raw)
+        method = "HEAD" if b"HEAD /" in raw else "OPTIONS" if raw.startswith(b"OPTIONS") else "GET"
+        yield Row(f"wire: {name}", statuses, method, raw=raw)
     yield from _heads()
     yield from _slow()
-
-
-def _line(target: bytes, *headers: bytes, host: bytes = b"Host: $host") -> bytes:
-    return b"\r\n".join(
-        [b"GET %s HTTP/1.1" % target, *([host] if host else []), *headers, b"Connection: close", b"", b""]
-    )
 
 
 def _raw() -> dict[str, tuple[tuple[int, ...], bytes]]:
@@ -91,13 +95,13 @@ def _raw() -> dict[str, tuple[tuple[int, ...], bytes]]:
         "95 cookies": ((200,), _line(b"/live", *[b"Cookie: a%d=b" % number for number in range(95)])),
         "a cookie of 30 KB": ((200,), _line(b"/live", b"Cookie: " + b"a=b; " * 6000)),
         "a forged request id": ((200,), _line(b"/live", b"X-Request-ID: " + b"x" * 9000)),
-        "a request id of bytes": ((200,), _line(b"/live", b"X-Request-ID: \xff\x7f<script>")),
+        "a request id of bytes": ((200, 400), _line(b"/live", b"X-Request-ID: \xff\x7f<script>")),
         "a forged address": ((200,), _line(b"/live", b"X-Forwarded-For: " + b"1.2.3.4, " * 3000)),
         "a forged host": ((200,), _line(b"/live", b"X-Forwarded-Host: evil", b"Forwarded: host=evil")),
         "an evil origin": ((200,), _line(b"/live", b"Origin: https://evil.example")),
         "a preflight of 20 KB": (
             (200, 204, 400),
-            _line(b"/v1/models", b"Origin: null", b"Access-Control-Request-Method: GET", b"Access-Control-Request-Headers: " + b"x," * 9000).replace(b"GET", b"OPTIONS", 1),
+            _PREFLIGHT,
         ),
     }  # fmt: skip
 
@@ -148,9 +152,9 @@ def _slow() -> Iterator[Row]:
     yield Row("slow: nothing", (CLOSED,), raw=b"\r\n", pause_at=1)
     yield Row("slow: half a body", (408,), raw=_HEAD + b"Content-Length: 500000\r\n\r\n" + body, pause_at=9000)
     yield Row("slow: half a chunk", (408,), raw=_CHUNKED + b"ffff\r\n{" + b" " * 70_000, pause_at=400)
-    market = b"POST /api/auth/login HTTP/1.1\r\nHost: $host\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
-    yield Row("slow: half a login", (408,), path="/api/auth/login", raw=market + b" " * 9, pause_at=len(market) + 3)
+    login = _line(b"/api/auth/login", b"Content-Length: 900", method=b"POST") + b"{"
+    yield Row("slow: half a login", (408,), raw=login + b" " * 9, pause_at=len(login) + 3)
     stream = {"model": "demo", "messages": [{"role": "user", "content": "Halo"}], "stream": True, "max_tokens": 500}
     yield Row("leaves at once", (200, CLOSED), "POST", CHAT, {**stream, "ignore_eos": True}, leaves_after=1)
     yield Row("leaves a stream", (200, CLOSED), "POST", CHAT, {**stream, "ignore_eos": True}, leaves_after=2000)
-    yield Row("leaves an answer", (200, CLOSED), "POST", CHAT, {**stream, "stream": False}, pause_at=200)
+    yield Row("leaves an answer", (200, 408, CLOSED), "POST", CHAT, {**stream, "stream": False}, pause_at=200)
