@@ -26,7 +26,7 @@ def _image(name: str, statuses: tuple[int, ...], data: bytes, kind: str = "image
         parts = saying({"type": "image_url", "image_url": {"url": data_uri(data, kind)}})
         return json_bytes({"model": "demo", "max_tokens": 1, "messages": parts})
 
-    return Row(f"image: {name}", statuses, "POST", CHAT, body)
+    return Row(f"image: {name}", (*statuses, 429), "POST", CHAT, body)
 
 
 def _files() -> Iterator[Row]:
@@ -78,8 +78,8 @@ def _files() -> Iterator[Row]:
     yield _image("one pixel", (200, 400), picture_file(size=(1, 1)))
     yield _image("a GIF of 3,000 frames", (200, 400), _gif(3000), "image/gif")
     yield _image("of another kind than it says", (200, 400), good, "text/html")
-    thirty = [{"type": "image_url", "image_url": {"url": data_uri(picture_file(size=(3000, 3000)))}}] * 30
-    yield chat("image: 30 of nine megapixels", (200, 400, 429), messages=saying(*thirty))
+    thirty = [{"type": "image_url", "image_url": {"url": data_uri(picture_file(size=(2000, 2000)))}}] * 30
+    yield chat("image: 30 of four megapixels", (200, 400, 429), messages=saying(*thirty))
     yield chat("image: 33", 400, messages=saying(*[{"type": "image_url", "image_url": {"url": data_uri(good)}}] * 33))
     for name, data in {"a text": b"x" * 9000, "half an MP4": b"\0\0\0\x20ftypisom" + b"\xff" * 9000}.items():
         video = {"type": "video_url", "video_url": {"url": data_uri(data, "video/mp4")}}
@@ -186,7 +186,9 @@ def _uris() -> Iterator[Row]:
         "30 MB of A": "data:image/png;base64," + "A" * 30_000_000,
         "45 MB of A": "data:image/png;base64," + "A" * 45_000_000,
     }.items():
-        yield chat(f"data URI: {name}", (400, 413), messages=saying({"type": "image_url", "image_url": {"url": uri}}))
+        yield chat(
+            f"data URI: {name}", (400, 413, 429), messages=saying({"type": "image_url", "image_url": {"url": uri}})
+        )
     yield response("data URI in an item", 400, input=[{"role": "user", "content": [{"type": "input_image"}]}])
     more = {
         "items": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]}]

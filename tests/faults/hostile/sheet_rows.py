@@ -21,7 +21,7 @@ def rows() -> Iterator[Row]:
         "5,000 columns": ("text/csv", b"a," * 5000 + b"\n" + b"1," * 5000),
         "an open quote": ("text/csv", head + b'"' + b"x" * 2_000_000),
         "quotes": ("text/csv", head + b'"' * 1_000_000),
-        "300,000 rows": ("text/csv", head + b"a,1,1,b,c\n" * 300_000),
+        "100,000 rows": ("text/csv", head + b"a,1,1,b,c\n" * 100_000),
         "20,000 wrong rows": ("text/csv", head + b"a,x,y,b,\n" * 20_000),
         "formulas": ("text/csv", head + b"=cmd|'/c calc'!A1,1,1,b,s1\n"),
         "UTF-16": ("text/csv", (head * 50).decode().encode("utf-16")),
