@@ -10,6 +10,7 @@ from starlette._utils import get_route_path
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tis.observability.collector import exempt_living_objects
 from tis.observability.logs import log_exception
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class LazyMarketplace:
     def _load(self) -> "Market":
         market, router = self._make()
         self._app.include_router(router, prefix=PREFIX)  # last, as after a failure all of this is retried
+        exempt_living_objects()
         return market
 
 

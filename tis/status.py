@@ -11,7 +11,7 @@ from tis.admission.admission import Admission
 from tis.admission.limits import Stage
 from tis.engine.engine import Engine
 from tis.http.dependencies import EngineDep, SessionsDep
-from tis.observability.loop_watch import resident_bytes
+from tis.observability.memory import resident_bytes
 from tis.observability.metrics import metrics_page
 
 router = APIRouter(tags=["status"])

@@ -189,7 +189,7 @@ def test_the_stream_folded_is_the_answer_read_whole(
 ) -> None:
     def folded(texts: Sequence[str]) -> tuple[Any, int]:
         events, log = events_of(pieces_of(texts, finish, logprobs), parser_config())
-        return fold(events, b"{}")["choices"][0], log.usage.num_made
+        return json.loads(fold(events, b"{}"))["choices"][0], log.usage.num_made
 
     (whole, _), (streamed, num_tokens) = folded([text]), folded(cut(text, at))
     assert streamed["message"] == whole["message"] and streamed["finish_reason"] == whole["finish_reason"]

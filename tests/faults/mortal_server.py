@@ -24,6 +24,7 @@ class MortalServer:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
+        self.program = ["main.py"]
         self.variables = {"MODEL_REPO_ID": "echo", "LOG_LEVEL": "warning", **variables}
         self._popen: subprocess.Popen[bytes] | None = None
         self._may_end = True
@@ -91,7 +92,7 @@ class MortalServer:
     def _start(self) -> None:
         with self.log.open("ab") as log:
             self._popen = subprocess.Popen(
-                [sys.executable, "main.py"],
+                [sys.executable, *self.program],
                 cwd=REPOSITORY,
                 env={**bare_environment(), **NO_RATE_LIMITS, **self.variables, "PORT": str(self.port)},
                 stdout=log,

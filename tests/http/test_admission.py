@@ -1,5 +1,6 @@
 """What requests may use at once: others wait or get a 429, and everything comes back at the end."""
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -70,6 +71,26 @@ def test_a_body_without_room_gets_a_429_in_the_shape_of_its_api(tight: Served) -
         assert httpx2.get(f"{tight.url}/live").status_code == 200
     assert httpx2.post(tight.url + CHAT, json=said("Halo")).status_code == 200
     until_all_is_back(tight)
+
+
+@pytest.mark.parametrize(("path", "shape"), [(CHAT, "error"), ("/api/auth/login", "detail"), ("/live", "detail")])
+def test_a_body_that_is_too_large_is_refused_before_it_comes(tight: Served, path: str, shape: str) -> None:
+    host, port = tight.url.removeprefix("http://").split(":")
+    head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {2**62}\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(head.encode())
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 413") and b"x-request-id" in answer
+    assert list(json.loads(answer.partition(b"\r\n\r\n")[2])) == [shape]
+    until_all_is_back(tight)
+
+
+@pytest.mark.parametrize("path", [CHAT, SEARCH, "/api/suppliers/1/products/import"])
+def test_a_body_of_unknown_length_that_becomes_too_large_is_refused(path: str) -> None:
+    with served(settings_with(max_body_mb=0.1)) as small:
+        answer = httpx2.post(small.url + path, content=iter([b" " * 60_000] * 9))
+    assert answer.status_code == 413 or (answer.status_code == 401 and path.endswith("import"))
+    assert path != CHAT or answer.json()["error"]["code"] == "body_too_large"
 
 
 def test_a_body_of_unknown_length_is_counted_as_it_comes(tight: Served) -> None:

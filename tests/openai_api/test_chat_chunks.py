@@ -25,14 +25,14 @@ def events(writer: ChatWriter, *texts: str, finish: FinishReason = "stop") -> li
 def test_any_text_comes_through_as_it_is(text: str, with_usage: bool) -> None:
     writer = new_writer('a "model"', with_usage=with_usage)
     recorded = events(writer, text, text)
-    assert fold(recorded, b"{}")["choices"][0]["message"]["content"] == text * 2
+    assert json.loads(fold(recorded, b"{}"))["choices"][0]["message"]["content"] == text * 2
     first, second = (json.loads(event) for event in recorded[1:3])
     assert first == second and list(first) == list(json.loads(recorded[0]))
     assert b"\n" not in b"".join(recorded)
 
 
 def test_a_folded_answer_ends_with_its_summary() -> None:
-    answer = fold(events(new_writer(), "a", finish="length"), b'{"usage":{"total_tokens":3}}')
+    answer = json.loads(fold(events(new_writer(), "a", finish="length"), b'{"usage":{"total_tokens":3}}'))
     assert answer["choices"][0]["finish_reason"] == "length" and answer["usage"] == {"total_tokens": 3}
 
 

@@ -1,5 +1,6 @@
 """A chat that met an obstacle after a server was called: it goes on, or fails, and calls nothing a second time."""
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -92,7 +93,7 @@ async def test_a_server_that_ends_lets_the_answer_end_that_called_one() -> None:
         mcp_client, sessions = Meets(drain), Sessions(SessionLimits())
         source = await source_of(desk, ONE_CALL, mcp_client)
         session, turn = sessions.start(REQUEST, lambda: source)
-        answer = fold((await data_of(session, turn))[:-2], turn.summary)
+        answer = json.loads(fold((await data_of(session, turn))[:-2], turn.summary))
         assert (mcp_client.said, answer["choices"][0]["message"]["content"]) == (["one"], "one")
         assert turn.status == "finished"
 
@@ -114,7 +115,7 @@ async def test_what_is_stopped_between_rounds_goes_on_after_the_restart(tmp_path
         async with kept_sessions(tmp_path / "sessions.db", second, after) as sessions:
             attached = sessions.find_turn(REQUEST)
             assert attached
-            answer = fold((await data_of(*attached))[:-2], attached[1].summary)
+            answer = json.loads(fold((await data_of(*attached))[:-2], attached[1].summary))
         assert answer["choices"][0]["message"]["content"] == "one"
         assert (before.said, after.said) == (["one"], [])
 
@@ -131,7 +132,7 @@ async def test_a_worker_that_is_replaced_is_waited_for() -> None:
         with pytest.raises(WorkerDied):
             await data_of(session, turn)
         desk.is_dead = False
-        answer = fold((await data_of(session, turn))[:-2], turn.summary)
+        answer = json.loads(fold((await data_of(session, turn))[:-2], turn.summary))
         assert (mcp_client.said, answer["choices"][0]["message"]["content"]) == (["one"], "one")
 
 

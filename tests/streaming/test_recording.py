@@ -1,4 +1,5 @@
 import asyncio
+import gc
 
 import pytest
 
@@ -52,6 +53,16 @@ async def test_a_reader_starts_behind_its_cursor() -> None:
     reader = joined(recording, after=1)
     end(recording)
     assert await read(reader) == [Event(2, b"c")]
+
+
+async def test_events_that_are_kept_cost_the_garbage_collector_nothing() -> None:
+    """A thousand sessions of two thousand events would stop the server for a second at each full collection."""
+    recording = recording_of()
+    gc.collect()
+    before = len(gc.get_objects())
+    recording.append(blocks(*[b"x" * 20] * 1000))
+    gc.collect()
+    assert len(recording.window) == 1000 and len(gc.get_objects()) < before + 100
 
 
 async def test_a_stalled_connection_holds_little_however_large_its_events_are() -> None:

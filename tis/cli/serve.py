@@ -16,6 +16,7 @@ from tis.database.errors import DatabaseUrlError
 from tis.engine.models.catalogue import CatalogueError
 from tis.http.transport.descriptors import backlog_within, descriptor_limit, raise_descriptor_limit
 from tis.http.transport.limits import LOOPBACK
+from tis.observability.collector import use_own_process
 from tis.observability.load_log import LoadLog
 from tis.observability.logs import configure_logs
 from tis.setting_types import SettingsError
@@ -70,6 +71,7 @@ def prepare_process() -> None:
     # OpenMP reads this when torch is imported. Threads that spin while they wait take the cores from the event loop and
     # from each other; on an idle machine, sleeping instead has no measurable cost.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    use_own_process()
 
 
 def serve(settings: Settings) -> None:

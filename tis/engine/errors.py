@@ -1,6 +1,6 @@
 """The errors of an engine."""
 
-from tis.errors import BadRequest, NotFound, ServiceError, Unavailable
+from tis.errors import BadRequest, GenerationFailed, NotFound, ServiceError, Unavailable
 
 
 class ContextLengthExceeded(BadRequest):
@@ -9,6 +9,14 @@ class ContextLengthExceeded(BadRequest):
     def __init__(self, limit: int, reason: str, param: str = "messages") -> None:
         # LiteLLM and LangChain recognise an overflow by this beginning.
         super().__init__(f"This model's maximum context length is {limit} tokens. However, {reason}", param=param)
+
+
+class GrammarTooComplex(GenerationFailed):
+    """Found while the answer is made. It would fail again: clients must not retry it."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "schema_too_large"  # as where it is found before the answer
 
 
 class ModelNotFound(NotFound):

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from tis.errors import ServiceError
 from tis.streaming.errors import ReplayGap, StoreUnavailable
@@ -25,6 +26,47 @@ class WindowLimits:
     max_bytes: int = MAX_WINDOW_BYTES
 
 
+class EventWindow(Sequence[Event]):
+    """Events with numbers in a row, kept as bytes: the garbage collector would walk each `Event`, of millions."""
+
+    def __init__(self, next_index: int) -> None:
+        self._first_index = next_index
+        self._data: list[bytes] = []
+        self._resume_states: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @overload
+    def __getitem__(self, place: int) -> Event: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Event]: ...
+    def __getitem__(self, place: int | slice) -> Event | list[Event]:
+        places = range(len(self._data))[place]
+        if isinstance(places, range):
+            return [self._event(one) for one in places]
+        return self._event(places)
+
+    def append(self, data: bytes, resume_state: bytes) -> None:
+        self._data.append(data)
+        self._resume_states.append(resume_state)
+
+    def num_bytes(self, count: int) -> int:
+        """Of the oldest events."""
+        return sum(map(len, self._data[:count]))
+
+    def num_bytes_at(self, place: int) -> int:
+        return len(self._data[place])
+
+    def drop(self, count: int) -> None:
+        del self._data[:count]
+        del self._resume_states[:count]
+        self._first_index += count
+
+    def _event(self, place: int) -> Event:
+        return Event(self._first_index + place, self._data[place], self._resume_states[place])
+
+
 class Recording:
     """A window on the newest events; older ones come from the store, or are a `ReplayGap`, never a hole.
 
@@ -37,7 +79,7 @@ class Recording:
         self.limits = limits
         self._store = store
         self._older_store = store
-        self._window: list[Event] = []
+        self._window = EventWindow(next_index)
         self.num_bytes = 0
         self.next_index = next_index
         self.last_visible = self.last_durable = next_index - 1
@@ -56,7 +98,7 @@ class Recording:
         keeps_resume_states = self._store.durability != "memory"
         first = self.next_index
         for block in blocks:
-            self._window.append(Event(self.next_index, block.data, block.resume_state if keeps_resume_states else b""))
+            self._window.append(block.data, block.resume_state if keeps_resume_states else b"")
             self.num_bytes += len(block.data)
             self.next_index += 1
         if self.next_index == first:
@@ -146,16 +188,16 @@ class Recording:
             return
         num_visible = self.last_visible + 1 - self.window_start
         surplus = min(max(0, len(self._window) - self.limits.max_events), num_visible)
-        size = self.num_bytes - sum(len(event.data) for event in self._window[:surplus])
+        size = self.num_bytes - self._window.num_bytes(surplus)
         while size > self.limits.max_bytes and surplus < min(len(self._window) - 1, num_visible):
-            size -= len(self._window[surplus].data)
+            size -= self._window.num_bytes_at(surplus)
             surplus += 1
         if surplus:
             self._drop(surplus)
 
     def _drop(self, surplus: int) -> None:
-        self.num_bytes -= sum(len(event.data) for event in self._window[:surplus])
-        del self._window[:surplus]
+        self.num_bytes -= self._window.num_bytes(surplus)
+        self._window.drop(surplus)
 
 
 class Reader:

@@ -3,10 +3,12 @@
 import time
 from typing import Any
 
+from tis.engine.errors import GrammarTooComplex
 from tis.engine.grammar.limits import MASK_SECONDS, MASK_SECONDS_PER_TOKEN
 from tis.errors import GenerationFailed
 
 _MAX_FORCED_TOKENS = 2048  # returned at once; further ones come with the next call
+_NOT_ALLOWED = "doesn't satisfy the grammar"  # in the error of an LLMatcher; all others are limits
 
 
 class Matcher:
@@ -65,6 +67,8 @@ class Matcher:
 
     def _check(self) -> None:
         if self._inner.is_error():
-            raise GenerationFailed("The grammar became too complex for this answer, or does not allow its tokens.")
+            if _NOT_ALLOWED in self._inner.get_error():
+                raise GenerationFailed("The model gave a token that the grammar does not allow.")
+            raise GrammarTooComplex("The grammar became too complex for this answer. Simplify it.")
         if self._seconds > MASK_SECONDS + MASK_SECONDS_PER_TOKEN * self._num_tokens_fed:
-            raise GenerationFailed("The grammar takes more time per token than this server allows. Simplify it.")
+            raise GrammarTooComplex("The grammar takes more time per token than this server allows. Simplify it.")

@@ -15,6 +15,7 @@ from tis.engine.request import Delivery, Request, deliver
 from tis.engine.threads import Bridge
 from tis.engine.worker import Worker
 from tis.errors import ServiceError
+from tis.observability.collector import exempt_living_objects
 from tis.observability.logs import describe_with_messages
 
 log = logging.getLogger("tis.engine")
@@ -175,8 +176,7 @@ class ModelSlot:
         started = time.monotonic()
         self._report("starting", None)
         try:
-            work = lambda: self._load(self.entry, self._report_from_thread)  # noqa: E731
-            loaded = await self._bridge.in_load_thread(f"load:{self.entry.id}", work)
+            loaded = await self._bridge.in_load_thread(f"load:{self.entry.id}", self._load_in_thread)
             self._start_worker(loaded)
         except Exception as fault:
             pause = self._load_backoff.failed()
@@ -194,6 +194,11 @@ class ModelSlot:
         finally:
             self._loading = None
             self._stage = self._progress = None
+
+    def _load_in_thread(self) -> LoadedModel:
+        loaded = self._load(self.entry, self._report_from_thread)
+        exempt_living_objects()
+        return loaded
 
     def _start_worker(self, loaded: LoadedModel) -> None:
         self._worker = Worker(

@@ -1,0 +1,33 @@
+"""All hostile rows."""
+
+from collections.abc import Iterator
+
+from tests.faults.hostile import (
+    body_rows,
+    chat_rows,
+    grammar_rows,
+    market_rows,
+    media_rows,
+    response_rows,
+    route_rows,
+    sheet_rows,
+    wire_rows,
+)
+from tests.faults.hostile.row import Row
+
+_SECTIONS = (
+    body_rows,
+    chat_rows,
+    grammar_rows,
+    market_rows,
+    sheet_rows,
+    media_rows,
+    response_rows,
+    wire_rows,
+)
+
+
+def all_rows(openapi: str) -> Iterator[Row]:
+    for section in _SECTIONS:
+        yield from section.rows()
+    yield from route_rows.rows_of_routes(openapi)

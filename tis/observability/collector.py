@@ -1,0 +1,33 @@
+"""Keeps Python's garbage collector from stopping the server: a full run walks every object while all threads wait.
+
+Beside requests of 100,000 values full runs would come several times a second, and walk all objects of torch.
+"""
+
+import gc
+
+_is_own_process = False
+_NEVER = 1_000_000  # of the smaller runs that precede a full one
+
+
+def use_own_process() -> None:
+    """Called by a process that serves and does nothing else: the collector belongs to the whole process."""
+    global _is_own_process
+    _is_own_process = True
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+
+
+def exempt_living_objects() -> None:
+    """Takes all objects that live now out of later collections, after one that frees what can be freed.
+
+    Called when something large was imported or loaded, which then lives as long as the process. Not on the event loop.
+    """
+    if _is_own_process:
+        gc.collect()
+        gc.freeze()
+
+
+def collect_garbage() -> None:
+    """A full run, which `LoopWatch` orders every few seconds, in a thread."""
+    if _is_own_process:
+        gc.collect()
