@@ -19,6 +19,7 @@ _WHY: dict[Resource, str] = {
     "image_decoders": "too many images wait to be decoded",
     "video_decoders": "too many videos and large images wait to be decoded",
     "card_readers": "too many pictures of cards wait to be read",
+    "grammar_compilers": "too many grammars wait to be compiled",
     "prompt_tokens": "the prompts of current requests have too many tokens",
 }
 
@@ -39,7 +40,7 @@ class Budget:
         self.max_used = 0  # the most so far
         self._owner_limit = max(1, int(self.limit * limits.owner_share))
         self._max_waiting = limits.max_waiting
-        self._max_waiting_of_owner = max(1, int(limits.max_waiting * limits.owner_share))
+        self._max_waiting_of_owner = limits.max_waiting_of_owner(resource)
         self._wait_seconds = limits.wait_seconds
         self._used_by: Counter[str] = Counter()
         self._waiting: FairQueue[_Waiter] = FairQueue()

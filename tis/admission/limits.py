@@ -17,6 +17,7 @@ Resource: TypeAlias = Literal[
     "image_decoders",
     "video_decoders",
     "card_readers",  # threads that read identity cards
+    "grammar_compilers",
     "prompt_tokens",  # of prompts that wait for the model or are being answered
 ]
 
@@ -29,6 +30,8 @@ class AdmissionLimits:
     max_decoded_bytes: int = 768 * MIB
     max_decoders: int = 2  # of each kind
     max_card_readers: int = 2
+    max_grammar_compilers: int = 1
+    max_waiting_grammars: int = 8  # of one owner: each may take seconds, and a retry is sooner than a wait for more
     max_prompt_tokens: int = 4_000_000
     max_waiting: int = 1024  # requests, for each resource
     wait_seconds: float = 60
@@ -43,6 +46,11 @@ class AdmissionLimits:
             "image_decoders": self.max_decoders,
             "video_decoders": self.max_decoders,
             "card_readers": self.max_card_readers,
+            "grammar_compilers": self.max_grammar_compilers,
             "prompt_tokens": self.max_prompt_tokens,
         }
         return bounds[resource]
+
+    def max_waiting_of_owner(self, resource: Resource) -> int:
+        share = max(1, int(self.max_waiting * self.owner_share))
+        return min(share, self.max_waiting_grammars) if resource == "grammar_compilers" else share

@@ -228,6 +228,7 @@ class Rounds:
                 grammar,
                 is_resumed=is_resumed,
                 cache_salt=self._request.cache_salt,
+                ticket=ticket,
             )
         except BadRequest as refused:
             # The request itself was accepted before any server was called.

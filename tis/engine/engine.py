@@ -65,10 +65,13 @@ class Engine(Protocol):
         *,
         is_resumed: bool = False,
         cache_salt: str = "",
+        ticket: Ticket | None = None,
     ) -> PreparedRequest:
         """Tokenises and checks a request. Whatever can be refused is refused here, before the answer begins.
 
         `cache_salt`: the request shares cached prefixes only with requests of the same salt. It names whose they are.
+
+        `ticket`: with it a grammar waits its turn; without, it goes first.
 
         `is_resumed`: the request continues an answer that was accepted before, so it goes before new ones, and is
         accepted while draining.

@@ -13,7 +13,7 @@ from tis.engine.completion import Completion
 from tis.engine.compression import compress
 from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted
 from tis.engine.faults import StallClock
-from tis.engine.grammar.compile_queue import MAX_WAITING, compile_for_resume, compile_grammar
+from tis.engine.grammar.compile_queue import compile_for_resume, compile_grammar
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription, describe_loaded, describe_unloaded
@@ -139,6 +139,7 @@ class LocalEngine:
         *,
         is_resumed: bool = False,
         cache_salt: str = "",
+        ticket: Ticket | None = None,
     ) -> PreparedRequest:
         assert self._bridge
         self._require_open(is_resumed=is_resumed)
@@ -152,8 +153,8 @@ class LocalEngine:
         )
         prepared = replace(prepared, cache_salt=cache_salt)
         if grammar is not None:
-            max_waiting = None if is_resumed else MAX_WAITING
-            made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, max_waiting)
+            waiting = None if is_resumed else ticket
+            made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, waiting)
             prepared = replace(prepared, grammar=made)
         if prepared.is_constrained:
             await self._bridge.in_pool(lambda: begin_completions(prepared))

@@ -21,7 +21,6 @@ class Bridge:
         self._vision_pool = ThreadPoolExecutor(2, thread_name_prefix="vision")
         # One grammar at a time, and in a thread of its own: a hostile grammar takes seconds.
         self._grammar_thread = ThreadPoolExecutor(1, thread_name_prefix="grammar")
-        self._num_grammars = 0
         self._load_lock = threading.Lock()
 
     def call_on_loop(self, callback: Callable[[], None]) -> None:
@@ -38,16 +37,7 @@ class Bridge:
         return await self._loop.run_in_executor(self._vision_pool, work)
 
     async def in_grammar_thread(self, work: Callable[[], T]) -> T:
-        self._num_grammars += 1
-        try:
-            return await self._loop.run_in_executor(self._grammar_thread, work)
-        finally:
-            self._num_grammars -= 1
-
-    @property
-    def num_waiting_grammars(self) -> int:
-        """Without the one that is being compiled."""
-        return max(0, self._num_grammars - 1)
+        return await self._loop.run_in_executor(self._grammar_thread, work)
 
     def in_load_thread(self, name: str, work: Callable[[], T]) -> "asyncio.Future[T]":
         """Runs work that may take minutes, in a daemon thread, which does not keep the process from ending."""

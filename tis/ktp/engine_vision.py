@@ -72,6 +72,7 @@ class EngineVision:
             {**_SAMPLING, "max_tokens": max_tokens},
             Grammar("json_schema", dict(schema), param="image"),
             cache_salt=secrets.token_hex(16),
+            ticket=ticket,
         )
         answer = self._engine.submit(prepared, ticket=ticket)
         try:

@@ -30,7 +30,7 @@ RefusalReason: TypeAlias = Literal[
     "card_readers",
     "prompt_tokens",
     "model_queue",
-    "grammars",
+    "grammar_compilers",
     "fetches",
     "sessions",
 ]

@@ -9,12 +9,13 @@ from unittest.mock import Mock
 import pytest
 from llguidance import LLTokenizer
 
-from tis.engine.grammar.compile import GrammarCompiler, RejectedGrammars
+from tis.admission.admission import Admission
+from tis.engine.grammar.compile import CompiledGrammar, GrammarCompiler, RejectedGrammars
 from tis.engine.grammar.compile_queue import compile_for_resume, compile_grammar
 from tis.engine.grammar.compile_sandbox import CompileSandbox, TooExpensive
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.threads import Bridge
-from tis.errors import BadRequest, Unavailable
+from tis.errors import BadRequest, QueueFull
 
 pytestmark = pytest.mark.anyio
 
@@ -41,20 +42,29 @@ def regex(value: Any, param: str = "guided_regex") -> Grammar:
 
 async def test_a_full_queue_rejects_further_grammars() -> None:
     slow: Any = SlowCompiler(made=["cached"])
-    bridge = Bridge()
-    tasks = [asyncio.create_task(compile_grammar(regex(str(n)), slow, bridge)) for n in range(10)]
+    bridge, admission = Bridge(), Admission()
+
+    def compiling(text: str, owner: str = "ada") -> "asyncio.Task[CompiledGrammar | None]":
+        return asyncio.create_task(compile_grammar(regex(text), slow, bridge, ticket=admission.ticket(owner)))
+
+    tasks = [compiling(str(n)) for n in range(10)]
     [rejected], waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    with pytest.raises(Unavailable) as error:
+    with pytest.raises(QueueFull) as error:
         await rejected
-    assert error.value.status == 503 and error.value.retry_after and len(waiting) == 9
-    cached: Any = await compile_grammar(regex("cached"), slow, bridge)
+    assert error.value.status == 429 and error.value.retry_after and len(waiting) == 9
+    cached: Any = await compile_grammar(regex("cached"), slow, bridge, ticket=admission.ticket("ada"))
     assert cached == "cached"  # though the thread is busy
     resumed = asyncio.create_task(compile_for_resume(regex("begun before"), slow, bridge))
+    other = compiling("of another key", "bob")
+    other.add_done_callback(lambda _: done_before.extend(one for one in waiting if one.done()))
+    done_before: list[Any] = []
     slow.go.set()
     assert len(await asyncio.gather(*waiting)) == 9
-    again: Any = await resumed
-    later: Any = await compile_grammar(regex("one more"), slow, bridge)
-    assert (again, later) == ("begun before", "one more")
+    answers: Any = [await resumed, await other]
+    later: Any = await compiling("one more")
+    assert ([*answers], later) == (["begun before", "of another key"], "one more")
+    assert len(done_before) <= 2  # the one that was being compiled, and one more in turn
+    assert admission.used("grammar_compilers") == 0
     bridge.close()
 
 

@@ -1,15 +1,12 @@
 """Compiles grammars in their own thread, without blocking the event loop or requests that have no grammar."""
 
+from tis.admission.ticket import Ticket
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.grammar.compile import CompiledGrammar, GrammarCompiler
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.text.markers import ToolFormat
 from tis.engine.threads import Bridge
-from tis.errors import BadRequest, Unavailable
-from tis.observability.metrics import count_refusal
-
-# Each may take seconds: a retry after an error is sooner than a wait for all of these.
-MAX_WAITING = 8
+from tis.errors import BadRequest
 
 
 async def compile_grammar(
@@ -17,15 +14,18 @@ async def compile_grammar(
     compiler: GrammarCompiler | None,
     bridge: Bridge,
     call_format: ToolFormat | None = None,
-    max_waiting: int | None = MAX_WAITING,
+    ticket: Ticket | None = None,
 ) -> CompiledGrammar | None:
-    """None if the grammar is only about marked calls, and this model has no marker for them, or no grammars at all."""
+    """None if the grammar is only about marked calls, and this model has no marker for them, or no grammars at all.
+
+    With a ticket it waits its turn among the grammars of all owners, or raises QueueFull.
+    """
     if grammar.covers_answer:
-        return await _compile(grammar, compiler, bridge, call_format, max_waiting)
+        return await _compile(grammar, compiler, bridge, call_format, ticket)
     if compiler is None or compiler.opening_id(call_format) is None:
         return None
     try:
-        return await _compile(grammar, compiler, bridge, call_format, max_waiting)
+        return await _compile(grammar, compiler, bridge, call_format, ticket)
     except BadRequest as error:
         if error.param == "model":
             return None
@@ -37,7 +37,7 @@ async def _compile(
     compiler: GrammarCompiler | None,
     bridge: Bridge,
     call_format: ToolFormat | None,
-    max_waiting: int | None,
+    ticket: Ticket | None,
 ) -> CompiledGrammar:
     if compiler is None:
         raise BadRequest(
@@ -47,14 +47,10 @@ async def _compile(
         )
     if cached := await bridge.in_pool(lambda: compiler.find(grammar, call_format)):
         return cached
-    if max_waiting is not None and bridge.num_waiting_grammars >= max_waiting:
-        count_refusal("grammars")
-        raise Unavailable(
-            f"The queue of grammars to compile is full ({max_waiting} waiting). Retry later.",
-            code="grammars_waiting",
-            retry_after=2,
-        )
-    return await bridge.in_grammar_thread(lambda: compiler.compile(grammar, call_format))
+    if ticket is None:
+        return await bridge.in_grammar_thread(lambda: compiler.compile(grammar, call_format))
+    async with ticket.one_of("grammar_compilers"):
+        return await bridge.in_grammar_thread(lambda: compiler.compile(grammar, call_format))
 
 
 async def compile_for_resume(
@@ -64,6 +60,6 @@ async def compile_for_resume(
     if grammar is None:
         return None
     try:
-        return await compile_grammar(grammar, compiler, bridge, grammar.call_format, max_waiting=None)
+        return await compile_grammar(grammar, compiler, bridge, grammar.call_format)
     except BadRequest as error:
         raise GenerationInterrupted("The answer cannot go on: its grammar cannot be compiled here.") from error

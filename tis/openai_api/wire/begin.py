@@ -93,7 +93,7 @@ async def begin_chat(
     if sessions.durability == "memory":
         attachments = {}  # nobody will read them again
     prepared = await engine.prepare(
-        model_id, prompt, chat.sampling, chat.grammar, cache_salt=cache_salt_of(body, wanted.owner)
+        model_id, prompt, chat.sampling, chat.grammar, cache_salt=cache_salt_of(body, wanted.owner), ticket=ticket
     )
     keep_media(ticket, attachments, None if servers else prepared)
     max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
@@ -233,6 +233,7 @@ class ResponseBeginning:
                 converted.sampling,
                 converted.grammar,
                 cache_salt=cache_salt_of(body, store.owner),
+                ticket=self._ticket,
             )
         except BadRequest as error:
             raise with_response_params(error, origins) from None
