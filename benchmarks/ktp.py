@@ -18,7 +18,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
 from tests.ktp.card_drawing import digits_are_ocr_a  # noqa: E402
-from tests.ktp.card_photos import LEVELS, Pixels, negative, photograph  # noqa: E402
+from tests.ktp.card_photos import LEVELS, Pixels, photograph  # noqa: E402
+from tests.ktp.negatives import negative  # noqa: E402
 from tests.ktp.card_scores import CardScore, score_card, score_level  # noqa: E402
 from tests.ktp.cards import make_card  # noqa: E402
 from tis.ktp.field_parsers import FieldReading  # noqa: E402

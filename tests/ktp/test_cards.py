@@ -5,7 +5,8 @@ from datetime import date
 import numpy as np
 
 from tests.ktp.card_drawing import draw_card
-from tests.ktp.card_photos import negative, photograph
+from tests.ktp.card_photos import photograph
+from tests.ktp.negatives import negative
 from tests.ktp.card_scores import score_card, score_level
 from tests.ktp.cards import make_card
 from tis.ktp.field_parsers import FieldReading

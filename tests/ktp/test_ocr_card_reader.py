@@ -78,14 +78,14 @@ def test_accents_and_wide_signs_are_read_as_plain_characters(character: str, pla
 def test_the_decoder_keeps_narrow_blanks_and_gives_a_confidence_per_character() -> None:
     characters = ["blank", "A", "Á", "I", " ", "中"]
     steps = [[0, 0.5, 0.4, 0, 0, 0], [0.7, 0, 0, 0, 0.3, 0], [0.1, 0, 0, 0.9, 0, 0], [0.99, 0, 0, 0.01, 0, 0]]
-    [(text, score)], [confidences] = CardDecoder(characters)(np.array([steps], np.float32))
+    [(text, score)], [(confidences, _)] = CardDecoder(characters)(np.array([steps], np.float32))
     assert text == "A I"
     assert confidences == pytest.approx((0.9, 0.3, 0.9))
     assert score == pytest.approx(0.7)
 
 
 def test_a_strip_without_text_gives_an_empty_line() -> None:
-    assert CardDecoder(["blank", "A", " "])(np.array([[[1.0, 0, 0]] * 3], np.float32)) == ([("", 0.0)], [()])
+    assert CardDecoder(["blank", "A", " "])(np.array([[[1.0, 0, 0]] * 3], np.float32)) == ([("", 0.0)], [((), ())])
 
 
 def test_boxes_begin_where_reading_begins() -> None:

@@ -4,7 +4,8 @@ from datetime import date
 
 import pytest
 
-from tests.ktp.card_photos import negative, photograph
+from tests.ktp.card_photos import photograph
+from tests.ktp.negatives import negative
 from tests.ktp.cards import make_card
 from tis.ktp.ocr import RapidTextReader
 from tis.ktp.ocr_card_reader import OcrCardReader

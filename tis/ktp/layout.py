@@ -40,6 +40,7 @@ class CardLayout:
     values: dict[str, list[TextLine]]
     blood_group: TextLine | None
     header: list[TextLine]
+    incomplete: frozenset[str] = frozenset()  # rows with room for a second line that was not read
 
     @property
     def is_card(self) -> bool:
@@ -49,6 +50,9 @@ class CardLayout:
         return (len(self.labels) >= 5 and bool(names) and (nik or "nik" in self.labels)) or (
             nik and len(self.labels) >= 3
         )
+
+
+EMPTY_LAYOUT = CardLayout({}, {}, None, [])
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,18 @@ class _Rows:
             {row: [self._originals[line] for line in lines] for row, lines in values.items()},
             blood,
             [self._originals[place.line] for place in header],
+            frozenset(row for row in values if self._has_room(row, values[row])),
         )
+
+    def _has_room(self, row: str, lines: list[TextLine]) -> bool:
+        """The next label is further below than these lines reach."""
+        if row not in WRAPPING or row not in self._label_y:
+            return False
+        following = ROWS[ROWS.index(row) + 1] if row != ROWS[-1] else None
+        if following not in self._label_y:
+            return False
+        last = max(self._place(line).y for line in lines)
+        return self._label_y[following] - last > 1.6 * self._pitch
 
     def _is_foreign(self, line: TextLine) -> bool:
         """SPECIMEN across a card, text of another direction or far larger."""
