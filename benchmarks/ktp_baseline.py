@@ -42,10 +42,16 @@ class BareRapidReader:
         best: list[TextLine] = []
         for turns in range(4):
             lines = self.call(np.rot90(picture, turns))
-            if orientation_score(lines) >= _UPRIGHT:
+            if orientation_score(lines) >= _UPRIGHT and _is_level(lines):
                 return lines
             best = max(best, lines, key=orientation_score)
         return best
+
+
+def _is_level(lines: list[TextLine]) -> bool:
+    """rapidocr reads lines that run downwards, too, but then nothing stands beside its label."""
+    labels = [line for line in lines if find_label(line.text)]
+    return sum(line.width > line.height for line in labels) > len(labels) / 2
 
 
 def nearest_values(lines: list[TextLine], table: RegionTable) -> dict[str, FieldReading]:

@@ -6,9 +6,9 @@ import numpy as np
 
 from tests.ktp.card_drawing import draw_card
 from tests.ktp.card_photos import photograph
-from tests.ktp.negatives import negative
 from tests.ktp.card_scores import score_card, score_level
 from tests.ktp.cards import make_card
+from tests.ktp.negatives import negative
 from tis.ktp.field_parsers import FieldReading
 from tis.ktp.lexicons import FIELDS
 from tis.ktp.nik import split_nik

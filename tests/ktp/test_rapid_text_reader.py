@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from tests.ktp.card_photos import photograph
-from tests.ktp.negatives import negative
 from tests.ktp.cards import make_card
+from tests.ktp.negatives import negative
 from tis.ktp.ocr import RapidTextReader
 from tis.ktp.ocr_card_reader import OcrCardReader
 from tis.ktp.regions import regions

@@ -63,11 +63,11 @@ def find_contours(picture: Pixels) -> list[Quad]:
         smooth = cv2.medianBlur(np.ascontiguousarray(channel), 7)
         level, _ = cv2.threshold(smooth, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
         for shift in (-25, 0, 25):
-            _, bright = cv2.threshold(smooth, level + shift, 255, cv2.THRESH_BINARY)
-            for mask in (bright, cv2.bitwise_not(bright)):
+            bright = (smooth > level + shift).astype(np.uint8)
+            for mask in (bright, 1 - bright):
                 found += _quads(mask)
         edges = cv2.dilate(cv2.Canny(smooth, 20, 60), np.ones((3, 3), np.uint8))
-        found += _quads(cv2.bitwise_not(edges))
+        found += _quads((edges == 0).astype(np.uint8))
     found.sort(key=lambda scored: -scored[0])
     return [_scaled(quad, 1 / scale) for _, quad in found[:8]]
 
@@ -78,7 +78,7 @@ def _quads(mask: NDArray[np.uint8]) -> list[tuple[float, Quad]]:
     picture_area = mask.shape[0] * mask.shape[1]
     found = []
     for contour in sorted(contours, key=cv2.contourArea, reverse=True)[:4]:
-        hull = cv2.convexHull(contour)
+        hull = np.asarray(cv2.convexHull(contour), np.int32)
         corners = _four_corners(hull)
         if corners is None:
             continue
@@ -142,7 +142,7 @@ def labels_quad(layout: CardLayout, shape: tuple[int, int]) -> Quad | None:
         return None
     tolerance = _TOLERANCE * max(shape)
     view, kept = cv2.findHomography(np.array(on_card), np.array(on_picture), cv2.RANSAC, tolerance)
-    quad = _corners_seen(view) if view is not None and kept.sum() >= _MIN_LABELS else None
+    quad = _corners_seen(np.asarray(view, np.float64)) if view is not None and kept.sum() >= _MIN_LABELS else None
     if quad is None:
         # Labels stand in one column: an error in its direction ruins a perspective, hardly a similarity.
         similar, _ = cv2.estimateAffinePartial2D(

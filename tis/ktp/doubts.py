@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-
 from tis.ktp.card_checks import CheckedCard
 from tis.ktp.field_parsers import FieldReading
 from tis.ktp.nik import FieldWarning
@@ -15,8 +14,10 @@ MAX_HIDDEN_CONFIDENCE = 0.5
 MAX_COPIED_CONFIDENCE = 0.85
 # On white paper nobody sees where glare has hidden the end of a text that may have any length.
 _OF_ANY_LENGTH = {"nama", "alamat.name", "alamat.kel_desa"}
-# Their length says whether they are whole.
-_OF_FIXED_LENGTH = {"nik", "tgl_lahir", "alamat.rt_rw"}
+# Values that could be the beginning of others, and values that could be the end of others: BELUM KAWIN.
+_MAY_GO_ON = {"nama", "gol_darah", "alamat.name", "alamat.kel_desa", "alamat.kecamatan"}
+_MAY_BEGIN_EARLIER = _MAY_GO_ON | {"tempat_lahir", "status_perkawinan"}
+_MAY_HAVE_GAPS = _OF_ANY_LENGTH | {"tempat_lahir", "alamat.kecamatan", "pekerjaan"}
 
 
 def doubt_hidden(checked: CheckedCard, card: ParsedCard, picture: Pixels) -> CheckedCard:
@@ -42,11 +43,9 @@ def doubt_hidden(checked: CheckedCard, card: ParsedCard, picture: Pixels) -> Che
 
 
 def _is_hidden(name: str, lines: list[TextLine], visible: VisibleText) -> bool:
-    if any(visible.is_hidden_inside(line.quad) for line in lines):
-        return True
-    if name in _OF_FIXED_LENGTH:
-        return False
-    begins = any(visible.may_begin_earlier(line.quad) for line in lines if not line.text.startswith(":"))
-    # A place of birth is followed by its date.
-    ends = lines if name != "tempat_lahir" else []
-    return begins or any(visible.may_go_on(line.quad) for line in ends)
+    without_colon = [line for line in lines if not line.text.lstrip().startswith(":")]
+    return (
+        (name in _MAY_HAVE_GAPS and any(visible.is_hidden_inside(line.quad) for line in lines))
+        or (name in _MAY_BEGIN_EARLIER and any(visible.may_begin_earlier(line.quad) for line in without_colon))
+        or (name in _MAY_GO_ON and any(visible.may_go_on(line.quad) for line in lines))
+    )

@@ -123,7 +123,7 @@ class CardDecoder:
         chosen[1:] &= best[1:] != best[:-1]
         steps = np.flatnonzero(chosen)
         text, sure, signs = "", [], []
-        for step, before in zip(steps, [None, *steps], strict=False):
+        for step, before in zip(steps, [None, *map(int, steps)], strict=False):
             character = self._plain[best[step]]
             blank = 0.0 if before is None else float(plain[before + 1 : step, self._space].max(initial=0.0))
             numbered = text[-1:] == "." and character.isdigit()
@@ -132,7 +132,7 @@ class CardDecoder:
                 text += " "
                 sure.append(round(blank, 5))
                 signs.append(1.0)
-            signs.append(self._sign(plain, before, step, text, character, blank))
+            signs.append(self._sign(plain, before, int(step), text, character, blank))
             text += character
             sure.append(min(1.0, round(float(plain[step, best[step]]), 5)))
         return text, tuple(sure), tuple(signs)
@@ -143,9 +143,9 @@ class CardDecoder:
         """How sure it is what stands between a character and the one before."""
         if before is None:
             return 1.0
-        if self._stop is not None:
-            stop = float(plain[before : step + 1, self._stop].max())
-            if _DOUBTFUL_STOP[0] < stop < _DOUBTFUL_STOP[1] and text[-1:] not in (".", ","):
+        if self._stop is not None and character != "," and text.rstrip()[-1:] not in (".", ","):
+            stop = float(plain[before + 1 : step + 1, self._stop].max())
+            if _DOUBTFUL_STOP[0] < stop < _DOUBTFUL_STOP[1]:
                 return _DOUBTFUL
         if character == " " or text[-1:] == " ":
             return 1.0 if character != " " or float(plain[step, self._space]) > _DOUBTFUL_BLANK[1] else _DOUBTFUL
