@@ -41,6 +41,7 @@ class LevelScore:
     confidently_wrong: float  # of the confident answers
     niks_altered: int
     readable_exact: float  # fields, without those that are obscured
+    readable_nik_exact: float
     num_obscured: int
     num_overclaimed: int
     right_and_confident: float  # of the right answers
@@ -88,6 +89,8 @@ def score_level(scores: Iterable[CardScore]) -> LevelScore:
         readable_exact=1
         - sum(len(score.wrong - score.obscured) for score in scores)
         / (count * len(FIELDS) - sum(len(score.obscured) for score in scores)),
+        readable_nik_exact=sum("nik" not in score.wrong | score.obscured for score in scores)
+        / max(1, sum("nik" not in score.obscured for score in scores)),
         num_obscured=sum(len(score.obscured) for score in scores),
         num_overclaimed=sum(len(score.overclaimed) for score in scores),
         right_and_confident=(confident - sum(len(score.confidently_wrong) for score in scores))

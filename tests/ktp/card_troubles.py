@@ -29,14 +29,14 @@ def lit(picture: Pixels, random: Random, strength: float) -> Pixels:
 
 
 def glare(picture: Pixels, random: Random, corners: Corners) -> Pixels:
-    """A lamp mirrored somewhere in the card; one in three is so bright that it hides text."""
+    """A lamp mirrored somewhere in the card; one in four is so bright that it hides text."""
     across, down = random.uniform(0.15, 0.75), random.uniform(0.15, 0.85)
     middle = _on_card(corners, across, down)
     size = random.uniform(0.05, 0.13) * float(np.linalg.norm(corners[1] - corners[0]))
     height, width = picture.shape[:2]
     x, y = np.meshgrid(np.arange(width), np.arange(height))
     spot = np.exp(-(((x - middle[0]) / (1.8 * size)) ** 2 + ((y - middle[1]) / size) ** 2))
-    strength = random.uniform(260, 420) if random.random() < 0.33 else random.uniform(110, 200)
+    strength = random.uniform(260, 420) if random.random() < 0.25 else random.uniform(110, 200)
     return pixels(picture + strength * spot[..., None])
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from statistics import median
 
 from tis.ktp.lexicons import ROWS, WRAPPING, LabelMatch, find_label
+from tis.ktp.regions import letters_of
 from tis.ktp.slope_field import SlopeField
 from tis.ktp.text_lines import TextLine, turned
 
@@ -41,10 +42,13 @@ class CardLayout:
     blood_group: TextLine | None
     header: list[TextLine]
     incomplete: frozenset[str] = frozenset()  # rows with room for a second line that was not read
+    is_family_card: bool = False  # has the labels of a KTP, too, and the NIKs of several people
 
     @property
     def is_card(self) -> bool:
         """A library card has a name, an address and a date, too."""
+        if self.is_family_card:
+            return False
         names = {"nik", "nama"} & self.labels.keys()
         nik = any(_NIK_LIKE.match(line.text) for line in self.values.get("nik", []))
         return (len(self.labels) >= 5 and bool(names) and (nik or "nik" in self.labels)) or (
@@ -92,7 +96,13 @@ def lay_out(lines: Sequence[TextLine]) -> CardLayout:
         turned(blood_group, -angle) if blood_group else None,
         {turned(piece.line, -angle): piece.line for piece in pieces},
         blood_group,
-    ).layout()
+    ).layout(_is_family_card(visible))
+
+
+def _is_family_card(lines: Sequence[TextLine]) -> bool:
+    niks = {letters_of(line.text) for line in lines if _NIK_LIKE.match(line.text)}
+    titled = any(title in letters_of(line.text) for line in lines for title in ("KARTUKELUARGA", "KEPALAKELUARGA"))
+    return titled or len(niks) >= 2
 
 
 def _split(lines: Sequence[TextLine]) -> tuple[list[_Piece], TextLine | None]:
@@ -164,7 +174,7 @@ class _Rows:
         steps = [(below - y) / (j - i) for (i, y), (j, below) in zip(rows, rows[1:], strict=False)]
         return median(steps) if steps and median(steps) > 0 else self._text_height * 1.3
 
-    def layout(self) -> CardLayout:
+    def layout(self, is_family_card: bool) -> CardLayout:
         placed = [self._place(line) for line in self._values if not self._is_foreign(line)]
         rows = self._rows_of([place for place in placed if self._in_value_column(place)])
         values = self._assign(rows)
@@ -183,6 +193,7 @@ class _Rows:
             blood,
             [self._originals[place.line] for place in header],
             frozenset(row for row in values if self._has_room(row, values[row])),
+            is_family_card,
         )
 
     def _has_room(self, row: str, lines: list[TextLine]) -> bool:
@@ -196,7 +207,9 @@ class _Rows:
         return self._label_y[following] - last > 1.6 * self._pitch
 
     def _is_foreign(self, line: TextLine) -> bool:
-        """SPECIMEN across a card, text of another direction or far larger."""
+        """Text of another direction or far larger, and the mark across cards that are shown as examples."""
+        if line.text.strip(" :") == "SPECIMEN":
+            return True
         x, y = line.left
         tilted = abs(math.tan(line.angle) - self._slope.at(x, y)) > 0.2 and line.width > 3 * line.height
         return tilted or line.height > 2.6 * self._text_height or math.cos(line.angle) < 0
