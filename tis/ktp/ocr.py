@@ -131,7 +131,8 @@ class CardDecoder:
             if blank >= min_blank and " " not in (character, text[-1:]):
                 text += " "
                 sure.append(round(blank, 5))
-                signs.append(1.0)
+                doubtful = _DOUBTFUL_BLANK_OF_NUMBER if numbered else _DOUBTFUL_BLANK
+                signs.append(_DOUBTFUL if blank < doubtful[1] else 1.0)
             signs.append(self._sign(plain, before, int(step), text, character, blank))
             text += character
             sure.append(min(1.0, round(float(plain[step, best[step]]), 5)))
