@@ -78,6 +78,24 @@ def test_room_for_a_second_line_that_was_not_read_is_a_doubt() -> None:
     assert card.fields["nama"].confidence == 0.5
 
 
+def test_a_value_that_begins_behind_its_column_has_lost_its_beginning() -> None:
+    lines = [replace(line, text=line.text.removeprefix(": ")) for line in card_lines()]
+    assert lay_out(lines).incomplete == frozenset()
+    moved = [text_line("SANTOSO", 540, line.left[1]) if line.text == "BUDI SANTOSO" else line for line in lines]
+    assert unsure(doubted(paper(), moved)) == {"nama"}
+
+
+def test_a_regency_whose_name_may_go_on_is_not_certain() -> None:
+    header = {"provinsi": "PROVINSI SUMATERA BARAT", "kabupaten_kota": "KABUPATEN SOLOK"}
+    fields = doubted(paper(), card_lines(header)).fields
+    assert (fields["kabupaten_kota"].value, fields["kabupaten_kota"].confidence) == ("KABUPATEN SOLOK", 0.85)
+
+
+def test_a_place_whose_date_was_not_read_ends_nobody_knows_where() -> None:
+    place = doubted(paper(), card_lines({"birth": "BOGOR OS-12-1"})).fields["tempat_lahir"]
+    assert place.value == "BOGOR" and place.confidence <= 0.6
+
+
 def test_a_doubtful_blank_or_stop_costs_the_confidence_of_a_text_but_not_of_a_number() -> None:
     lines = [replace(line, signs=(0.5,) * len(line.text)) for line in card_lines()]
     card = doubted(paper(), lines)

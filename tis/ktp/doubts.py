@@ -29,8 +29,8 @@ def doubt_hidden(checked: CheckedCard, card: ParsedCard, picture: Pixels) -> Che
     for name, found in lines.items():
         if found and _is_hidden(name, found, visible):
             warnings.append(FieldWarning("hidden", name, "Glare, a finger or the like hides a part of this field."))
-        elif name in card.layout.incomplete:
-            warnings.append(FieldWarning("incomplete", name, "This field has another line, which was not read."))
+        elif ("birth" if name == "tempat_lahir" else name) in card.layout.incomplete:
+            warnings.append(FieldWarning("incomplete", name, "This field has room for text that was not read."))
         elif visible.is_white and name in _OF_ANY_LENGTH:
             confidence = min(fields[name].confidence, MAX_COPIED_CONFIDENCE)
             fields[name] = replace(fields[name], confidence=confidence)

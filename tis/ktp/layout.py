@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from statistics import median
 
 from tis.ktp.lexicons import ROWS, WRAPPING, LabelMatch, find_label
@@ -20,7 +21,7 @@ _MIN_PIXELS = 2.0
 # On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
 _VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
 _FAR_MM = 35.0
-_MAX_GAP = 1.6  # heights of a line
+_MAX_GAP, _MAX_LATE = 1.6, 1.5  # heights of a line
 _INDENTED = {"alamat.rt_rw", "alamat.kel_desa", "alamat.kecamatan"}
 _BLOOD = re.compile(r"[GC6][o0]l\s?[.,:]?\s?D[ao]r\w*", re.IGNORECASE)
 _NIK_LIKE = re.compile(r"[:\s]*[0-9OQDILZSBG][0-9OQDILZSBG ]{13,19}$", re.IGNORECASE)
@@ -41,7 +42,7 @@ class CardLayout:
     values: dict[str, list[TextLine]]
     blood_group: TextLine | None
     header: list[TextLine]
-    incomplete: frozenset[str] = frozenset()  # rows with room for a second line that was not read
+    incomplete: frozenset[str] = frozenset()  # rows with room for text that was not read, in front or below
     is_family_card: bool = False  # has the labels of a KTP, too, and the NIKs of several people
 
     @property
@@ -192,7 +193,7 @@ class _Rows:
             {row: [self._originals[line] for line in lines] for row, lines in values.items()},
             blood,
             [self._originals[place.line] for place in header],
-            frozenset(row for row in values if self._has_room(row, values[row])),
+            frozenset(row for row in values if self._has_room(row, values[row])) | self._late(values),
             is_family_card,
         )
 
@@ -205,6 +206,22 @@ class _Rows:
             return False
         last = max(self._place(line).y for line in lines)
         return self._label_y[following] - last > 1.6 * self._pitch
+
+    def _late(self, values: dict[str, list[TextLine]]) -> frozenset[str]:
+        """Rows whose value begins behind the column of values."""
+        starts = {
+            row: (lines[0].left[1], lines[0].left[0])
+            for row, lines in values.items()
+            if row != "nik" and row in self._label_y and lines[0] not in self._beside_labels
+        }
+        if len(starts) < 5:
+            return frozenset()
+        points = sorted(starts.values())
+        slants = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(points, 2) if b[0] - a[0] > self._pitch * 0.5]
+        slant = median(slants) if slants else 0.0
+        column = median(x - slant * y for y, x in points)
+        late = {row for row, (y, x) in starts.items() if x - slant * y - column > _MAX_LATE * self._text_height}
+        return frozenset(row for row in late if not values[row][0].text.lstrip().startswith(":"))
 
     def _is_foreign(self, line: TextLine) -> bool:
         """Text of another direction or far larger, and the mark across cards that are shown as examples."""

@@ -13,6 +13,7 @@ from tis.ktp.text_lines import TextLine, union
 _MAX_VALUE_LINES = 4
 _SURE = 0.97  # a text read so surely is not bent to a lexicon
 _MAX_UNKNOWN = 0.85  # confidence of a district that the header's regency does not have
+_MAX_UNDATED, _MAX_EXTENDABLE = 0.6, 0.85  # of a place without its date; of SOLOK, which may have been SOLOK SELATAN
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
             continue
         if row == "birth":
             place, date = split_birth(line)
-            fields["tempat_lahir"] = PARSERS["tempat_lahir"](place)
+            fields["tempat_lahir"] = PARSERS["tempat_lahir"](place if date else _before_date(line))
             fields["tgl_lahir"] = PARSERS["tgl_lahir"](date) if date else FieldReading(None, 0.0, line.quad)
         elif row == "nik":
             fields["nik"] = _nik(values)
@@ -71,6 +72,14 @@ def _joined(lines: Sequence[TextLine]) -> TextLine | None:
     confidences = _of_characters([(line.text, line.confidences) for line in kept], len(text))
     signs = _of_characters([(line.text, line.signs) for line in kept], len(text))
     return TextLine(union(*(line.quad for line in kept)), text, score, confidences, signs)
+
+
+def _before_date(line: TextLine) -> TextLine:
+    """Of a row whose date was not read: nobody knows where the place ends."""
+    end = re.search(r",|\s\S*[0-9]", line.text)
+    place = line.cut(0, end.start()) if end else line
+    weak = tuple(min(one, _MAX_UNDATED) for one in place.confidences)
+    return replace(place, score=min(line.score, _MAX_UNDATED), confidences=weak)
 
 
 def _without_colon(line: TextLine) -> TextLine:
@@ -111,6 +120,8 @@ def _read_header(layout: CardLayout, fields: dict[str, FieldReading], table: Reg
             regency = table.match_regency(clean(below.text), province)
             if regency is not None:
                 confidence = max(certainty(below), 0.97) if regency.ratio == 1.0 else certainty(below) * regency.ratio
+                if any(name.startswith(f"{regency.name} ") for name in map(table.name, table.below(province)) if name):
+                    confidence = min(confidence, _MAX_EXTENDABLE)
                 fields["kabupaten_kota"] = FieldReading(regency.name, confidence, below.quad)
                 return regency.code
         break
