@@ -8,7 +8,7 @@ import pytest
 
 from tests.ktp.printed import CARD, card_lines, text_line
 from tis.ktp.ocr import CardDecoder, Pixels, plain_character, reading_quads
-from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader
+from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader, brightened
 from tis.ktp.regions import regions
 from tis.ktp.text_lines import TextLine
 
@@ -50,6 +50,14 @@ def test_pictures_are_brought_to_a_size_that_the_engine_reads(size: tuple[int, i
     texts = ScriptedTextReader([])
     read(texts, *size)
     assert texts.sizes == [seen]
+
+
+def test_a_dark_picture_is_brightened_and_a_light_one_is_not() -> None:
+    dark = np.tile(np.arange(60, dtype=np.uint8)[None, :, None], (40, 1, 3))
+    assert 220 <= int(brightened(dark).max()) <= 240
+    assert int(brightened(np.full((9, 9, 3), 3, np.uint8)).max()) == 12
+    light = dark + 150
+    assert brightened(light) is light
 
 
 def test_boxes_are_in_pixels_of_the_picture() -> None:

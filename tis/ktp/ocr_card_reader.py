@@ -23,6 +23,7 @@ from tis.ktp.visible_text import widened
 _MAX_SIDE, _MIN_SIDE = 2000, 700  # of what the detector gets; text of a card below is too small for it
 _MAX_ENLARGED = 2.0
 _FLAT_WIDTH = 1400
+_MIN_LIGHT, _FULL_LIGHT, _MAX_GAIN = 140.0, 230.0, 4.0  # of the brightest hundredth
 _MAX_TILT = math.radians(25)
 _MIN_CARD_WIDTH = 620  # pixels
 _MIN_LABELS = 10
@@ -76,6 +77,7 @@ class OcrCardReader:
         return OcrCard(card.is_card, card.labels, checked, quality, outline if card.is_card else WHOLE_PICTURE)
 
     def _look(self, seen: FlatCard) -> _Look:
+        seen = replace(seen, picture=brightened(seen.picture))
         lines = self._texts.read(seen.picture)
         return _Look(seen, lines, parse_card(lines, self._table))
 
@@ -93,6 +95,14 @@ class OcrCardReader:
             if reading.value is not None:
                 fields[name] = replace(reading, confidence=min(reading.confidence, 0.9))
         return replace(card, fields=fields)
+
+
+def brightened(picture: Pixels) -> Pixels:
+    """A dark picture in full light: the detector misses most lines of one. Contrast within it stays as it is."""
+    light = float(np.percentile(picture[::4, ::4].max(axis=2), 99))
+    if light >= _MIN_LIGHT:
+        return picture
+    return np.clip(picture * min(_MAX_GAIN, _FULL_LIGHT / max(light, 1.0)), 0, 255).astype(np.uint8)
 
 
 def _corrected(outline: CardOutline, flat: _Look) -> CardOutline:
