@@ -165,6 +165,10 @@ def test_a_family_card_has_several_niks_and_is_no_ktp() -> None:
     assert parsed([*card_lines(), text_line("0218837465", 40, 700)]).is_card
 
 
+def test_the_date_of_issue_is_no_occupation() -> None:
+    assert values(card_lines({"pekerjaan": "23-12-2019"}))["pekerjaan"] is None
+
+
 def test_a_piece_of_wni_is_no_country() -> None:
     assert values(card_lines({"kewarganegaraan": "W"}))["kewarganegaraan"] is None
 

@@ -152,9 +152,11 @@ def parse_citizenship(line: TextLine) -> FieldReading:
 
 
 def parse_occupation(line: TextLine) -> FieldReading:
-    """The list of occupations grows: what is not near one of them stays as it was read."""
+    """The list of occupations grows: what is not near one of them stays as it was read, unless it is a number."""
     known = _enumeration(OCCUPATIONS, _LIKELY_RATIO, margin=0.03)(line)
-    return known if known.value else parse_text(line)
+    read = parse_text(line)
+    is_number = sum(character.isdigit() for character in read.value or "") > 1  # the date of issue, beside a lost row
+    return known if known.value else UNREAD if is_number else read
 
 
 def _enumeration(

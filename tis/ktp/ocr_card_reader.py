@@ -102,7 +102,8 @@ def brightened(picture: Pixels) -> Pixels:
     light = float(np.percentile(picture[::4, ::4].max(axis=2), 99))
     if light >= _MIN_LIGHT:
         return picture
-    return np.clip(picture * min(_MAX_GAIN, _FULL_LIGHT / max(light, 1.0)), 0, 255).astype(np.uint8)
+    gain = min(_MAX_GAIN, _FULL_LIGHT / max(light, 1.0))
+    return np.asarray(np.clip(picture * gain, 0, 255), np.uint8)
 
 
 def _corrected(outline: CardOutline, flat: _Look) -> CardOutline:
