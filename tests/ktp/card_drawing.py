@@ -54,12 +54,15 @@ def digits_are_ocr_a() -> bool:
 
 
 def draw_card(card: SpecimenCard, width: int = 1400) -> Image.Image:
-    return _CardDrawing(card, width).image
+    return CardDrawing(card, width).image
 
 
-class _CardDrawing:
-    def __init__(self, card: SpecimenCard, width: int) -> None:
-        self._card = card
+class CardDrawing:
+    """`characters` has the boxes (left, top, right, bottom) of the printed characters of every field."""
+
+    def __init__(self, card: SpecimenCard, width: int = 1400, with_values: bool = True) -> None:
+        self._card, self._with_values = card, with_values
+        self.characters: dict[str, list[tuple[float, float, float, float]]] = {}
         self._scale = width / WIDTH_MM
         self._random = Random(card.seed)
         size = (width, round(HEIGHT_MM * self._scale))
@@ -77,15 +80,26 @@ class _CardDrawing:
         where = (self._px(x), self._px(y))
         self._draw.text(where, text, fill=(22, 24, 30), font=font(tuple(names), self._px(size)), anchor=anchor)
 
+    def _value(self, x: float, y: float, text: str, size: float, names: list[str], fields: list[str]) -> None:
+        """`fields` has the field of every character; x is the left end."""
+        face, left, middle, half = font(tuple(names), self._px(size)), self._px(x), self._px(y), self._px(size * 0.36)
+        for place, (character, field) in enumerate(zip(text, fields, strict=True)):
+            begin, end = (left + face.getlength(text[:upto]) for upto in (place, place + 1))
+            if character != " ":
+                self.characters.setdefault(field, []).append((begin, middle - half, end, middle + half))
+        if self._with_values:
+            self._text(x, y, text, size, names)
+
     def _header(self) -> None:
         fields = self._card.fields
-        self._text(WIDTH_MM / 2, 3.6, fields["provinsi"], 3.3, BOLD_FONTS, "mm")
-        self._text(WIDTH_MM / 2, 7.0, fields["kabupaten_kota"], 3.3, BOLD_FONTS, "mm")
+        for field, y in (("provinsi", 3.6), ("kabupaten_kota", 7.0)):
+            wide = font(tuple(BOLD_FONTS), self._px(3.3)).getlength(fields[field]) / self._scale
+            self._value((WIDTH_MM - wide) / 2, y, fields[field], 3.3, BOLD_FONTS, [field] * len(fields[field]))
         self._text(LABEL_X, 11.8, "NIK", 3.6, BOLD_FONTS)
         self._text(18.0, 11.8, ":", 3.6, BOLD_FONTS)
         if digits_are_ocr_a():
-            self._text(20.0, 11.8, fields["nik"], 3.7, DIGIT_FONTS)
-        else:
+            self._value(20.0, 11.8, fields["nik"], 3.7, DIGIT_FONTS, ["nik"] * 16)
+        elif self._with_values:
             self._seven_segments(20.0, 11.8, fields["nik"])
 
     def _draw_rows(self) -> None:
@@ -97,11 +111,20 @@ class _CardDrawing:
         for label, x, name in _ROWS:
             self._text(x, y, label, 2.45, TEXT_FONTS)
             self._text(COLON_X, y, ":", 2.45, TEXT_FONTS)
+            owners = [name] * len(fields[name])
+            if name == "birth":
+                owners = ["tempat_lahir"] * (len(fields[name]) - 10) + ["tgl_lahir"] * 10
             for line in self._wrapped(fields[name]):
-                self._text(VALUE_X, y, line, 2.45, TEXT_FONTS)
+                self._value(VALUE_X, y, line, 2.45, TEXT_FONTS, owners[: len(line)])
+                owners = owners[len(line) + 1 :]
                 y += pitch
             if name == "jenis_kelamin":
-                self._text(45.5, y - pitch, f"Gol. Darah : {fields['gol_darah']}", 2.45, TEXT_FONTS)
+                before = "Gol. Darah : "
+                self._text(45.5, y - pitch, before, 2.45, TEXT_FONTS)
+                x = 45.5 + font(tuple(TEXT_FONTS), self._px(2.45)).getlength(before) / self._scale
+                self._value(
+                    x, y - pitch, fields["gol_darah"], 2.45, TEXT_FONTS, ["gol_darah"] * len(fields["gol_darah"])
+                )
 
     def _wrapped(self, value: str) -> list[str]:
         measure = font(tuple(TEXT_FONTS), self._px(2.45))

@@ -1,66 +1,171 @@
-"""What happens to a card before it is uploaded: a clean scan, a photo, a hard photo; and pictures that are no card."""
+"""What happens to a card before it is uploaded: a clean scan, a photo, a hard photo, and a few other ways."""
 
 from collections.abc import Callable
-from io import BytesIO
+from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from tests.ktp.card_drawing import BOLD_FONTS, TEXT_FONTS, draw_card, font
+from tests.ktp.card_drawing import TEXT_FONTS, CardDrawing, font
+from tests.ktp.card_troubles import (
+    Corners,
+    Pixels,
+    as_jpeg,
+    blurred,
+    dimmed,
+    finger,
+    glare,
+    grainy,
+    lit,
+    motion,
+    on_a_screen,
+    photocopied,
+)
 from tests.ktp.cards import make_card
 
-Pixels = NDArray[np.uint8]
 LEVELS = ("clean", "photo", "hard")
+OTHER_LEVELS = ("tilted", "small", "screenshot", "photocopy")
+# A character is hidden where less than this is left of the contrast that others of its card have, and few grey levels.
+_HIDDEN_SHARE, _HIDDEN_LEVELS = 0.12, 14.0
+# Half a word of a short list says which it is.
+_OF_SHORT_LISTS = {"jenis_kelamin", "agama", "status_perkawinan", "kewarganegaraan", "berlaku_hingga"}
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """`obscured` fields cannot be read by anybody: glare or a finger hides a character."""
+
+    picture: Pixels
+    corners: Corners
+    obscured: frozenset[str]
 
 
 def photograph(seed: int, level: str) -> Pixels:
     """RGB. The same seed is the same card at every level."""
-    random = Random(f"{seed} {level}")
-    flat = np.asarray(draw_card(make_card(seed)))
-    return {"clean": _scan, "photo": _photo, "hard": _hard_photo}[level](flat, random)
+    return _taken(CardDrawing(make_card(seed)), seed, level)[0]
 
 
-def _scan(card: Pixels, random: Random) -> Pixels:
+def take_photograph(seed: int, level: str) -> Photograph:
+    """The same picture, with where the card lies and what is hidden."""
+    drawing = CardDrawing(make_card(seed))
+    picture, corners = _taken(drawing, seed, level)
+    if level != "hard":
+        return Photograph(picture, corners, frozenset())
+    empty, _ = _taken(CardDrawing(make_card(seed), with_values=False), seed, level)
+    ink = np.abs(picture.astype(np.float32) - empty).max(axis=2)
+    return Photograph(picture, corners, _obscured(drawing, ink, corners))
+
+
+def _obscured(drawing: CardDrawing, ink: NDArray[np.float32], corners: Corners) -> frozenset[str]:
+    width, height = drawing.image.size
+    view = _view(_rectangle(width, height), corners)
+    visible = {
+        field: np.array([_contrast(ink, view, box) for box in boxes]) for field, boxes in drawing.characters.items()
+    }
+    usual = float(np.median(np.concatenate(list(visible.values()))))
+    limit = min(_HIDDEN_LEVELS, usual * _HIDDEN_SHARE)
+    hidden = {field: float((contrasts < limit).mean()) for field, contrasts in visible.items()}
+    return frozenset(field for field, share in hidden.items() if share >= (0.5 if field in _OF_SHORT_LISTS else 1e-6))
+
+
+def _contrast(ink: NDArray[np.float32], view: NDArray[np.float64], box: tuple[float, float, float, float]) -> float:
+    left, top, right, bottom = box
+    points = np.array([[(left, top), (right, top), (right, bottom), (left, bottom)]])
+    seen = cv2.perspectiveTransform(points, view)[0]
+    low, high = np.floor(seen.min(axis=0)).astype(int).clip(0), np.ceil(seen.max(axis=0)).astype(int)
+    part = ink[low[1] : high[1], low[0] : high[0]]
+    return float(np.percentile(part, 98)) if part.size else 0.0
+
+
+def _taken(drawing: CardDrawing, seed: int, level: str) -> tuple[Pixels, Corners]:
+    ways: dict[str, Callable[[Pixels, Random], tuple[Pixels, Corners]]] = {
+        "clean": _scan, "photo": _photo, "hard": _hard_photo,
+        "tilted": _tilted_photo, "small": _small_photo, "screenshot": _screenshot, "photocopy": _photocopy,
+    }  # fmt: skip
+    return ways[level](np.asarray(drawing.image), Random(f"{seed} {level}"))
+
+
+def _scan(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
     width = random.randrange(950, 1400)
-    card = _resized(card, width)
-    card = _turned(card, random.uniform(-0.6, 0.6), (245, 245, 245))
-    return _jpeg(_noise(card, 2.0, random), random.randrange(85, 96))
+    size = (width, round(card.shape[0] * width / card.shape[1]))
+    card = cv2.resize(card, size, interpolation=cv2.INTER_AREA).astype(np.uint8)
+    turn = cv2.getRotationMatrix2D((size[0] / 2, size[1] / 2), random.uniform(-0.6, 0.6), 1)
+    card = cv2.warpAffine(card, turn, size, borderValue=(245, 245, 245)).astype(np.uint8)
+    corners = _rectangle(*size) @ turn[:, :2].T + turn[:, 2]
+    return as_jpeg(grainy(card, 2.0, random), random.randrange(85, 96)), corners
 
 
-def _photo(card: Pixels, random: Random) -> Pixels:
+def _photo(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
     frame = (random.randrange(1200, 1700), random.randrange(900, 1200))
-    picture = _placed(card, frame, random.uniform(0.62, 0.86), random.uniform(-8, 8), 0.045, random)
-    picture = _lit(picture, random, 0.3)
-    picture = cv2.GaussianBlur(picture, (0, 0), random.uniform(0.5, 1.25)).astype(np.uint8)
-    return _jpeg(_noise(picture, random.uniform(2, 6), random), random.randrange(60, 88))
+    picture, corners = _placed(card, frame, random.uniform(0.62, 0.86), random.uniform(-8, 8), 0.045, random)
+    return _developed(picture, random), corners
 
 
-def _hard_photo(card: Pixels, random: Random) -> Pixels:
+def _tilted_photo(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
+    frame = (random.randrange(1200, 1700), random.randrange(1000, 1300))
+    degrees = random.choice([-1, 1]) * random.uniform(25, 60)
+    picture, corners = _placed(card, frame, random.uniform(0.62, 0.86), degrees, 0.045, random)
+    return _developed(picture, random), corners
+
+
+def _small_photo(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
+    """The card of 360 to 560 pixels in a large picture."""
+    frame = (random.randrange(1300, 1800), random.randrange(1000, 1300))
+    share = random.uniform(360, 560) / frame[0]
+    picture, corners = _placed(card, frame, share, random.uniform(-15, 15), 0.03, random)
+    return as_jpeg(grainy(blurred(lit(picture, random, 0.3), 0.5), 3, random), random.randrange(75, 92)), corners
+
+
+def _developed(picture: Pixels, random: Random) -> Pixels:
+    picture = blurred(lit(picture, random, 0.3), random.uniform(0.6, 1.5))
+    return as_jpeg(grainy(picture, random.uniform(2, 6), random), random.randrange(50, 88))
+
+
+def _hard_photo(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
     frame = (random.randrange(1100, 1500), random.randrange(1000, 1300))
-    picture = _placed(card, frame, random.uniform(0.6, 0.78), random.uniform(-22, 22), 0.06, random, clutter=True)
-    picture = _lit(picture, random, 0.55)
-    troubles: list[Callable[[Pixels, Random], Pixels]] = [_glare, _motion, _photocopy, _dim]
+    degrees = random.uniform(-26, 26)
+    picture, corners = _placed(card, frame, random.uniform(0.55, 0.8), degrees, 0.05, random, clutter=True)
+    picture = lit(picture, random, 0.55)
+    troubles = [glare, glare, finger, motion, photocopied, dimmed]
     for trouble in random.sample(troubles, random.choice([1, 1, 2])):
-        picture = trouble(picture, random)
-    picture = cv2.GaussianBlur(picture, (0, 0), random.uniform(0.6, 1.3)).astype(np.uint8)
-    picture = _jpeg(_noise(picture, random.uniform(3, 9), random), random.randrange(40, 75))
-    turns = random.choice([0, 0, 0, 0, 1, 2, 3])
-    return np.ascontiguousarray(np.rot90(picture, turns))
+        picture = trouble(picture, random, corners)
+    picture = blurred(picture, random.uniform(0.6, 1.4))
+    picture = as_jpeg(grainy(picture, random.uniform(3, 9), random), random.randrange(40, 75))
+    return _quarter_turned(picture, corners, random.choice([0, 0, 0, 0, 1, 2, 3]))
 
 
-def _resized(card: Pixels, width: int) -> Pixels:
-    height = round(card.shape[0] * width / card.shape[1])
-    return cv2.resize(card, (width, height), interpolation=cv2.INTER_AREA).astype(np.uint8)
+def _screenshot(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
+    """A phone shows the card in some app; half of them are photos of that screen."""
+    width = random.randrange(1000, 1200)
+    page = Image.new("RGB", (width, width + random.randrange(100, 500)), (18, 18, 22))
+    draw = ImageDraw.Draw(page)
+    draw.text((40, 20), "09:41", fill=(230, 230, 230), font=font(tuple(TEXT_FONTS), 34))
+    draw.text(
+        (120, page.height - 60), "Bagikan      Ubah      Hapus", fill=(230, 230, 230), font=font(tuple(TEXT_FONTS), 36)
+    )
+    wide = width - 2 * random.randrange(10, 60)
+    high = wide * card.shape[0] / card.shape[1]
+    corners = _rectangle(wide, high) + np.array([(width - wide) / 2, (page.height - high) / 2])
+    picture = _seen(card, np.asarray(page), corners)
+    if random.random() < 0.5:
+        picture = blurred(on_a_screen(picture, random), 0.7)
+    return as_jpeg(picture, random.randrange(70, 92)), corners
 
 
-def _turned(card: Pixels, degrees: float, border: tuple[int, int, int]) -> Pixels:
-    height, width = card.shape[:2]
-    turn = cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1)
-    return cv2.warpAffine(card, turn, (width, height), borderValue=border).astype(np.uint8)
+def _photocopy(card: Pixels, random: Random) -> tuple[Pixels, Corners]:
+    """On a sheet of paper, in grey."""
+    frame = (random.randrange(1300, 1700), random.randrange(1000, 1500))
+    wide = frame[0] * random.uniform(0.6, 0.85)
+    radians = np.deg2rad(random.uniform(-3, 3))
+    spin = np.array([[np.cos(radians), -np.sin(radians)], [np.sin(radians), np.cos(radians)]])
+    high = wide * card.shape[0] / card.shape[1]
+    corners = (_rectangle(wide, high) - np.array([wide, high]) / 2) @ spin.T + np.array(frame) / 2
+    sheet = np.full((frame[1], frame[0], 3), 250, np.uint8)
+    picture = photocopied(_seen(card, sheet, corners), random, corners)
+    return as_jpeg(grainy(blurred(picture, 0.7), 4, random), random.randrange(60, 88)), corners
 
 
 def _placed(
@@ -71,7 +176,7 @@ def _placed(
     tilt: float,
     random: Random,
     clutter: bool = False,
-) -> Pixels:
+) -> tuple[Pixels, Corners]:
     """The card on a table, seen from a hand's angle."""
     width, height = frame
     table = _table(frame, random, clutter)
@@ -86,11 +191,18 @@ def _placed(
     low, top = corners.min(axis=0), corners.max(axis=0)
     room = np.array([width, height]) - (top - low)
     corners += -low + room * np.array([random.uniform(0.1, 0.9), random.uniform(0.1, 0.9)])
-    edges = np.array([[0, 0], [card.shape[1], 0], [card.shape[1], card.shape[0]], [0, card.shape[0]]], np.float32)
-    view = cv2.getPerspectiveTransform(edges, corners.astype(np.float32))
-    seen = cv2.warpPerspective(card, view, frame, flags=cv2.INTER_AREA)
+    return _seen(card, table, corners), corners
+
+
+def _seen(card: Pixels, background: Pixels, corners: Corners) -> Pixels:
+    view = _view(_rectangle(card.shape[1], card.shape[0]), corners)
+    frame = (background.shape[1], background.shape[0])
+    # Several pixels of the drawing become one; warping alone would leave jagged letters.
+    shrink = min(1.0, float(np.linalg.norm(corners[1] - corners[0])) / card.shape[1])
+    soft = blurred(card, 0.35 / shrink) if shrink < 0.9 else card
+    seen = cv2.warpPerspective(soft, view, frame, flags=cv2.INTER_LINEAR)
     mask = cv2.warpPerspective(np.full(card.shape[:2], 255, np.uint8), view, frame)
-    return np.where(mask[..., None] > 127, seen, table).astype(np.uint8)
+    return np.where(mask[..., None] > 127, seen, background).astype(np.uint8)
 
 
 def _table(frame: tuple[int, int], random: Random, clutter: bool) -> Pixels:
@@ -109,123 +221,16 @@ def _table(frame: tuple[int, int], random: Random, clutter: bool) -> Pixels:
     return np.asarray(image)
 
 
-def _lit(picture: Pixels, random: Random, strength: float) -> Pixels:
-    height, width = picture.shape[:2]
-    angle = random.uniform(0, 2 * np.pi)
-    x, y = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
-    light = 1 + strength * (np.cos(angle) * x + np.sin(angle) * y) / 2
-    warmth = np.array([1 + random.uniform(-0.06, 0.08), 1.0, 1 + random.uniform(-0.1, 0.06)])
-    return _pixels(picture * light[..., None] * warmth)
+def _quarter_turned(picture: Pixels, corners: Corners, turns: int) -> tuple[Pixels, Corners]:
+    for _ in range(turns):
+        corners = np.column_stack([corners[:, 1], picture.shape[1] - corners[:, 0]])
+        picture = np.rot90(picture)
+    return np.ascontiguousarray(picture), corners
 
 
-def _glare(picture: Pixels, random: Random) -> Pixels:
-    height, width = picture.shape[:2]
-    x, y = np.meshgrid(np.arange(width), np.arange(height))
-    middle = (random.uniform(0.25, 0.75) * width, random.uniform(0.3, 0.7) * height)
-    size = random.uniform(0.05, 0.11) * width
-    spot = np.exp(-(((x - middle[0]) / (1.8 * size)) ** 2 + ((y - middle[1]) / size) ** 2))
-    return _pixels(picture + random.uniform(110, 200) * spot[..., None])
+def _rectangle(width: float, height: float) -> Corners:
+    return np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float64)
 
 
-def _motion(picture: Pixels, random: Random) -> Pixels:
-    length = random.randrange(3, 7)
-    kernel = np.zeros((length, length), np.float32)
-    cv2.line(kernel, (0, random.randrange(length)), (length - 1, random.randrange(length)), 1.0)
-    return _pixels(cv2.filter2D(picture, -1, kernel / kernel.sum()))
-
-
-def _photocopy(picture: Pixels, random: Random) -> Pixels:
-    grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY).astype(np.float32)
-    steep = _pixels((grey - 128) * random.uniform(1.3, 1.9) + random.uniform(110, 150))
-    return np.repeat(steep[..., None], 3, axis=2)
-
-
-def _dim(picture: Pixels, random: Random) -> Pixels:
-    return _pixels(picture * random.uniform(0.3, 0.5))
-
-
-def _pixels(values: NDArray[Any]) -> Pixels:
-    clipped: Pixels = np.clip(values, 0, 255).astype(np.uint8)
-    return clipped
-
-
-def _noise(picture: Pixels, sigma: float, random: Random) -> Pixels:
-    grain = np.random.default_rng(random.randrange(2**31)).normal(0, sigma, picture.shape)
-    return _pixels(picture + grain)
-
-
-def _jpeg(picture: Pixels, quality: int) -> Pixels:
-    with BytesIO() as file:
-        Image.fromarray(picture).save(file, "JPEG", quality=quality)
-        return np.asarray(Image.open(file).convert("RGB"))
-
-
-def negative(seed: int) -> tuple[str, Pixels]:
-    """A picture that is no KTP, and what it is."""
-    kinds: list[tuple[str, Any]] = [
-        ("blank", _blank), ("noise", _static), ("receipt", _receipt), ("library card", _library_card),
-        ("portrait", _portrait), ("passport", _passport),
-    ]  # fmt: skip
-    name, draw = kinds[seed % len(kinds)]
-    random = Random(seed)
-    return name, _jpeg(np.asarray(draw(random)), 85)
-
-
-def _blank(random: Random) -> Image.Image:
-    return Image.new("RGB", (1000, 640), (random.randrange(256), random.randrange(256), random.randrange(256)))
-
-
-def _static(random: Random) -> Image.Image:
-    grain = np.random.default_rng(random.randrange(2**31)).integers(0, 256, (480, 640, 3), np.uint8)
-    return Image.fromarray(grain)
-
-
-def _portrait(random: Random) -> Image.Image:
-    image = Image.new("RGB", (480, 640), random.choice([(196, 40, 44), (44, 78, 190)]))
-    draw = ImageDraw.Draw(image)
-    draw.ellipse((60, 420, 420, 1000), fill=(60, 62, 70))
-    draw.ellipse((150, 120, 330, 400), fill=(128, 118, 110))
-    return image
-
-
-def _page(size: tuple[int, int], title: str, lines: list[str], colour: tuple[int, int, int]) -> Image.Image:
-    image = Image.new("RGB", size, colour)
-    draw = ImageDraw.Draw(image)
-    draw.text((size[0] / 2, 50), title, fill=(20, 20, 20), font=font(tuple(BOLD_FONTS), 34), anchor="mm")
-    for row, line in enumerate(lines):
-        draw.text((60, 110 + row * 44), line, fill=(20, 20, 20), font=font(tuple(TEXT_FONTS), 26))
-    return image
-
-
-def _receipt(random: Random) -> Image.Image:
-    goods = ["BERAS 5KG", "GULA PASIR", "MINYAK GORENG", "TELUR 1KG", "KOPI BUBUK", "TEH CELUP"]
-    lines = [f"{name}   {random.randrange(1, 4)} x {random.randrange(9, 99)}.000" for name in goods]
-    lines += [f"TOTAL   {random.randrange(100, 900)}.000", "Alamat : JL. PASAR BARU NO. 5", "Terima kasih"]
-    return _page((560, 760), "TOKO SPECIMEN", lines, (245, 244, 240))
-
-
-def _library_card(random: Random) -> Image.Image:
-    card = make_card(random.randrange(10**6)).fields
-    lines = [
-        f"No. Anggota : {random.randrange(10**7, 10**8)}",
-        f"Nama : {card['nama']}",
-        f"Alamat : {card['alamat.name']}",
-        f"Pekerjaan : {card['pekerjaan']}",
-        f"Berlaku Hingga : 31-12-{random.randrange(2024, 2030)}",
-    ]
-    return _page((1000, 560), "KARTU ANGGOTA PERPUSTAKAAN SPECIMEN", lines, (240, 228, 200))
-
-
-def _passport(random: Random) -> Image.Image:
-    card = make_card(random.randrange(10**6)).fields
-    name = card["nama"].replace(" ", "<").replace(".", "").replace(",", "")
-    lines = [
-        "Jenis / Type   P      Kode Negara / Country Code   IDN",
-        f"Nama Lengkap / Full Name   {card['nama']}",
-        "Kewarganegaraan / Nationality   INDONESIA",
-        f"Tempat Lahir / Place of Birth   {card['tempat_lahir']}",
-        f"Jenis Kelamin / Sex   {card['jenis_kelamin'][0]}",
-        f"P<IDN{name[:30]:<<36}",
-        f"X{random.randrange(10**6):06}<0IDN8508175M3001019<<<<<<<<<<<<<<06",
-    ]
-    return _page((1200, 760), "PASPOR SPECIMEN REPUBLIK INDONESIA", lines, (214, 226, 214))
+def _view(before: Corners, after: Corners) -> NDArray[np.float64]:
+    return np.asarray(cv2.getPerspectiveTransform(before.astype(np.float32), after.astype(np.float32)), np.float64)

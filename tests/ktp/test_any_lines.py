@@ -3,11 +3,14 @@
 from datetime import date
 from random import Random
 
+import numpy as np
 import pytest
 
 from tests.ktp.printed import card_lines
 from tis.ktp.card_checks import check_card
 from tis.ktp.lexicons import FIELDS
+from tis.ktp.ocr import Pixels
+from tis.ktp.ocr_card_reader import OcrCardReader
 from tis.ktp.parse import parse_card
 from tis.ktp.regions import regions
 from tis.ktp.text_lines import TextLine
@@ -49,6 +52,27 @@ def test_parsing_ends_with_an_answer(seed: int) -> None:
         checked = check_card(card, regions(), date(2026, 1, 1))
         assert set(checked.fields) == set(FIELDS)
         assert all(0 <= reading.confidence <= 1 for reading in checked.fields.values())
+
+
+class AnyTextReader:
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def read(self, picture: Pixels) -> list[TextLine]:
+        lines = [any_line(self._random) for _ in range(self._random.randrange(12))]
+        return lines + [shaken(line, self._random) for line in self._random.sample(card_lines(), 14)]
+
+    def read_strip(self, strip: Pixels) -> TextLine | None:
+        return any_line(self._random) if self._random.random() < 0.8 else None
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 300), (300, 400), (1400, 60)])
+def test_reading_ends_with_an_answer(size: tuple[int, int]) -> None:
+    random = Random(size[0])
+    for _ in range(2):
+        picture = np.random.default_rng(random.randrange(99)).integers(0, 256, (*size, 3), np.uint8)
+        card = OcrCardReader(AnyTextReader(random), regions()).read(picture, date(2026, 1, 1))
+        assert set(card.checked.fields) == set(FIELDS)
 
 
 def test_more_lines_than_a_card_can_have_are_not_looked_at() -> None:

@@ -3,11 +3,13 @@
 from datetime import date
 
 import numpy as np
+import pytest
 
 from tests.ktp.card_drawing import draw_card
-from tests.ktp.card_photos import negative, photograph
+from tests.ktp.card_photos import photograph, take_photograph
 from tests.ktp.card_scores import score_card, score_level
 from tests.ktp.cards import make_card
+from tests.ktp.negatives import negative
 from tis.ktp.field_parsers import FieldReading
 from tis.ktp.lexicons import FIELDS
 from tis.ktp.nik import split_nik
@@ -45,8 +47,23 @@ def test_a_photograph_is_the_same_each_time() -> None:
     assert np.array_equal(picture, photograph(3, "clean"))
 
 
-def test_negatives_are_of_six_kinds() -> None:
-    assert len({negative(seed)[0] for seed in range(6)}) == 6
+def test_what_glare_hides_is_obscured() -> None:
+    photo = take_photograph(105, "hard")
+    assert {"alamat.kel_desa", "alamat.kecamatan"} <= photo.obscured
+    assert not {"nik", "nama", "provinsi", "agama"} & photo.obscured
+    assert np.array_equal(photo.picture, photograph(105, "hard"))
+
+
+@pytest.mark.parametrize("level", ["clean", "small", "photocopy"])
+def test_the_corners_of_a_card_lie_in_its_picture(level: str) -> None:
+    photo = take_photograph(3, level)
+    height, width = photo.picture.shape[:2]
+    assert ((photo.corners > -12) & (photo.corners < np.array([width, height]) + 12)).all()
+    assert photo.obscured == frozenset()
+
+
+def test_negatives_are_of_eight_kinds() -> None:
+    assert len({negative(seed)[0] for seed in range(8)}) == 8
 
 
 def reading(card_seed: int, **changes: FieldReading) -> dict[str, FieldReading]:
@@ -66,6 +83,14 @@ def test_a_wrong_field_is_counted_and_more_so_when_it_was_confident() -> None:
     assert sure.wrong == sure.confidently_wrong == frozenset({"nama"})
     assert unsure.wrong == frozenset({"nama", "agama"})
     assert (len(unsure.confidently_wrong), unsure.num_confident) == (0, 15)
+
+
+def test_an_obscured_field_may_be_wrong_but_not_confident() -> None:
+    hidden = frozenset({"nama", "agama"})
+    fields = reading(1, nama=FieldReading("SPECIMEN", 0.5), agama=FieldReading("ISLAM", 0.95))
+    level = score_level([score_card(make_card(1), fields, obscured=hidden)])
+    assert (level.readable_exact, level.card_exact, level.num_obscured, level.num_overclaimed) == (1.0, 1.0, 2, 1)
+    assert level.field_exact < 1.0
 
 
 def test_a_nik_that_a_repair_made_wrong_is_counted() -> None:

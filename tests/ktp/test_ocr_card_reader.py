@@ -8,7 +8,7 @@ import pytest
 
 from tests.ktp.printed import CARD, card_lines, text_line
 from tis.ktp.ocr import CardDecoder, Pixels, plain_character, reading_quads
-from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader
+from tis.ktp.ocr_card_reader import OcrCard, OcrCardReader, brightened
 from tis.ktp.regions import regions
 from tis.ktp.text_lines import TextLine
 
@@ -52,6 +52,14 @@ def test_pictures_are_brought_to_a_size_that_the_engine_reads(size: tuple[int, i
     assert texts.sizes == [seen]
 
 
+def test_a_dark_picture_is_brightened_and_a_light_one_is_not() -> None:
+    dark = np.tile(np.arange(60, dtype=np.uint8)[None, :, None], (40, 1, 3))
+    assert 220 <= int(brightened(dark).max()) <= 240
+    assert int(brightened(np.full((9, 9, 3), 3, np.uint8)).max()) == 12
+    light = dark + 150
+    assert brightened(light) is light
+
+
 def test_boxes_are_in_pixels_of_the_picture() -> None:
     small = read(ScriptedTextReader(card_lines())).checked.fields["nama"].box
     large = read(ScriptedTextReader(card_lines()), 4000, 2600).checked.fields["nama"].box
@@ -78,14 +86,14 @@ def test_accents_and_wide_signs_are_read_as_plain_characters(character: str, pla
 def test_the_decoder_keeps_narrow_blanks_and_gives_a_confidence_per_character() -> None:
     characters = ["blank", "A", "Á", "I", " ", "中"]
     steps = [[0, 0.5, 0.4, 0, 0, 0], [0.7, 0, 0, 0, 0.3, 0], [0.1, 0, 0, 0.9, 0, 0], [0.99, 0, 0, 0.01, 0, 0]]
-    [(text, score)], [confidences] = CardDecoder(characters)(np.array([steps], np.float32))
+    [(text, score)], [(confidences, _)] = CardDecoder(characters)(np.array([steps], np.float32))
     assert text == "A I"
     assert confidences == pytest.approx((0.9, 0.3, 0.9))
     assert score == pytest.approx(0.7)
 
 
 def test_a_strip_without_text_gives_an_empty_line() -> None:
-    assert CardDecoder(["blank", "A", " "])(np.array([[[1.0, 0, 0]] * 3], np.float32)) == ([("", 0.0)], [()])
+    assert CardDecoder(["blank", "A", " "])(np.array([[[1.0, 0, 0]] * 3], np.float32)) == ([("", 0.0)], [((), ())])
 
 
 def test_boxes_begin_where_reading_begins() -> None:

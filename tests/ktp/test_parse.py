@@ -157,6 +157,27 @@ def test_other_papers_are_no_card(texts: list[str]) -> None:
     assert not parsed([text_line(text, 40, 60 + 50 * place) for place, text in enumerate(texts)]).is_card
 
 
+def test_a_family_card_has_several_niks_and_is_no_ktp() -> None:
+    title = text_line("KARTU KELUARGA", 380, 20)
+    other = text_line("3201015203909002", 40, 700)
+    assert not parsed([*card_lines(), title]).is_card
+    assert not parsed([*card_lines(), other]).is_card
+    assert parsed([*card_lines(), text_line("0218837465", 40, 700)]).is_card
+
+
+def test_the_date_of_issue_is_no_occupation() -> None:
+    assert values(card_lines({"pekerjaan": "23-12-2019"}))["pekerjaan"] is None
+
+
+def test_a_piece_of_wni_is_no_country() -> None:
+    assert values(card_lines({"kewarganegaraan": "W"}))["kewarganegaraan"] is None
+
+
+def test_a_district_that_the_regency_does_not_have_is_doubtful() -> None:
+    reading = parsed(card_lines({"alamat.kecamatan": "CIBIN"})).fields["alamat.kecamatan"]
+    assert reading.confidence <= 0.85
+
+
 def test_checks_compare_the_nik_with_the_card() -> None:
     checked = check_card(parsed(card_lines({"jenis_kelamin": "PEREMPUAN"})), regions(), date(2026, 1, 1))
     assert [warning.code for warning in checked.warnings] == ["nik_sex_mismatch"]

@@ -23,6 +23,8 @@ _DIGIT_OF = str.maketrans("OQDILZSBGoilzsb|", "0001125860112581")
 LETTER_OF = str.maketrans("01258", "OIZSB")
 _DATE = re.compile(r"([0-9OILSB]{2})\W{0,2}([0-9OILSB]{2})\W{0,2}([0-9OILSB]{4})\W*$")
 _LIKELY_RATIO, _MIN_RATIO = 0.86, 0.72
+_MAX_DOUBTFUL_SIGNS = 0.8  # confidence of a text that has perhaps another blank or full stop
+_MIN_COUNTRY = 4
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,10 @@ def parse_text(line: TextLine) -> FieldReading:
 
 
 def _text(line: TextLine, value: str) -> FieldReading:
-    return FieldReading(value, certainty(line), line.quad) if value else UNREAD
+    sure = certainty(line)
+    if line.signs and min(line.signs) < 1.0:
+        sure = min(sure, _MAX_DOUBTFUL_SIGNS)
+    return FieldReading(value, sure, line.quad) if value else UNREAD
 
 
 def split_birth(line: TextLine) -> tuple[TextLine, TextLine | None]:
@@ -142,13 +147,16 @@ def parse_blood_group(line: TextLine) -> FieldReading:
 
 def parse_citizenship(line: TextLine) -> FieldReading:
     known = _enumeration(CITIZEN, 0.6)(line)
-    return known if known.value else parse_place(line)  # foreigners' cards print a country
+    country = parse_place(line)  # foreigners' cards print one; fewer letters are a piece of WNI
+    return known if known.value else country if len(country.value or "") >= _MIN_COUNTRY else UNREAD
 
 
 def parse_occupation(line: TextLine) -> FieldReading:
-    """The list of occupations grows: what is not near one of them stays as it was read."""
+    """The list of occupations grows: what is not near one of them stays as it was read, unless it is a number."""
     known = _enumeration(OCCUPATIONS, _LIKELY_RATIO, margin=0.03)(line)
-    return known if known.value else parse_text(line)
+    read = parse_text(line)
+    is_number = sum(character.isdigit() for character in read.value or "") > 1  # the date of issue, beside a lost row
+    return known if known.value else UNREAD if is_number else read
 
 
 def _enumeration(

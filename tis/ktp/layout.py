@@ -8,9 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from statistics import median
 
 from tis.ktp.lexicons import ROWS, WRAPPING, LabelMatch, find_label
+from tis.ktp.regions import letters_of
 from tis.ktp.slope_field import SlopeField
 from tis.ktp.text_lines import TextLine, turned
 
@@ -19,7 +21,7 @@ _MIN_PIXELS = 2.0
 # On the card, in millimetres from the left ends of the labels; indented labels start 2.2 further right.
 _VALUES_MM, _PORTRAIT_MM, _INDENT_MM = 23.0, 58.0, 2.2
 _FAR_MM = 35.0
-_MAX_GAP = 1.6  # heights of a line
+_MAX_GAP, _MAX_LATE = 1.6, 1.5  # heights of a line
 _INDENTED = {"alamat.rt_rw", "alamat.kel_desa", "alamat.kecamatan"}
 _BLOOD = re.compile(r"[GC6][o0]l\s?[.,:]?\s?D[ao]r\w*", re.IGNORECASE)
 _NIK_LIKE = re.compile(r"[:\s]*[0-9OQDILZSBG][0-9OQDILZSBG ]{13,19}$", re.IGNORECASE)
@@ -40,15 +42,22 @@ class CardLayout:
     values: dict[str, list[TextLine]]
     blood_group: TextLine | None
     header: list[TextLine]
+    incomplete: frozenset[str] = frozenset()  # rows with room for text that was not read, in front or below
+    is_family_card: bool = False  # has the labels of a KTP, too, and the NIKs of several people
 
     @property
     def is_card(self) -> bool:
         """A library card has a name, an address and a date, too."""
+        if self.is_family_card:
+            return False
         names = {"nik", "nama"} & self.labels.keys()
         nik = any(_NIK_LIKE.match(line.text) for line in self.values.get("nik", []))
         return (len(self.labels) >= 5 and bool(names) and (nik or "nik" in self.labels)) or (
             nik and len(self.labels) >= 3
         )
+
+
+EMPTY_LAYOUT = CardLayout({}, {}, None, [])
 
 
 @dataclass(frozen=True)
@@ -88,7 +97,13 @@ def lay_out(lines: Sequence[TextLine]) -> CardLayout:
         turned(blood_group, -angle) if blood_group else None,
         {turned(piece.line, -angle): piece.line for piece in pieces},
         blood_group,
-    ).layout()
+    ).layout(_is_family_card(visible))
+
+
+def _is_family_card(lines: Sequence[TextLine]) -> bool:
+    niks = {letters_of(line.text) for line in lines if _NIK_LIKE.match(line.text)}
+    titled = any(title in letters_of(line.text) for line in lines for title in ("KARTUKELUARGA", "KEPALAKELUARGA"))
+    return titled or len(niks) >= 2
 
 
 def _split(lines: Sequence[TextLine]) -> tuple[list[_Piece], TextLine | None]:
@@ -160,7 +175,7 @@ class _Rows:
         steps = [(below - y) / (j - i) for (i, y), (j, below) in zip(rows, rows[1:], strict=False)]
         return median(steps) if steps and median(steps) > 0 else self._text_height * 1.3
 
-    def layout(self) -> CardLayout:
+    def layout(self, is_family_card: bool) -> CardLayout:
         placed = [self._place(line) for line in self._values if not self._is_foreign(line)]
         rows = self._rows_of([place for place in placed if self._in_value_column(place)])
         values = self._assign(rows)
@@ -178,10 +193,40 @@ class _Rows:
             {row: [self._originals[line] for line in lines] for row, lines in values.items()},
             blood,
             [self._originals[place.line] for place in header],
+            frozenset(row for row in values if self._has_room(row, values[row])) | self._late(values),
+            is_family_card,
         )
 
+    def _has_room(self, row: str, lines: list[TextLine]) -> bool:
+        """The next label is further below than these lines reach."""
+        if row not in WRAPPING or row not in self._label_y:
+            return False
+        following = ROWS[ROWS.index(row) + 1] if row != ROWS[-1] else None
+        if following not in self._label_y:
+            return False
+        last = max(self._place(line).y for line in lines)
+        return self._label_y[following] - last > 1.6 * self._pitch
+
+    def _late(self, values: dict[str, list[TextLine]]) -> frozenset[str]:
+        """Rows whose value begins behind the column of values."""
+        starts = {
+            row: (lines[0].left[1], lines[0].left[0])
+            for row, lines in values.items()
+            if row != "nik" and row in self._label_y and lines[0] not in self._beside_labels
+        }
+        if len(starts) < 5:
+            return frozenset()
+        points = sorted(starts.values())
+        slants = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(points, 2) if b[0] - a[0] > self._pitch * 0.5]
+        slant = median(slants) if slants else 0.0
+        column = median(x - slant * y for y, x in points)
+        late = {row for row, (y, x) in starts.items() if x - slant * y - column > _MAX_LATE * self._text_height}
+        return frozenset(row for row in late if not values[row][0].text.lstrip().startswith(":"))
+
     def _is_foreign(self, line: TextLine) -> bool:
-        """SPECIMEN across a card, text of another direction or far larger."""
+        """Text of another direction or far larger, and the mark across cards that are shown as examples."""
+        if line.text.strip(" :") == "SPECIMEN":
+            return True
         x, y = line.left
         tilted = abs(math.tan(line.angle) - self._slope.at(x, y)) > 0.2 and line.width > 3 * line.height
         return tilted or line.height > 2.6 * self._text_height or math.cos(line.angle) < 0

@@ -4,27 +4,34 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Literal, Protocol
+from typing import Literal
 
 import cv2
 import numpy as np
 
 from tis.ktp.card_checks import CheckedCard, check_card
-from tis.ktp.card_outline import WHOLE_PICTURE, CardOutline
+from tis.ktp.card_finding import find_outline
+from tis.ktp.card_outline import WHOLE_PICTURE, CardOutline, FlatCard, flatten, in_picture
+from tis.ktp.doubts import doubt_hidden
 from tis.ktp.field_parsers import PARSERS, FieldReading
-from tis.ktp.ocr import CardTextReader, Pixels, strip_of
+from tis.ktp.ocr import Pixels, StripReader, strip_of
 from tis.ktp.parse import ParsedCard, parse_card
-from tis.ktp.quality import PictureQuality, doubt_glare, measure_quality
+from tis.ktp.quality import PictureQuality, measure_quality
 from tis.ktp.regions import RegionTable
+from tis.ktp.second_try import read_weak_lines_again
 from tis.ktp.text_lines import Quad, TextLine
+from tis.ktp.visible_text import widened
 
 OnStage = Callable[[Literal["found", "rectified", "read", "checked"]], None]  # tells who waits how far it is
 _MAX_SIDE, _MIN_SIDE = 2000, 700  # of what the detector gets; text of a card below is too small for it
 _MAX_ENLARGED = 2.0
-
-
-class StripReader(CardTextReader, Protocol):
-    def read_strip(self, strip: Pixels) -> TextLine | None: ...
+_FLAT_WIDTH = 1400
+_MIN_LIGHT, _FULL_LIGHT, _MAX_GAIN = 140.0, 230.0, 4.0  # of the brightest hundredth
+_MAX_TILT = math.radians(25)
+_MIN_CARD_WIDTH = 620  # pixels
+_MIN_LABELS = 10
+_MIN_MEAN_CONFIDENCE = 0.75
+_MAX_DISPUTED, _MAX_BORROWED = 0.6, 0.85  # confidence of what one reading has otherwise, or not at all
 
 
 @dataclass(frozen=True)
@@ -38,38 +45,121 @@ class OcrCard:
     outline: CardOutline
 
 
+@dataclass(frozen=True)
+class _Look:
+    """A view of the picture, the lines that were read in it, and what they say."""
+
+    seen: FlatCard
+    lines: list[TextLine]
+    card: ParsedCard
+
+
 class OcrCardReader:
     def __init__(self, texts: StripReader, table: RegionTable) -> None:
         self._texts, self._table = texts, table
 
     def read(self, picture: Pixels, today: date, on_stage: OnStage = lambda stage: None) -> OcrCard:
         scaled, scale = _scaled(picture)
-        card = parse_card(self._texts.read(scaled), self._table)
-        if card.is_card:
+        look = self._look(FlatCard(scaled, np.diag([1 / scale, 1 / scale, 1.0])))
+        outline = in_picture(find_outline(scaled, look.card.layout), look.seen)
+        card = look.card
+        was_found = card.is_card
+        if was_found:
             on_stage("found")
+        if outline.quad is not None and _is_worth_a_second_look(card, outline.quad, scale):
+            flat = self._look(flatten(picture, outline, _FLAT_WIDTH))
+            outline = _corrected(outline, flat)
+            other, look = (look, flat) if _worth(flat.card) > _worth(card) else (flat, look)
+            card = self._with_weak_fields_read_again(look)
+            card = _with_doubts_of(card, other.card) if other.card.is_card else card
+        elif card.is_card:
+            card = self._with_weak_fields_read_again(look)
+        if card.is_card:
+            if not was_found:
+                on_stage("found")
             on_stage("rectified")
-            card = self._read_again(scaled, card)
             on_stage("read")
         checked = check_card(card, self._table, today)
-        fields = {name: _in_picture(reading, scale) for name, reading in checked.fields.items()}
+        checked = doubt_hidden(checked, card, look.seen.picture)
+        fields = {name: _in_picture(reading, look.seen) for name, reading in checked.fields.items()}
         checked = replace(checked, fields=fields)
-        quality, glare = measure_quality(picture, [field.box for field in fields.values() if field.box])
         if card.is_card:
             on_stage("checked")
-        return OcrCard(card.is_card, card.labels, doubt_glare(checked, glare), quality, WHOLE_PICTURE)
+        boxes = [field.box for field in fields.values() if field.box]
+        quality = measure_quality(picture, boxes)
+        return OcrCard(card.is_card, card.labels, checked, quality, outline if card.is_card else WHOLE_PICTURE)
 
-    def _read_again(self, picture: Pixels, card: ParsedCard) -> ParsedCard:
-        """Boxes are often cut too short: a hyphen alone, or the last digit."""
+    def _look(self, seen: FlatCard) -> _Look:
+        seen = replace(seen, picture=brightened(seen.picture))
+        lines = self._texts.read(seen.picture)
+        return _Look(seen, lines, parse_card(lines, self._table))
+
+    def _with_weak_fields_read_again(self, look: _Look) -> ParsedCard:
+        lines = read_weak_lines_again(self._texts, look.seen.picture, look.lines, look.card)
+        card = look.card if lines == look.lines else parse_card(lines, self._table)
         fields = dict(card.fields)
         for name, line in card.unread.items():
-            wider = _widened(line.quad, before=0.3, behind=0.8)
-            again = self._texts.read_strip(_doubled(strip_of(picture, wider)))
+            # Boxes are often cut too short: a hyphen alone, or the last digit.
+            wider = widened(line.quad, before=0.3, behind=0.8)
+            again = self._texts.read_strip(_doubled(strip_of(look.seen.picture, wider)))
             if again is None:
                 continue
             reading = PARSERS[name](replace(again, quad=wider, text=again.text.lstrip(": ")))
             if reading.value is not None:
                 fields[name] = replace(reading, confidence=min(reading.confidence, 0.9))
         return replace(card, fields=fields)
+
+
+def brightened(picture: Pixels) -> Pixels:
+    """A dark picture in full light: the detector misses most lines of one. Contrast within it stays as it is."""
+    light = float(np.percentile(picture[::4, ::4].max(axis=2), 99))
+    if light >= _MIN_LIGHT:
+        return picture
+    gain = min(_MAX_GAIN, _FULL_LIGHT / max(light, 1.0))
+    return np.asarray(np.clip(picture * gain, 0, 255), np.uint8)
+
+
+def _corrected(outline: CardOutline, flat: _Look) -> CardOutline:
+    """What the flat card says about its outline: another one by its labels, or that it stands upside down."""
+    found = find_outline(flat.seen.picture, flat.card.layout)
+    if not flat.card.labels or outline.quad is None:
+        return outline
+    if outline.found_by == "labels" and found.quad is not None:
+        return in_picture(found, flat.seen)
+    backwards = sum(math.cos(label.line.angle) for label in flat.card.layout.labels.values()) < 0
+    a, b, c, d = outline.quad
+    return replace(outline, quad=(c, d, a, b)) if backwards else outline
+
+
+def _is_worth_a_second_look(card: ParsedCard, outline: Quad, scale: float) -> bool:
+    """Where the card alone, flat and large, may give more than the picture did."""
+    if not card.is_card:
+        return True
+    a, b, c, d = outline
+    width = (math.dist(a, b) + math.dist(d, c)) / 2 * scale
+    tilt = abs(math.remainder(math.atan2(b[1] - a[1], b[0] - a[0]), math.pi / 2))
+    is_small = width < _MIN_CARD_WIDTH
+    return tilt >= _MAX_TILT or is_small or len(card.labels) < _MIN_LABELS or _mean(card) < _MIN_MEAN_CONFIDENCE
+
+
+def _mean(card: ParsedCard) -> float:
+    return sum(reading.confidence for reading in card.fields.values()) / len(card.fields)
+
+
+def _worth(card: ParsedCard) -> float:
+    return sum(reading.confidence + (reading.value is not None) for reading in card.fields.values())
+
+
+def _with_doubts_of(card: ParsedCard, other: ParsedCard) -> ParsedCard:
+    """Values that only the other reading has, and doubt where both have different ones. Boxes are of this one."""
+    fields = dict(card.fields)
+    for name, reading in card.fields.items():
+        also = other.fields[name]
+        if reading.value is None and also.value is not None:
+            fields[name] = replace(also, box=reading.box, confidence=min(also.confidence, _MAX_BORROWED))
+        elif also.value is not None and also.value != reading.value and also.confidence > 0.8:
+            fields[name] = replace(reading, confidence=min(reading.confidence, _MAX_DISPUTED))
+    return replace(card, fields=fields)
 
 
 def _scaled(picture: Pixels) -> tuple[Pixels, float]:
@@ -84,21 +174,8 @@ def _scaled(picture: Pixels) -> tuple[Pixels, float]:
     return cv2.resize(picture, size, interpolation=way).astype(np.uint8), scale
 
 
-def _in_picture(reading: FieldReading, scale: float) -> FieldReading:
-    if reading.box is None or scale == 1.0:
-        return reading
-    a, b, c, d = ((x / scale, y / scale) for x, y in reading.box)
-    return replace(reading, box=(a, b, c, d))
-
-
-def _widened(quad: Quad, before: float, behind: float) -> Quad:
-    """In heights of the box."""
-    a, b, c, d = quad
-    height, length = math.dist(a, d), max(1.0, math.dist(a, b))
-    step = ((b[0] - a[0]) / length * height, (b[1] - a[1]) / length * height)
-    left = [(x - step[0] * before, y - step[1] * before) for x, y in (a, d)]
-    right = [(x + step[0] * behind, y + step[1] * behind) for x, y in (b, c)]
-    return left[0], right[0], right[1], left[1]
+def _in_picture(reading: FieldReading, seen: FlatCard) -> FieldReading:
+    return reading if reading.box is None else replace(reading, box=seen.in_picture(reading.box))
 
 
 def _doubled(strip: Pixels) -> Pixels:

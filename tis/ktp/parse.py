@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tis.ktp.field_parsers import LETTER_OF, PARSERS, UNREAD, FieldReading, certainty, clean, split_birth
-from tis.ktp.layout import CardLayout, lay_out
+from tis.ktp.layout import EMPTY_LAYOUT, CardLayout, lay_out
 from tis.ktp.lexicons import FIELDS
 from tis.ktp.regions import RegionTable, letters_of
 from tis.ktp.text_lines import TextLine, union
 
 _MAX_VALUE_LINES = 4
 _SURE = 0.97  # a text read so surely is not bent to a lexicon
+_MAX_UNKNOWN = 0.85  # confidence of a district that the header's regency does not have
+_MAX_UNDATED, _MAX_EXTENDABLE = 0.6, 0.85  # of a place without its date; of SOLOK, which may have been SOLOK SELATAN
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,15 @@ class ParsedCard:
     regency_code: str | None = None
     regency_confidence: float = 0.0
     unread: dict[str, TextLine] = field(default_factory=dict)  # boxes to look at again, by field
+    layout: CardLayout = EMPTY_LAYOUT
+
+    def lines_of(self, name: str) -> list[TextLine]:
+        """The lines that a field was read from; a place and a date of birth share theirs."""
+        if name == "gol_darah":
+            return [self.layout.blood_group] if self.layout.blood_group else []
+        if name in ("provinsi", "kabupaten_kota"):
+            return [line for line in self.layout.header if line.quad == self.fields[name].box]
+        return self.layout.values.get("birth" if name in ("tempat_lahir", "tgl_lahir") else name, [])
 
 
 def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
@@ -33,7 +44,7 @@ def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
             continue
         if row == "birth":
             place, date = split_birth(line)
-            fields["tempat_lahir"] = PARSERS["tempat_lahir"](place)
+            fields["tempat_lahir"] = PARSERS["tempat_lahir"](place if date else _before_date(line))
             fields["tgl_lahir"] = PARSERS["tgl_lahir"](date) if date else FieldReading(None, 0.0, line.quad)
         elif row == "nik":
             fields["nik"] = _nik(values)
@@ -48,7 +59,7 @@ def parse_card(lines: Sequence[TextLine], table: RegionTable) -> ParsedCard:
     _prefer_known_names(fields, code, table)
     regency = code if code and len(code) == 4 else None
     confidence = fields["kabupaten_kota"].confidence if regency else 0.0
-    return ParsedCard(fields, tuple(layout.labels), layout.is_card, regency, confidence, unread)
+    return ParsedCard(fields, tuple(layout.labels), layout.is_card, regency, confidence, unread, layout)
 
 
 def _joined(lines: Sequence[TextLine]) -> TextLine | None:
@@ -57,13 +68,18 @@ def _joined(lines: Sequence[TextLine]) -> TextLine | None:
     if not kept:
         return None
     text = " ".join(line.text.strip() for line in kept)
-    confidences: list[float] = []
-    for line in kept:
-        stripped = [c for c, _ in _stripped(line)]
-        confidences += [*([1.0] if confidences else []), *stripped]
     score = min(line.score for line in kept)
-    whole = tuple(confidences) if len(confidences) == len(text) else ()
-    return TextLine(union(*(line.quad for line in kept)), text, score, whole)
+    confidences = _of_characters([(line.text, line.confidences) for line in kept], len(text))
+    signs = _of_characters([(line.text, line.signs) for line in kept], len(text))
+    return TextLine(union(*(line.quad for line in kept)), text, score, confidences, signs)
+
+
+def _before_date(line: TextLine) -> TextLine:
+    """Of a row whose date was not read: nobody knows where the place ends."""
+    end = re.search(r",|\s\S*[0-9]", line.text)
+    place = line.cut(0, end.start()) if end else line
+    weak = tuple(min(one, _MAX_UNDATED) for one in place.confidences)
+    return replace(place, score=min(line.score, _MAX_UNDATED), confidences=weak)
 
 
 def _without_colon(line: TextLine) -> TextLine:
@@ -71,11 +87,13 @@ def _without_colon(line: TextLine) -> TextLine:
     return line.cut(colon.end()) if colon and colon.end() else line
 
 
-def _stripped(line: TextLine) -> list[tuple[float, str]]:
-    """Characters with their confidences, without blanks at the ends."""
-    pairs = list(zip(line.confidences, line.text, strict=False))
-    begin = len(line.text) - len(line.text.lstrip())
-    return pairs[begin : begin + len(line.text.strip())]
+def _of_characters(lines: Sequence[tuple[str, tuple[float, ...]]], length: int) -> tuple[float, ...]:
+    """Of stripped lines that blanks join; none, where the engine gave none."""
+    joined: list[float] = []
+    for text, values in lines:
+        begin = len(text) - len(text.lstrip())
+        joined += [*([1.0] if joined else []), *values[begin : begin + len(text.strip())]]
+    return tuple(joined) if len(joined) == length else ()
 
 
 def _nik(values: Sequence[TextLine]) -> FieldReading:
@@ -102,6 +120,8 @@ def _read_header(layout: CardLayout, fields: dict[str, FieldReading], table: Reg
             regency = table.match_regency(clean(below.text), province)
             if regency is not None:
                 confidence = max(certainty(below), 0.97) if regency.ratio == 1.0 else certainty(below) * regency.ratio
+                if any(name.startswith(f"{regency.name} ") for name in map(table.name, table.below(province)) if name):
+                    confidence = min(confidence, _MAX_EXTENDABLE)
                 fields["kabupaten_kota"] = FieldReading(regency.name, confidence, below.quad)
                 return regency.code
         break
@@ -122,6 +142,8 @@ def _prefer_known_names(fields: dict[str, FieldReading], code: str | None, table
         if match and (same or district.confidence < _SURE):
             confidence = max(district.confidence, 0.95 if same else match.ratio * 0.9)
             fields["alamat.kecamatan"] = replace(district, value=match.name, confidence=confidence)
+        elif not same:
+            fields["alamat.kecamatan"] = replace(district, confidence=min(district.confidence, _MAX_UNKNOWN))
     place = fields["tempat_lahir"]
     if place.value:
         names = [f"KABUPATEN {place.value}", f"KOTA {place.value}", place.value]

@@ -2,16 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tis.ktp.card_checks import CheckedCard
-from tis.ktp.field_parsers import FieldReading
-from tis.ktp.nik import FieldWarning
 from tis.ktp.text_lines import Point, Quad
 
 Pixels = NDArray[np.uint8]
@@ -20,7 +17,8 @@ _MAX_SHARPNESS_OF_BLUR = 60.0  # variance of the Laplacian
 _MAX_DARK, _MIN_BRIGHT = 70.0, 225.0  # mean luma
 _MAX_GREY_SATURATION = 12.0
 _BLOWN_VALUE, _FLAT_SATURATION = 245, 30
-_MIN_GLARE, _MAX_GLARE_CONFIDENCE = 0.2, 0.5  # share of a field's box
+_MIN_GLARE = 0.2  # share of a field's box
+_MAX_BLOWN_PAPER = 0.35  # of the usual box: above, the paper itself is white, as on copies
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ def card_area(boxes: Sequence[Quad]) -> tuple[int, int, int, int] | None:
     return max(0, math.floor(min(xs))), max(0, math.floor(min(ys))), math.ceil(max(xs)), math.ceil(max(ys))
 
 
-def measure_quality(picture: Pixels, boxes: Sequence[Quad]) -> tuple[PictureQuality, NDArray[np.bool_]]:
-    """With the mask of glare, in pixels of the picture. Text covers about three quarters of a card's width."""
+def measure_quality(picture: Pixels, boxes: Sequence[Quad]) -> PictureQuality:
+    """Text covers about three quarters of a card's width."""
     area = card_area(boxes) or (0, 0, picture.shape[1], picture.shape[0])
     left, top, right, bottom = area
     card = picture[top:bottom, left:right]
@@ -60,18 +58,18 @@ def measure_quality(picture: Pixels, boxes: Sequence[Quad]) -> tuple[PictureQual
     # A dim picture has small differences without being blurred.
     sharpness = float(cv2.Laplacian(grey, cv2.CV_64F).var()) * (45 / contrast) ** 2
     saturation = float(np.median(cv2.cvtColor(small, cv2.COLOR_RGB2HSV)[..., 1]))
-    glare = glare_mask(picture)
+    mask = glare_mask(picture)
+    blown = [covered(mask, box) for box in boxes]
     tilts = [math.degrees(math.atan2(b[1] - a[1], b[0] - a[0])) for a, b, _, _ in boxes]
-    quality = PictureQuality(
+    return PictureQuality(
         blur=sharpness < _MAX_SHARPNESS_OF_BLUR,
         dark=luma < _MAX_DARK,
         bright=luma > _MIN_BRIGHT,
-        glare=bool(boxes) and any(covered(glare, box) >= _MIN_GLARE for box in boxes),
+        glare=bool(blown) and max(blown) >= _MIN_GLARE and (len(blown) < 5 or median(blown) < _MAX_BLOWN_PAPER),
         photocopy=saturation < _MAX_GREY_SATURATION,
         tilt_degrees=round(median(tilts), 1) if tilts else 0.0,
         card_pixels=width,
     )
-    return quality, glare
 
 
 def glare_mask(picture: Pixels) -> NDArray[np.bool_]:
@@ -91,14 +89,3 @@ def covered(mask: NDArray[np.bool_], box: Quad) -> float:
     left, top, right, bottom = area
     part = mask[top:bottom, left:right]
     return float(part.mean()) if part.size else 0.0
-
-
-def doubt_glare(card: CheckedCard, glare: NDArray[np.bool_]) -> CheckedCard:
-    """Fields under glare keep their value, with little confidence and a warning."""
-    fields: dict[str, FieldReading] = dict(card.fields)
-    warnings = list(card.warnings)
-    for name, reading in card.fields.items():
-        if reading.value is not None and reading.box is not None and covered(glare, reading.box) >= _MIN_GLARE:
-            fields[name] = replace(reading, confidence=min(reading.confidence, _MAX_GLARE_CONFIDENCE))
-            warnings.append(FieldWarning("glare", name, "Glare lies over this field."))
-    return replace(card, fields=fields, warnings=warnings)

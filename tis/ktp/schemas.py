@@ -32,7 +32,7 @@ class BasicCard(BaseModel):
 
 
 class CardWarning(BaseModel):
-    code: str = Field(description="nik_date_mismatch, nik_region_unknown, glare, disagreement, ...")
+    code: str = Field(description="nik_date_mismatch, nik_region_unknown, hidden, disagreement, ...")
     field: str | None
     message: str
 

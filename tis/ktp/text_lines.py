@@ -1,7 +1,7 @@
 """A line of text as an OCR engine found it, and the geometry of a few of them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 Point = tuple[float, float]
@@ -10,12 +10,16 @@ Quad = tuple[Point, Point, Point, Point]  # top left, top right, bottom right, b
 
 @dataclass(frozen=True)
 class TextLine:
-    """`confidences` has one entry per character, or none where the engine gives none."""
+    """`confidences` and `signs` have one entry per character, or none where the engine gives none.
+
+    A sign is how sure it is that a blank or a full stop stands before the character, or none does.
+    """
 
     quad: Quad
     text: str
     score: float
     confidences: tuple[float, ...] = ()
+    signs: tuple[float, ...] = ()
 
     @cached_property
     def left(self) -> Point:
@@ -51,7 +55,7 @@ class TextLine:
             _between(bottom_left, bottom_right, last),
             _between(bottom_left, bottom_right, first),
         )
-        return TextLine(quad, self.text[begin:end], self.score, self.confidences[begin:end])
+        return TextLine(quad, self.text[begin:end], self.score, self.confidences[begin:end], self.signs[begin:end])
 
 
 def _middle(one: Point, other: Point) -> Point:
@@ -66,7 +70,7 @@ def turned(line: TextLine, radians: float) -> TextLine:
     """In a picture that is turned about its origin."""
     cosine, sine = math.cos(radians), math.sin(radians)
     a, b, c, d = ((x * cosine - y * sine, x * sine + y * cosine) for x, y in line.quad)
-    return TextLine((a, b, c, d), line.text, line.score, line.confidences)
+    return replace(line, quad=(a, b, c, d))
 
 
 def union(first: Quad, *others: Quad) -> Quad:
