@@ -99,6 +99,20 @@ def test_a_vanished_file_is_a_503_and_not_an_empty_market(tmp_path: Path) -> Non
         assert client.get("/health").json()["marketplaceError"] is None
 
 
+def test_who_began_before_the_file_vanished_does_not_say_that_it_is_back(tmp_path: Path) -> None:
+    file, aside = tmp_path / "market.db", tmp_path / "aside"
+    database = Database(f"sqlite:///{file}")
+    assert answers(database)
+    with database.reading() as session:
+        session.execute(text("SELECT 1"))
+        shutil.move(file, aside)
+        assert not answers(database)
+    assert not database.is_available
+    shutil.move(aside, file)
+    assert answers(database) and database.is_available
+    database.close()
+
+
 def test_a_restart_takes_the_file_that_is_there(tmp_path: Path) -> None:
     file = tmp_path / "market.db"
     with market_on(f"sqlite:///{file}") as client:

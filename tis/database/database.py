@@ -42,6 +42,7 @@ class Database:
             raise DatabaseUrlError(f"DATABASE_URL cannot be used: {reason}") from None
         self._write_engine = self._engine.execution_options(writes=True)
         self._write_lock = threading.Lock()
+        self._num_failures = 0
         self.failure: str | None = None  # as of the latest transaction, without addresses and paths
 
     @property
@@ -133,6 +134,7 @@ class Database:
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         """Raises DatabaseUnavailable (503) if the database caused the error; errors in our SQL pass through."""
+        began_after = self._num_failures
         try:
             yield
         except (DBAPIError, TimeoutError) as error:
@@ -143,8 +145,11 @@ class Database:
                 raise DatabaseUnavailable("The database took too long. Retry later.", retry_after=2) from error
             if self.is_available:
                 _log.warning("the database does not answer: %s", short_message(error))
+            self._num_failures += 1
             self.failure = _FILE_GONE if isinstance(getattr(error, "orig", None), DatabaseFileGone) else _NO_ANSWER
             raise _unavailable() from error
+        if self._num_failures != began_after:
+            return  # it failed for somebody who began later
         if not self.is_available:
             _log.warning("the database answers again")
         self.failure = None

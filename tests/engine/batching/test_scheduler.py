@@ -22,8 +22,9 @@ class FakeRunner:
         self.slots: list[tuple[int, ...] | None] = [None] * (num_blocks * BLOCK)
         self.num_arrived = self.num_computed = 0
 
-    def add(self, prompt: Iterable[int], max_tokens: int, n: int = 1) -> list[Sequence]:
+    def add(self, prompt: Iterable[int], max_tokens: int, n: int = 1, owner: str = "") -> list[Sequence]:
         request = new_request(list(prompt), max_tokens=max_tokens, n=n)
+        request.owner = owner
         sequences: list[Sequence] = []
         for choice in request.completions:
             sequences.append(Sequence(request, choice, self.num_arrived, sequences[0] if sequences else None))
@@ -72,9 +73,10 @@ def _next(sequence: Sequence) -> int:
     return hash(tuple(sequence.tokens(0, sequence.num_tokens))) % 50
 
 
+@pytest.mark.parametrize("num_owners", [1, 3])
 @pytest.mark.parametrize("forces", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_every_sequence_is_served_with_its_own_tokens(seed: int, forces: bool) -> None:
+def test_every_sequence_is_served_with_its_own_tokens(seed: int, forces: bool, num_owners: int) -> None:
     chance = random.Random(seed)
     runner = FakeRunner(num_blocks=chance.randint(16, 60), tokens_per_step=chance.choice([3, 8, 50]), forces=forces)
     common = [chance.randrange(50) for _ in range(30)]
@@ -82,7 +84,8 @@ def test_every_sequence_is_served_with_its_own_tokens(seed: int, forces: bool) -
     for _ in range(25):
         own = [chance.randrange(50) for _ in range(chance.randint(1, 12))]
         prompt = common[: chance.choice([0, 0, 10, 17, 30])] + own
-        sequences += runner.add(prompt, chance.randint(1, 20), chance.choice([1, 1, 1, 3]))
+        owner = str(chance.randrange(num_owners)) if num_owners > 1 else ""
+        sequences += runner.add(prompt, chance.randint(1, 20), chance.choice([1, 1, 1, 3]), owner)
         for _ in range(chance.randint(0, 6)):
             runner.step()
         if chance.random() < 0.15 and runner.scheduler.sequences:
@@ -92,7 +95,7 @@ def test_every_sequence_is_served_with_its_own_tokens(seed: int, forces: bool) -
     runner.run()
     assert all(one.choice.finish == "length" for one in sequences)
     assert runner.scheduler._pool.num_free == runner.scheduler._pool.num_blocks
-    if seed == (18 if forces else 0):
+    if seed == (18 if forces else 0) and num_owners == 1:
         assert runner.scheduler.num_preemptions > 0
 
 
@@ -132,6 +135,21 @@ def test_a_large_request_is_not_starved_of_blocks_by_small_ones() -> None:
         runner.add([500 + number], 8)
         runner.step()
     assert large.choice.is_finished
+
+
+def test_who_floods_the_cache_pays_for_it() -> None:
+    runner = FakeRunner(num_blocks=30, tokens_per_step=64)
+    for number in range(8):
+        runner.add([100 * number + n for n in range(8)], 30, owner="flood")
+    runner.step()
+    [other] = runner.add(range(5000, 5010), 12, owner="other")
+    num_steps = 0
+    while not other.choice.is_finished:
+        runner.step()
+        num_steps += 1
+    # It is computed at once and never preempted: a step for each token, and one to begin.
+    assert num_steps <= 14 and runner.scheduler.num_preemptions > 0
+    runner.run()
 
 
 def test_choices_wait_for_the_first_one_to_compute_their_prompt() -> None:

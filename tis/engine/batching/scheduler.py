@@ -2,8 +2,8 @@
 
 Decoding sequences go first, with one token each. The rest of the token budget goes to prompts, in chunks: half of it to
 the oldest prompt, so that it cannot starve, the other half to the shortest remaining prompts, so that a long prompt
-delays the others by at most one chunk. When the cache is full, the youngest sequence is preempted: it frees its blocks
-and is computed again later.
+delays the others by at most one chunk. When the cache is full, the youngest sequence of the owner who has most of it
+is preempted: it frees its blocks and is computed again later.
 """
 
 from dataclasses import dataclass, field
@@ -90,7 +90,8 @@ class Scheduler:
         self._cache_full_blocks(sequence)
 
     def _plan_prompts(self, plan: Plan, budget: int) -> None:
-        prompts = [one for one in self.sequences if not one.is_decoding and not one.waits_for_leader]
+        # One that has begun goes on, also if its leader was preempted since.
+        prompts = [one for one in self.sequences if not one.is_decoding and (one.block_run or not one.waits_for_leader)]
         if len(prompts) > 1:
             oldest = min(prompts, key=lambda one: one.arrival)
             budget -= self._schedule_chunk(plan, oldest, -(-budget // 2))
@@ -111,7 +112,7 @@ class Scheduler:
         """Allocates blocks for all tokens of a sequence, and reuses its cached prefix."""
         pool = self._pool
         length = pool.blocks_for(sequence.num_tokens)
-        if not self._may_start(sequence, length):
+        if not self._may_start(sequence, length) and not self._make_room(sequence, length, plan):
             return False
         # The last token is always computed, because the next one is sampled from its logits.
         cached = pool.find_cached(sequence.hashes((sequence.num_tokens - 1) // pool.block_size, pool.block_size))
@@ -134,12 +135,18 @@ class Scheduler:
         return True
 
     def _may_start(self, sequence: Sequence, length: int) -> bool:
-        """Whether there are blocks for this and for all older waiting sequences: large ones must not starve."""
+        """Whether there are blocks for this and for all older waiting sequences: large ones must not starve.
+
+        One with which its owner has at most an equal part of the cache waits for none with which its owner has more.
+        """
         # Each running sequence may need a block soon, and a new one should not be preempted at once.
         needed, max_needed = length, self._pool.num_free - len(self.running)
+        is_owed = self._is_owed(sequence)
         for older in self.waiting:  # in the order of their arrival
             if older.arrival >= sequence.arrival or needed > max_needed:
                 break
+            if is_owed and older.request.owner != sequence.request.owner and not self._is_owed(older):
+                continue
             needed += self._pool.blocks_for(older.num_tokens)
         return needed <= max_needed or (not self.running and needed == length)
 
@@ -148,9 +155,7 @@ class Scheduler:
         while sequence.block_run and self._pool.blocks_for(sequence.num_tokens) > sequence.block_run.length:
             if self._pool.extend(sequence.block_run) or self._move(sequence, plan):
                 continue
-            victim = self.running[-1]
-            self._preempt(victim)
-            plan.chunks[:] = [chunk for chunk in plan.chunks if chunk.sequence is not victim]
+            self._preempt(self._victim(), plan)
         return sequence.block_run is not None
 
     def _move(self, sequence: Sequence, plan: Plan) -> bool:
@@ -166,12 +171,39 @@ class Scheduler:
         self._cache_full_blocks(sequence)
         return True
 
-    def _preempt(self, sequence: Sequence) -> None:
+    def _make_room(self, sequence: Sequence, length: int, plan: Plan) -> bool:
+        """Preempts sequences of owners who have more than an equal part of the cache, for one who has less."""
+        while self._is_owed(sequence) and len(self.running) > 1:
+            victim, part = self._victim(), self._part()
+            if self._blocks_of(victim.request.owner) <= part:
+                return False
+            self._preempt(victim, plan)
+            if self._may_start(sequence, length):
+                return True
+        return False
+
+    def _is_owed(self, sequence: Sequence) -> bool:
+        owner = sequence.request.owner
+        return self._blocks_of(owner) + self._pool.blocks_for(sequence.num_tokens) <= self._part()
+
+    def _part(self) -> int:
+        return self._pool.num_blocks // len({one.request.owner for one in self.sequences})
+
+    def _blocks_of(self, owner: str) -> int:
+        return sum(one.block_run.length for one in self.running if one.block_run and one.request.owner == owner)
+
+    def _victim(self) -> Sequence:
+        """The youngest of the owner who has most; never the oldest of all, which so gets to its end."""
+        candidates = self.running[1:] or self.running
+        return max(candidates, key=lambda one: (self._blocks_of(one.request.owner), one.arrival))
+
+    def _preempt(self, sequence: Sequence, plan: Plan) -> None:
         self.num_preemptions += 1
         self.running.remove(sequence)
         self._free_blocks(sequence)
         self.waiting.append(sequence)
         self.waiting.sort(key=lambda one: one.arrival)
+        plan.chunks[:] = [chunk for chunk in plan.chunks if chunk.sequence is not sequence]
 
     def _free_blocks(self, sequence: Sequence) -> None:
         if sequence.block_run:
