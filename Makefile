@@ -7,6 +7,9 @@ BIN := .venv/bin
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 # A file is the unit: its tests share servers. tests/conftest.py puts long files first, so xdist must keep the order.
 BY_FILE := --dist loadfile --no-loadscope-reorder
+# Tests of half a minute, kills and whole processes: they run with the long fault runs.
+LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/test_hub_download.py \
+	tests/marketplace/stock/test_kill.py tests/marketplace/products/test_sheet_kill.py
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
@@ -56,13 +59,13 @@ smoke: setup                      ## the real server, used as a client would: un
 	$(BIN)/python scripts/smoke.py
 
 test: setup-dev                   ## everything but other people's clients and the long fault runs
-	$(PYTEST) $(BY_FILE) --ignore tests/clients --ignore tests/faults
+	$(PYTEST) $(BY_FILE) $(addprefix --ignore ,tests/clients tests/faults $(LONG))
 
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients
 
-test-faults: setup-dev            ## kills, full disks, lost connections, crowds
-	$(PYTEST) $(BY_FILE) tests/faults
+test-faults: setup-dev            ## kills, full disks, lost connections, crowds, hostile requests
+	$(PYTEST) $(BY_FILE) tests/faults $(LONG)
 
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \

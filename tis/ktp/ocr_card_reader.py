@@ -46,7 +46,7 @@ class OcrCard:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _CardLook:
     """A view of the picture, the lines that were read in it, and what they say."""
 
     seen: FlatCard
@@ -89,12 +89,12 @@ class OcrCardReader:
         quality = measure_quality(picture, boxes)
         return OcrCard(card.is_card, card.labels, checked, quality, outline if card.is_card else WHOLE_PICTURE)
 
-    def _look(self, seen: FlatCard) -> _Look:
+    def _look(self, seen: FlatCard) -> _CardLook:
         seen = replace(seen, picture=brightened(seen.picture))
         lines = self._texts.read(seen.picture)
-        return _Look(seen, lines, parse_card(lines, self._table))
+        return _CardLook(seen, lines, parse_card(lines, self._table))
 
-    def _with_weak_fields_read_again(self, look: _Look) -> ParsedCard:
+    def _with_weak_fields_read_again(self, look: _CardLook) -> ParsedCard:
         lines = read_weak_lines_again(self._texts, look.seen.picture, look.lines, look.card)
         card = look.card if lines == look.lines else parse_card(lines, self._table)
         fields = dict(card.fields)
@@ -119,7 +119,7 @@ def brightened(picture: Pixels) -> Pixels:
     return np.asarray(np.clip(picture * gain, 0, 255), np.uint8)
 
 
-def _corrected(outline: CardOutline, flat: _Look) -> CardOutline:
+def _corrected(outline: CardOutline, flat: _CardLook) -> CardOutline:
     """What the flat card says about its outline: another one by its labels, or that it stands upside down."""
     found = find_outline(flat.seen.picture, flat.card.layout)
     if not flat.card.labels or outline.quad is None:
