@@ -7,12 +7,12 @@ from tests.faults.hostile.row import HELLO, Row, chat, response
 
 
 def rows() -> Iterator[Row]:
-    for name, schema in _schemas().items():
+    for name, schema in schemas().items():
         form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
         yield chat(f"schema: {name}", (200, 400), response_format=form)
-    tool = {"type": "function", "function": {"name": "f", "strict": True, "parameters": _schemas()["loop"]}}
+    tool = {"type": "function", "function": {"name": "f", "strict": True, "parameters": schemas()["loop"]}}
     yield chat("schema: of a strict tool", (200, 400), tools=[tool], tool_choice="required")
-    text = {"format": {"type": "json_schema", "name": "x", "schema": _schemas()["states"], "strict": True}}
+    text = {"format": {"type": "json_schema", "name": "x", "schema": schemas()["states"], "strict": True}}
     yield response("schema: states", (200, 400), text=text)
     for name, pattern in {
         "backtracking": "(a+)+$",
@@ -76,7 +76,7 @@ def _deep(levels: int) -> dict[str, Any]:
     return schema
 
 
-def _schemas() -> dict[str, Any]:
+def schemas() -> dict[str, Any]:
     loop = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}
     boom = {"anyOf": [{"$ref": f"#/$defs/{number + 1}"} for number in (0, 0, 0, 0)]}
     layers = {str(n): {"anyOf": [{"$ref": f"#/$defs/{n + 1}"}] * 5} for n in range(12)}

@@ -215,7 +215,7 @@ def test_owners_change_the_email_of_their_supplier_by_a_link(internet: httpx2.Cl
 
 
 def test_the_page_of_a_link_has_no_secret_and_loads_nothing(internet: httpx2.Client) -> None:
-    page = internet.get("/api/auth/link")
+    page = internet.get("/api/auth/link?utm_source=mail")
     assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
     assert page.headers["cache-control"] == "no-store" and page.headers["referrer-policy"] == "no-referrer"
     assert "default-src 'none'" in page.headers["content-security-policy"] and "http" not in page.text

@@ -116,3 +116,14 @@ def test_only_admins_change_categories_and_synonyms(
                 synonym, category = {"term": "x", "means": "x"}, {"slug": "x", "name_id": "x", "name_en": "x"}
                 sent = None if method != "POST" else synonym if path == "/api/synonyms" else category
                 assert client.request(method, path, json=sent).status_code == status, (method, path)
+
+
+def test_there_is_a_bound_for_both(admin: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tis.marketplace.taxonomy.service._MAX_CATEGORIES", 1)
+    monkeypatch.setattr("tis.marketplace.taxonomy.service._MAX_SYNONYMS", 1)
+    category = {"slug": "one-more", "name_id": "Satu", "name_en": "One"}
+    refused = admin.post("/api/categories", json=category)
+    assert (refused.status_code, refused.json()) == (409, {"detail": "There may be at most 1 categories."})
+    assert admin.post("/api/synonyms", json={"term": "one more", "means": "one"}).status_code == 409
+    known = admin.get("/api/synonyms").json()[0]
+    assert admin.post("/api/synonyms", json=known).is_success  # it is replaced

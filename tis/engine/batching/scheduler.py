@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.sequence import Sequence
+from tis.observability.metrics import PREEMPTIONS
 
 # Reserved behind a sequence. When it has grown further and another sequence is in the way, it moves.
 _MAX_ROOM_TOKENS = 1024
@@ -199,6 +200,7 @@ class Scheduler:
 
     def _preempt(self, sequence: Sequence, plan: Plan) -> None:
         self.num_preemptions += 1
+        PREEMPTIONS.inc()
         self.running.remove(sequence)
         self._free_blocks(sequence)
         self.waiting.append(sequence)

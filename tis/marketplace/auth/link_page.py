@@ -6,9 +6,7 @@ from functools import cache
 
 from fastapi import APIRouter, Response
 
-from tis.marketplace.kit.unknown_fields import CheckedRoute
-
-router = APIRouter(prefix="/auth", include_in_schema=False, route_class=CheckedRoute)
+router = APIRouter(prefix="/auth", include_in_schema=False)  # mail programs add query parameters (`utm_source`)
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:3rem auto;padding:0 1rem}"

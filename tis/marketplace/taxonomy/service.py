@@ -13,6 +13,9 @@ from tis.marketplace.policy import require_admin
 from tis.marketplace.search.filters import expire_categories
 from tis.marketplace.tables import Category, ProductFacts, Synonym
 
+# Searches keep all of them in memory.
+_MAX_CATEGORIES, _MAX_SYNONYMS = 1000, 10_000
+
 
 def list_categories(session: Session) -> Sequence[tuple[Category, int]]:
     """With the number of products of active suppliers in each."""
@@ -31,6 +34,7 @@ def add_category(session: Session, principal: Principal, values: Mapping[str, st
     require_admin(principal)
     if values["parent"] is not None:
         _find_category(session, values["parent"])
+    _require_room(session, Category, _MAX_CATEGORIES, "categories")
     category = Category(**values)
     session.add(category)
     try:
@@ -67,6 +71,8 @@ def put_synonym(session: Session, principal: Principal, term: str, means: str, c
     if category is not None:
         _find_category(session, category)
     before = session.get(Synonym, term)
+    if before is None:
+        _require_room(session, Synonym, _MAX_SYNONYMS, "synonyms")
     change = [before and before.means, means]
     synonym = session.merge(Synonym(term=term, means=means, category=category))
     try:
@@ -87,6 +93,11 @@ def delete_synonym(session: Session, principal: Principal, term: str) -> Synonym
     expire_categories(session)
     audit.note(session, principal, "delete", "synonym", term, means=[synonym.means, None])
     return synonym
+
+
+def _require_room(session: Session, table: type[Category | Synonym], limit: int, name: str) -> None:
+    if (session.scalar(select(func.count()).select_from(table)) or 0) >= limit:
+        raise Conflict(f"There may be at most {limit} {name}.")
 
 
 def _find_category(session: Session, slug: str) -> Category:
