@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
@@ -98,14 +98,15 @@ class GrammarCompiler:
 
     def find(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar | None:
         """Looks into the caches, without compiling. Raises the error of a grammar that was rejected lately."""
-        key, rejected_key = _keys_of(self._in_format(grammar, call_format))
+        grammar = self._in_format(grammar, call_format)
+        key, rejected_key = _keys_of(grammar)
         with self._lock:
             if error := self._rejected.find(rejected_key):
                 raise error
             if key not in self._cache:
                 return None
             self._cache.move_to_end(key)
-            return self._cache[key][0]
+            return replace(self._cache[key][0], grammar=grammar)  # errors name the field of this request
 
     def compile(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar:
         """One thread at a time. Without `call_format`, calls have the format of the model."""
