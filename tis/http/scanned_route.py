@@ -5,8 +5,10 @@ in a thread; each call of C code there, which holds the interpreter, is short en
 """
 
 import asyncio
+import contextvars
 import json
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,6 +23,9 @@ from tis.http.error_handlers import BodyRejected
 from tis.http.json_scan import ScannedBody
 
 T = TypeVar("T")
+
+# They share the interpreter with the event loop: with ten of them it would get its turn after ten calls of C code.
+_LARGE_BODIES = ThreadPoolExecutor(2, thread_name_prefix="large-body")
 
 
 class ScannedBodyRoute(APIRoute):
@@ -53,7 +58,10 @@ def is_large_body(request: Request) -> bool:
 
 async def in_thread_if(is_large: bool, work: Callable[[], T]) -> T:
     """Runs work on what a large body says in a thread, and on that of a small one, which is short, at once."""
-    return await asyncio.to_thread(work) if is_large else work()
+    if not is_large:
+        return work()
+    in_context = partial(contextvars.copy_context().run, work)
+    return await asyncio.get_running_loop().run_in_executor(_LARGE_BODIES, in_context)
 
 
 async def _read(request: Request) -> bytes:
