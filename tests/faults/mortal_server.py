@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -161,8 +161,11 @@ class SharedServer:
 
 
 @asynccontextmanager
-async def running(folder: Path, **variables: str) -> AsyncIterator[MortalServer]:
+async def running(
+    folder: Path, *, program: Sequence[str] = ("main.py",), **variables: str
+) -> AsyncIterator[MortalServer]:
     server = MortalServer(folder, **variables)
+    server.program = [*program]
     try:
         await server.start()
         yield server

@@ -15,10 +15,11 @@ import pytest
 from tests.faults.checker import check_connection
 from tests.faults.forms import short_or_long
 from tests.faults.history import Client
+from tests.faults.hostile.measured_server import measuring
 from tests.faults.hostile.row import ADA, EVE, HELLO, Names, Row
 from tests.faults.hostile.sender import Sender
 from tests.faults.hostile.table import all_rows
-from tests.faults.mortal_server import MortalServer, get, until
+from tests.faults.mortal_server import MortalServer, get, running, until
 from tests.loop_pauses import MAX_CROWDED_PAUSE_SECONDS
 from tests.marketplace.accounts import bearer, made, register_supplier, register_user
 from tests.serving import REPOSITORY
@@ -45,8 +46,9 @@ STREAMS = [{**_PACED, "logprobs": number % 2 == 0} for number in range(16)] + [_
 @asynccontextmanager
 async def measured_server(folder: Path) -> AsyncIterator[MortalServer]:
     (folder / "models.yaml").write_text(_MODELS.format(folder=REPOSITORY))
-    server = MortalServer(
+    async with running(
         folder,
+        program=measuring(folder),
         MODEL_CONFIG=str(folder / "models.yaml"),
         MODEL_REPO_ID="demo",
         MODELS="paced",
@@ -65,13 +67,8 @@ async def measured_server(folder: Path) -> AsyncIterator[MortalServer]:
         MEDIA_TIMEOUT_SECONDS="3",
         ADMISSION_WAIT_SECONDS="20",
         MAX_QUEUE_SIZE="200",
-    )
-    server.program = ["tests/faults/hostile/measured_server.py", str(folder / "pauses")]
-    try:
-        await server.start()
+    ) as server:
         yield server
-    finally:
-        server.stop()
 
 
 def prepared_names(server: MortalServer) -> Names:

@@ -13,7 +13,8 @@ from tests.faults.checker import Reference, check
 from tests.faults.forms import short_or_long
 from tests.faults.history import Client, connections_of
 from tests.faults.hostile.grammar_rows import schemas
-from tests.faults.mortal_server import MortalServer, get, post
+from tests.faults.hostile.measured_server import measuring
+from tests.faults.mortal_server import MortalServer, get, post, running
 from tests.loop_pauses import MAX_CROWDED_PAUSE_SECONDS
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import REPOSITORY
@@ -44,13 +45,9 @@ async def two_models(folder: Path, **variables: str) -> AsyncIterator[MortalServ
     (folder / "models.yaml").write_text(_CATALOGUE.format(demo=demo, memory_mb=weights_mb + 5))
     defaults = {"TORCH_DTYPE": "float32", "EAGER_LOAD_MODEL": "1", "LOAD_WAIT_SECONDS": "120"}
     defaults |= {"MODEL_CONFIG": str(folder / "models.yaml"), "MODEL_REPO_ID": "one", "MODELS": "two,paced"}
-    server = MortalServer(folder, **{**defaults, "MAX_CONTEXT_TOKENS": "1024", "MAX_QUEUE_SIZE": "200", **variables})
-    server.program = ["tests/faults/hostile/measured_server.py", str(folder / "pauses")]
-    try:
-        await server.start()
+    defaults |= {"MAX_CONTEXT_TOKENS": "1024", "MAX_QUEUE_SIZE": "200"}
+    async with running(folder, program=measuring(folder), **{**defaults, **variables}) as server:
         yield server
-    finally:
-        server.stop()
 
 
 async def metric(server: MortalServer, name: str) -> float:

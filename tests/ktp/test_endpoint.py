@@ -184,8 +184,9 @@ def test_keys_are_required_as_for_v1(whole: Served, path: str) -> None:
 
 @pytest.mark.parametrize("announced", [True, False])
 def test_a_body_over_the_limit_of_the_server_is_a_413(whole: Served, announced: bool) -> None:
-    body = b"x" * 200_000
-    headers = {**KEY, "Content-Type": "multipart/form-data; boundary=x"}
+    part = b'--y\r\nContent-Disposition: form-data; name="image"; filename="a.jpg"\r\n\r\n'
+    body = part + b"x" * 200_000 + b"\r\n--y--\r\n"
+    headers = {**KEY, "Content-Type": "multipart/form-data; boundary=y"}
     reply = httpx2.post(whole.url + PATH, headers=headers, content=body if announced else iter([body]))
     assert error(reply) == (413, "too_large")
 

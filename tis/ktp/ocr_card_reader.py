@@ -67,17 +67,21 @@ class OcrCardReader:
         if was_found:
             on_stage("found")
         if outline.quad is not None and _is_worth_a_second_look(card, outline.quad, scale):
-            flat = self._look(flatten(picture, outline, _FLAT_WIDTH))
+            seen = flatten(picture, outline, _FLAT_WIDTH)
+            if was_found:
+                on_stage("rectified")
+            flat = self._look(seen)
             outline = _corrected(outline, flat)
             other, look = (look, flat) if _worth(flat.card) > _worth(card) else (flat, look)
             card = self._with_weak_fields_read_again(look)
             card = _with_doubts_of(card, other.card) if other.card.is_card else card
-        elif card.is_card:
+        elif was_found:
+            on_stage("rectified")
             card = self._with_weak_fields_read_again(look)
         if card.is_card:
-            if not was_found:
+            if not was_found:  # only the flat card was recognised
                 on_stage("found")
-            on_stage("rectified")
+                on_stage("rectified")
             on_stage("read")
         checked = check_card(card, self._table, today)
         checked = doubt_hidden(checked, card, look.seen.picture)

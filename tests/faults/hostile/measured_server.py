@@ -10,9 +10,15 @@ import runpy
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 LEAST_SECONDS = 0.01
+
+
+def measuring(folder: Path) -> list[str]:
+    """The program for a server whose pauses come into the file `pauses` of the folder."""
+    return ["tests/faults/hostile/measured_server.py", str(folder / "pauses")]
 
 
 def main(path: str) -> None:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
 
 from tis.cancellation import race_draining
+from tis.chat.parts import RunUsage
 from tis.chat.run import Run
 from tis.errors import NotFound, error_with_code
 from tis.http.admission import ticket_of
@@ -78,12 +78,14 @@ async def create_response(
     if conversation:
         conversation.require_no_running_response()
     prepared = await race_draining(services.engine.until_draining(), beginning.prepare(store, earlier))
+    response = beginning.response(prepared)
+    writer = await beginning.writer(response)
+    created = writer.summary(RunUsage()) if body.background else b""
     if conversation:
         beginning.require_room_in(conversation)
-    response = beginning.response(prepared)
 
     def begin() -> Run:
-        run = beginning.run(prepared, response)
+        run = beginning.run(prepared, response, writer)
         if conversation and not body.is_stored:
             run.before_end = partial(join_conversation, store, beginning.response_id)
         return run
@@ -95,7 +97,7 @@ async def create_response(
         return event_stream(session, turn, -1, ResponseFraming())
     if body.background:
         await sessions.flush()
-        return JSONResponse(response)
+        return Response(created, media_type="application/json")
     return await _whole(request, session, turn)
 
 

@@ -278,9 +278,11 @@ class ResponseBeginning:
         wanted = SessionRequest(owner, self.response_id, fingerprint, resumable=body.is_stored, retention=retention)
         return wanted.with_window(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
 
-    def run(self, prepared: PreparedRequest, response: Response) -> Run:
-        only_round = None if self._mcp else prepared
-        spec, writer = self._spec(prepared, response), ResponseWriter(response)
+    async def writer(self, response: Response) -> ResponseWriter:
+        return await in_thread_if(self._is_large, lambda: ResponseWriter(response))
+
+    def run(self, prepared: PreparedRequest, response: Response, writer: ResponseWriter) -> Run:
+        only_round, spec = None if self._mcp else prepared, self._spec(prepared, response)
         return Run(
             spec, self._services, writer, prepared=only_round, attachments=self._attachments, ticket=self._ticket
         )

@@ -1,4 +1,4 @@
-"""JSON with lists that are encoded already: four events of a response have its logprobs, which may be megabytes."""
+"""JSON with parts that are encoded already: events of a response repeat its tools and logprobs, megabytes perhaps."""
 
 import json
 import secrets
@@ -24,12 +24,22 @@ class EncodedList:
         return b"[%b]" % b",".join(self._pieces)
 
 
+class EncodedValue:
+    """A value that is written again and again, and encoded once."""
+
+    def __init__(self, value: Any) -> None:
+        self._bytes = encode_json(value)
+
+    def encoded(self) -> bytes:
+        return self._bytes
+
+
 def encode_json(value: Any) -> bytes:
-    """Encodes what `json.dumps` can encode, and EncodedList."""
-    lists: list[EncodedList] = []
+    """Encodes what `json.dumps` can encode, EncodedList and EncodedValue."""
+    lists: list[EncodedList | EncodedValue] = []
 
     def place(found: object) -> str:
-        if not isinstance(found, EncodedList):
+        if not isinstance(found, EncodedList | EncodedValue):
             raise TypeError(f"{type(found).__name__} is not JSON")
         lists.append(found)
         return _PLACE

@@ -41,12 +41,6 @@ class NumberedEvents:
         self.next_number += 1
         return encode_json(body)
 
-    def event_with(self, kind: str, name: str, encoded: bytes) -> bytes:
-        """What `event` makes of one field, whose value is encoded already."""
-        number = self.next_number
-        self.next_number += 1
-        return b'{"type":"%b","%b":%b,"sequence_number":%d}' % (kind.encode(), name.encode(), encoded, number)
-
     def delta(self, around: tuple[bytes, bytes], text: str) -> bytes:
         """What `event` makes of it; but only text and number are written anew, as this is the path of every token."""
         number = self.next_number

@@ -31,7 +31,7 @@ from tis.engine.sampling.params import SamplingParams
 from tis.errors import ServiceError
 from tis.http.error_handlers import internal_error
 from tis.openai_api.wire.chat_writer import logprob_entry
-from tis.openai_api.wire.encoded_json import encode_json
+from tis.openai_api.wire.encoded_json import EncodedValue, encode_json
 from tis.openai_api.wire.response_items import NumberedEvents, OutputItems
 from tis.openai_api.wire.response_request import ResponseRequest
 
@@ -40,20 +40,22 @@ Response = dict[str, Any]
 _STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"}
 
 
+_REPEATED = ("instructions", "tools", "text", "metadata")  # of the request, in each event with the whole response
+
+
 class ResponseWriter:
     def __init__(self, response: Response) -> None:
-        self._response = response
+        """Takes long if the response repeats megabytes of the request: see `in_thread_if`."""
+        repeated = {name: EncodedValue(response[name]) for name in _REPEATED if response.get(name)}
+        self._response = response | repeated
         self._numbered = NumberedEvents()
         wants_summary = bool((response.get("reasoning") or {}).get("summary"))
         self._items = OutputItems(response["id"], self._numbered, summarises=wants_summary)
         self._is_over = False
-        self._encoded: tuple[Response, bytes] | None = None
 
     def begun(self, num_choices: int) -> Events:
         status = self._response["status"]
-        events = [self._lifecycle("created"), self._lifecycle("queued" if status == "queued" else "in_progress")]
-        self._encoded = None  # not kept while the answer is made
-        return events
+        return [self._lifecycle("created"), self._lifecycle("queued" if status == "queued" else "in_progress")]
 
     def part(self, choice: int, part: RunPart) -> Events:
         if self._response["status"] == "queued":
@@ -136,9 +138,7 @@ class ResponseWriter:
         return self._lifecycle(kind)
 
     def _lifecycle(self, kind: str) -> bytes:
-        if self._encoded is None or self._encoded[0] is not self._response:  # which may have megabytes of tools
-            self._encoded = self._response, encode_json(self._response)
-        return self._numbered.event_with(f"response.{kind}", "response", self._encoded[1])
+        return self._numbered.event(f"response.{kind}", {"response": self._response})
 
 
 def new_response(
