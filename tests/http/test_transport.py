@@ -342,6 +342,23 @@ class TestDeadlines:
             assert until_closed(sock) == b""
 
 
+class TestRefusedBodies:
+    @pytest.mark.parametrize("ending", [b"Connection: close\r\n", b""], ids=["close", "keep-alive"])
+    def test_a_client_that_sends_the_whole_body_first_reads_the_answer(self, server: Served, ending: bytes) -> None:
+        """A connection that is closed before its bytes are read is reset, and the answer is lost."""
+        num_bytes = 80 * 2**20
+        head = CHAT_HEAD + ending + b"Content-Length: %d\r\n\r\n" % num_bytes
+        for _ in range(3):
+            with connect(server) as sock:
+                sock.sendall(head)
+                for _ in range(12):
+                    sock.sendall(b" " * 2**20)
+                received = b""
+                while b"too_large" not in received and (data := sock.recv(65536)):
+                    received += data
+            assert received.startswith(b"HTTP/1.1 413 ") and b"too_large" in received
+
+
 def drip(sock: socket.socket) -> RawAnswer:
     """Sends byte after byte until an answer comes."""
     received = b""

@@ -30,6 +30,16 @@ class _Refused(Exception):
     """Raised in a callback of the parser, to stop it."""
 
 
+class _AnsweredTransport:
+    """What uvicorn's cycle writes to. It closes behind an answer whose client may still send the body."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self._transport = transport
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.close = close
+
+
 class GuardedHttpProtocol(HttpToolsProtocol):
     def __init__(
         self,
@@ -50,6 +60,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self._bytes_without_progress = 0
         self._running: RequestResponseCycle | None = None  # `cycle` is the newest, and may wait in the pipeline
         self._is_deaf = False  # nothing that arrives is parsed any more
+        self._lingers = False
         self._last_words: refusal.Refusal | None = None
         self._num_dropped = 0
         self._start_head()
@@ -193,18 +204,20 @@ class GuardedHttpProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        if not cycle.keep_alive:
+            cycle.transport = _AnsweredTransport(self.transport, self._close_behind_answer)  # type: ignore[assignment]
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         is_next_started = bool(self.pipeline)
         super().on_response_complete()
-        if is_next_started or self.transport.is_closing():
+        if is_next_started or self._lingers or self.transport.is_closing():
             return
         if self._last_words:
             self._say(self._last_words)
         elif self._is_deaf or (self._phase == "body" and self.expect_100_continue):
             # Whether a client that expected a 100 will still send its body, nobody knows.
-            self.transport.close()
+            self._linger()
         else:
             self._connections.wait_for(self)
 
@@ -235,6 +248,17 @@ class GuardedHttpProtocol(HttpToolsProtocol):
     def _say(self, refused: refusal.Refusal) -> None:
         self._unset_keepalive_if_required()
         self._write(refused)
+        self._linger()
+
+    def _close_behind_answer(self) -> None:
+        if self._phase == "body":
+            self._linger()
+        else:
+            self.transport.close()
+
+    def _linger(self) -> None:
+        """Closes the connection when the client has had the time to read the answer."""
+        self._is_deaf = self._lingers = True
         if self.transport.can_write_eof():
             self.transport.write_eof()
             self.flow.resume_reading()
