@@ -9,7 +9,7 @@ from tis.errors import BadRequest
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR, CursorKey
 from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.search.query import ProductQuery
-from tis.marketplace.search.text_query import TextQuery
+from tis.marketplace.search.text_query import MAX_STAGES, TextQuery
 from tis.marketplace.search.tokens import tokenize
 
 MAX_CURSOR_CHARS = 8000
@@ -39,7 +39,7 @@ class ListPosition:
     resolved: ResolvedQuery
     product_id: Annotated[int, Field(ge=0, le=MAX_ID)]
     value: Number | None = None
-    tier: Annotated[int, Field(ge=0, le=9)] = 0
+    tier: Annotated[int, Field(ge=0, lt=5 * MAX_STAGES)] = 0
     max_product_id: Annotated[int, Field(ge=0, le=MAX_ID)] = MAX_ID
 
 
@@ -74,6 +74,8 @@ def _validate(resolved: ResolvedQuery) -> None:
         for token in group.category_tokens:
             if not token.startswith("§") or tokenize(token) != token[1:].split("·"):
                 raise ValueError
+    if resolved.text_query and any(stage >> len(resolved.text_query.groups) for stage in resolved.text_query.stages):
+        raise ValueError
     if resolved.categories is not None or resolved.cities is not None:
         raise ValueError
 

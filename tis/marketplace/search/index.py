@@ -14,7 +14,7 @@ from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.tokens import category_token, normalize
+from tis.marketplace.search.tokens import category_token, indexed_words
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
@@ -159,9 +159,9 @@ def _entry(product: Row[Any], latitude: float, longitude: float) -> IndexEntry:
     tokens = (category_token(product.category_key), cell_token_at(latitude, longitude))
     return IndexEntry(
         product_id=product.id,
-        name=normalize(product.name),
-        labels=normalize(" ".join(part for part in (product.brand, product.tags, product.category) if part)),
-        description=normalize(product.description),
+        name=indexed_words(product.name),
+        labels=" ".join(indexed_words(part) for part in (product.brand, product.tags, product.category) if part),
+        description=indexed_words(product.description),
         tokens=" ".join(token for token in tokens if token),
     )
 

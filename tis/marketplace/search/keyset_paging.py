@@ -56,9 +56,9 @@ class KeysetPager:
             return list(self._by_relevance())
         return self._by_column()
 
-    def total(self, max_count: int) -> int:
-        """The length of the whole list. It stops counting at `max_count`."""
-        candidates = self._candidates()
+    def total(self, max_count: int, match: TextMatch | None = None) -> int:
+        """The length of the whole list, or of a part of it. It stops counting at `max_count`."""
+        candidates = self._candidates(match)
         sql = f"{candidates.with_clause}SELECT count(*) FROM ({candidates.select('1', 'LIMIT :max_count')}) x"
         [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
         return int(total)

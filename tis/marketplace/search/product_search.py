@@ -16,8 +16,10 @@ from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
+from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.supplier_index import index_supplier
-from tis.marketplace.search.understanding import relaxed_queries, understand
+from tis.marketplace.search.text_query import TextMatch
+from tis.marketplace.search.understanding import understand
 
 
 class Reranker(Protocol):
@@ -116,18 +118,22 @@ class ProductSearch:
         return replace(resolved, categories=categories, cities=cities)
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
-        """Returns a query with fewer words if no product matches all of them and some product matches the rest."""
-        if resolved.text_query is None or not resolved.text_query.groups or self._matches(session, query, resolved):
+        """Returns a query of fewer words if no product matches all of them and some product matches others."""
+        text_query = resolved.text_query
+        if text_query is None or not text_query.groups or self._count(session, query, resolved, None, 1):
             return resolved
-        for text_query in relaxed_queries(session, resolved.text_query):
-            relaxed = replace(resolved, text_query=text_query, relaxed=True)
-            if self._matches(session, query, relaxed):
-                return relaxed
-        return resolved
 
-    def _matches(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> bool:
+        def count(match: TextMatch, most: int) -> int:
+            return self._count(session, query, replace(resolved, text_query=match.query), match, most)
+
+        relaxed = relaxed_query(session, text_query, count)
+        return replace(resolved, text_query=relaxed, relaxed=True) if relaxed else resolved
+
+    def _count(
+        self, session: Session, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, most: int
+    ) -> int:
         pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
-        return pager.total(1) > 0
+        return pager.total(most, match)
 
 
 def _with_default_sort(query: ProductQuery) -> ProductQuery:

@@ -8,6 +8,7 @@ from pydantic import Field  # cursors contain text queries, and a client can for
 # Parts of a product, each including the one before it. `labels` are brand, tags and category.
 TextScope = Literal["name", "labels", "text"]
 MAX_WORDS = 24
+MAX_STAGES = 32
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,31 @@ class TermGroup:
     category_tokens: tuple[str, ...] = ()
 
 
+Stage = Annotated[int, Field(ge=1, lt=2**MAX_WORDS)]
+
+
 @dataclass(frozen=True)
 class TextQuery:
+    """`stages` are sets of groups, best first; group number n is in a set whose n-th bit is 1. A product that matches
+    exactly the groups of a stage belongs to it. Without stages, all groups must match.
+    """
+
     groups: Annotated[tuple[TermGroup, ...], Field(max_length=MAX_WORDS)]
-    match_any: bool = False  # one group is enough
+    stages: Annotated[tuple[Stage, ...], Field(max_length=MAX_STAGES)] = ()
 
     @property
     def category_tokens(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(token for group in self.groups for token in group.category_tokens))
 
-    def without(self, group: TermGroup) -> "TextQuery":
-        return replace(self, groups=tuple(other for other in self.groups if other != group))
+    def groups_of(self, stage: int) -> tuple[TermGroup, ...]:
+        return tuple(group for number, group in enumerate(self.groups) if stage >> number & 1)
+
+    @property
+    def least_stages(self) -> tuple[int, ...]:
+        """Those that contain no other: who matches any stage matches all groups of one of these."""
+        return tuple(
+            stage for stage in self.stages if not any(other & stage == other != stage for other in self.stages)
+        )
 
 
 @dataclass(frozen=True)
@@ -49,20 +64,46 @@ class TextMatch:
     in_category: bool | None = None  # whether the product must be in a category of the query's `category_tokens`
     # One token of each tuple must be indexed with the product: the filtered categories, the grid cells near the buyer.
     required_tokens: tuple[tuple[str, ...], ...] = ()
+    stage: int | None = None  # the groups that match, while no other does; None: any stage of the query
+
+    @property
+    def alternatives(self) -> tuple[tuple[TermGroup, ...], ...]:
+        """All groups of one of these must match."""
+        if self.stage is not None:
+            return (self.query.groups_of(self.stage),)
+        if self.query.stages:
+            return tuple(map(self.query.groups_of, self.query.least_stages))
+        return (self.query.groups,)
+
+    @property
+    def excluded_groups(self) -> tuple[TermGroup, ...]:
+        return () if self.stage is None else self.query.groups_of(~self.stage)
+
+    @property
+    def category_tokens(self) -> tuple[str, ...]:
+        return tuple(
+            dict.fromkeys(token for groups in self.alternatives for group in groups for token in group.category_tokens)
+        )
 
 
 def match_tiers(query: TextQuery) -> list[TextMatch]:
     """Best first. The tier of a product depends on the product and the query alone, so new products move no other."""
-    if not query.category_tokens:
+    if not query.stages:
+        return _tiers(TextMatch(query))
+    return [tier for stage in query.stages for tier in _tiers(TextMatch(query, stage=stage))]
+
+
+def _tiers(match: TextMatch) -> list[TextMatch]:
+    if not match.category_tokens:
         return [
-            TextMatch(query, "name"),
-            TextMatch(query, "labels", excluded_scope="name"),
-            TextMatch(query, "text", excluded_scope="labels"),
+            replace(match, scope="name"),
+            replace(match, scope="labels", excluded_scope="name"),
+            replace(match, scope="text", excluded_scope="labels"),
         ]
     return [
-        TextMatch(query, "name", in_category=True),
-        TextMatch(query, "text", excluded_scope="name", in_category=True),
-        TextMatch(query, "name", in_category=False),
-        TextMatch(query, "labels", excluded_scope="name", in_category=False),
-        TextMatch(query, "text", excluded_scope="labels", in_category=False),
+        replace(match, scope="name", in_category=True),
+        replace(match, scope="text", excluded_scope="name", in_category=True),
+        replace(match, scope="name", in_category=False),
+        replace(match, scope="labels", excluded_scope="name", in_category=False),
+        replace(match, scope="text", excluded_scope="labels", in_category=False),
     ]

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from tis.marketplace.search.measures import joined_words, measures
+
 _MAX_WORD_CHARS = 64
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
@@ -14,12 +16,46 @@ def tokenize(text: str | None) -> list[str]:
         return []
     if text.isascii():
         return [word[:_MAX_WORD_CHARS] for word in _ASCII_WORD.findall(text.lower())]
-    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    return [word[:_MAX_WORD_CHARS] for word in "".join(_word_characters(letters)).split()]
+    return [word[:_MAX_WORD_CHARS] for word in "".join(_word_characters(_letters(text))).split()]
+
+
+def query_words(text: str | None) -> list[str]:
+    """As `tokenize`, but a number and its unit are one word."""
+    if not text:
+        return []
+    folded, words, end = _folded(text), list[str](), 0
+    for start, stop, measure in measures(folded):
+        words += [*tokenize(folded[end:start]), measure]
+        end = stop
+    return words + tokenize(folded[end:])
+
+
+def indexed_words(text: str | None) -> str:
+    """The words of a text, and behind them its other spellings: what a query may say of it."""
+    words = tokenize(text)
+    if not text or not any(map(_may_be_joined, words)) and "-" not in text:
+        return " ".join(words)
+    others = dict.fromkeys(word[:_MAX_WORD_CHARS] for word in joined_words(_folded(text)))
+    return " ".join([*words, *(word for word in others if word not in words)])
+
+
+def _may_be_joined(word: str) -> bool:
+    return any(map(str.isdecimal, word))
 
 
 def normalize(text: str | None) -> str:
     return " ".join(tokenize(text))
+
+
+def _letters(text: str) -> str:
+    return unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _folded(text: str) -> str:
+    """Lower case and no accents, but with its signs."""
+    if text.isascii():
+        return text.lower()
+    return "".join(letter for letter in _letters(text) if not unicodedata.category(letter).startswith("M"))
 
 
 def _word_characters(letters: str) -> Iterator[str]:

@@ -1,16 +1,18 @@
 """Turns the text that a buyer types into a `TextQuery`: spelling correction, synonyms, prefixes, relaxation."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
 from tis.marketplace.search.filters import CategoryTree
+from tis.marketplace.search.measures import UNIT_OF
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import placeholders, run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import category_token, tokenize
+from tis.marketplace.search.tokens import category_token, query_words, tokenize
 
 Phrase = tuple[str, ...]
 _MAX_PHRASE_WORDS = 3
@@ -19,6 +21,7 @@ _MIN_TWO_WAY_CHARS = 3
 # A last word that this many products contain is hardly a prefix, and looking up common prefixes is slow.
 _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MIN_COUNT_OF_CORRECTION = 5
+_MIN_STEM_CHARS = 3
 
 
 @dataclass(frozen=True)
@@ -48,44 +51,48 @@ class QueryExpansions:
 
 
 def understand(session: Session, index: TextIndex, categories: CategoryTree, text: str) -> UnderstoodText:
-    words = list(dict.fromkeys(tokenize(text)))[:MAX_WORDS]
+    said = list(dict.fromkeys(query_words(text)))
+    words = [word for word in said if word not in FUNCTION_WORDS | PRAISE_WORDS] or said
+    words = words[:MAX_WORDS]
     if not words:
         return UnderstoodText(TextQuery(()))
     expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
-    corrected = [_correct(session, index, word, counts, expansions, is_last=word == words[-1]) for word in words]
+    corrected = [_correct(session, index, word, counts, expansions, is_last=word == said[-1]) for word in words]
     if corrected == words:
-        return UnderstoodText(_text_query(words, expansions, counts))
+        return UnderstoodText(_text_query(words, expansions, counts, may_be_prefix=words[-1] == said[-1]))
     words = list(dict.fromkeys(corrected))
     expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
-    return UnderstoodText(_text_query(words, expansions, counts), " ".join(words))
-
-
-def relaxed_queries(session: Session, query: TextQuery) -> Iterator[TextQuery]:
-    """Drops the rarest group, then the next rarest, and so on; the last query matches any group of the whole query."""
-    counts = document_counts(session, [word for group in query.groups for term in group.terms for word in term.words])
-    rarest_first = sorted(query.groups, key=lambda group: _group_count(group, counts))
-    relaxed = query
-    for group in rarest_first[:-1]:
-        relaxed = relaxed.without(group)
-        yield relaxed
-    if len(query.groups) > 1:
-        yield replace(query, match_any=True)
-
-
-def _group_count(group: TermGroup, counts: dict[str, int]) -> int:
-    return max(min(counts.get(word, 0) for word in term.words) for term in group.terms)
+    query = _text_query(words, expansions, counts, may_be_prefix=words[-1] == said[-1])
+    return UnderstoodText(query, " ".join(words))
 
 
 def _correct(
     session: Session, index: TextIndex, word: str, counts: dict[str, int], expansions: QueryExpansions, *, is_last: bool
 ) -> str:
-    if any(word in phrase for phrase in (*expansions.synonyms, *expansions.category_tokens)):
+    if word in UNIT_OF or any(word in phrase for phrase in (*expansions.synonyms, *expansions.category_tokens)):
         return word
     if counts.get(word) == 1:
         return _correct_rare_word(session, index, word) or word
     if word in counts or (is_last and is_known_prefix(session, word)):
         return word
-    return correct_spelling(session, word) or word
+    return _known_stem(session, word) or correct_spelling(session, word) or word
+
+
+def _known_stem(session: Session, word: str) -> str | None:
+    """The word without an ending, if that is a word of the catalogue: `laptopnya`, `buku2`, `laptops`, `watches`."""
+    stems = [
+        word.removesuffix(ending)
+        for ending in ("nya", "2", "es", "s")
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS
+    ]
+    counts = document_counts(session, stems) if stems else {}
+    expansions = _synonym_terms(session, stems) if stems else set()
+    return next((stem for stem in stems if stem.isalpha() and (counts.get(stem) or stem in expansions)), None)
+
+
+def _synonym_terms(session: Session, words: Sequence[str]) -> set[str]:
+    names, values = placeholders("word", words)
+    return {term for [term] in run(session, f"SELECT term FROM synonyms WHERE term IN {names}", values)}
 
 
 def _correct_rare_word(session: Session, index: TextIndex, word: str) -> str | None:
@@ -99,7 +106,9 @@ def _correct_rare_word(session: Session, index: TextIndex, word: str) -> str | N
     return None if run(session, sql, source.values) else other
 
 
-def _text_query(words: list[str], expansions: QueryExpansions, counts: dict[str, int]) -> TextQuery:
+def _text_query(
+    words: list[str], expansions: QueryExpansions, counts: dict[str, int], *, may_be_prefix: bool
+) -> TextQuery:
     """Groups words, the longest phrase with a synonym or category first."""
     groups, start = [], 0
     while start < len(words):
@@ -108,11 +117,19 @@ def _text_query(words: list[str], expansions: QueryExpansions, counts: dict[str,
         )
         phrase = tuple(words[start : start + length])
         start += length
-        is_prefix = start >= len(words) and len(phrase[-1]) > 1 and counts.get(phrase[-1], 0) < _MIN_COUNT_OF_WHOLE_WORD
+        is_prefix = may_be_prefix and start >= len(words) and _may_be_prefix(phrase, expansions, counts)
         synonyms = expansions.synonyms.get(phrase, [])
         terms = (Term(phrase, is_prefix), *(Term(synonym) for synonym in synonyms))
         groups.append(TermGroup(terms, tuple(expansions.category_tokens.get(phrase, ()))))
     return TextQuery(tuple(groups))
+
+
+def _may_be_prefix(phrase: Phrase, expansions: QueryExpansions, counts: dict[str, int]) -> bool:
+    """Units and words with a meaning of their own are no beginning of a model: `gb` is not GB203."""
+    word = phrase[-1]
+    if len(word) < 2 or word in UNIT_OF or phrase in expansions:
+        return False
+    return counts.get(word, 0) < _MIN_COUNT_OF_WHOLE_WORD
 
 
 def _load_expansions(session: Session, categories: CategoryTree, words: Sequence[str]) -> QueryExpansions:
@@ -122,6 +139,9 @@ def _load_expansions(session: Session, categories: CategoryTree, words: Sequence
     sql = f"SELECT term, means, category FROM synonyms WHERE term IN {names} OR means IN {names}"
     for term, means, category in run(session, sql, values):
         own = tuple(tokenize(term))
+        # "palu, hammer, tools" is one of the tools, "perkakas, tools, tools" all of them.
+        if tuple(tokenize(means)) not in categories.phrases:
+            category = None
         for other in (tuple(tokenize(one)) for one in means.split(",")):
             if " ".join(own) in phrases:
                 expansions.add_synonym(own, other)

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
 from tis.marketplace.search.sql import id_list, run, run_many
-from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery, TextScope
+from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 
 _COLUMNS: dict[TextScope, tuple[str, ...]] = {
     "name": ("name",),
@@ -23,11 +23,12 @@ class LikeIndex:
 
     def match_source(self, match: TextMatch) -> RowSource:
         values: dict[str, object] = {}
-        conditions = [_query(match.query, match.scope, values)]
+        conditions = [_query(match, match.scope, values)]
         if match.excluded_scope:
-            conditions.append(f"NOT ({_query(match.query, match.excluded_scope, values)})")
-        if match.in_category is not None and match.query.category_tokens:
-            tokens = _any_token(match.query.category_tokens, values)
+            conditions.append(f"NOT ({_query(match, match.excluded_scope, values)})")
+        conditions += [f"NOT {_group(group, 'text', values)}" for group in match.excluded_groups]
+        if match.in_category is not None and match.category_tokens:
+            tokens = _any_token(match.category_tokens, values)
             conditions.append(tokens if match.in_category else f"NOT {tokens}")
         conditions += [_any_token(alternatives, values) for alternatives in match.required_tokens]
         return RowSource(
@@ -70,9 +71,9 @@ class LikeIndex:
         pass
 
 
-def _query(query: TextQuery, scope: TextScope, values: dict[str, object]) -> str:
-    groups = [_group(group, scope, values) for group in query.groups]
-    return "(" + (" OR " if query.match_any else " AND ").join(groups) + ")"
+def _query(match: TextMatch, scope: TextScope, values: dict[str, object]) -> str:
+    alternatives = (" AND ".join(_group(group, scope, values) for group in groups) for groups in match.alternatives)
+    return "(" + " OR ".join(f"({one})" for one in alternatives) + ")"
 
 
 def _group(group: TermGroup, scope: TextScope, values: dict[str, object]) -> str:

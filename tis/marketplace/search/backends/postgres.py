@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
 from tis.marketplace.search.sql import id_list, run, run_many
-from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery, TextScope
+from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 
 _WEIGHTS: dict[TextScope, str] = {"name": "A", "labels": "AB", "text": ""}
 _MAX_POSITION = 16383  # PostgreSQL stores no higher one
@@ -58,10 +58,12 @@ class PostgresTextIndex:
 
 
 def match_expression(match: TextMatch) -> str:
-    expression = _query(match.query, match.scope)
+    expression = _query(match, match.scope)
     if match.excluded_scope:
-        expression = f"({expression}) & !({_query(match.query, match.excluded_scope)})"
-    tokens = _any_token(match.query.category_tokens)
+        expression = f"({expression}) & !({_query(match, match.excluded_scope)})"
+    for group in match.excluded_groups:
+        expression = f"({expression}) & !({_group(group, 'text')})"
+    tokens = _any_token(match.category_tokens)
     if match.in_category is not None and tokens:
         expression = f"({expression}) & {'' if match.in_category else '!'}({tokens})"
     for alternatives in match.required_tokens:
@@ -69,8 +71,10 @@ def match_expression(match: TextMatch) -> str:
     return expression
 
 
-def _query(query: TextQuery, scope: TextScope) -> str:
-    return (" | " if query.match_any else " & ").join(f"({_group(group, scope)})" for group in query.groups)
+def _query(match: TextMatch, scope: TextScope) -> str:
+    return " | ".join(
+        f"({' & '.join(f'({_group(group, scope)})' for group in groups)})" for groups in match.alternatives
+    )
 
 
 def _group(group: TermGroup, scope: TextScope) -> str:

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
 from tis.marketplace.search.sql import id_list, run, run_many
-from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery, TextScope
+from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 
 _COLUMN_FILTERS: dict[TextScope, str] = {"name": "{name} : ", "labels": "{name labels} : ", "text": ""}
 
@@ -57,10 +57,12 @@ class SqliteFtsIndex:
 
 def match_expression(match: TextMatch) -> str:
     """Words are quoted and contain only letters and digits, so no text of a user becomes FTS5 syntax."""
-    expression = _query(match.query, match.scope)
+    expression = _query(match, match.scope)
     if match.excluded_scope:
-        expression = f"({expression}) NOT ({_query(match.query, match.excluded_scope)})"
-    tokens = _any_token(match.query.category_tokens)
+        expression = f"({expression}) NOT ({_query(match, match.excluded_scope)})"
+    for group in match.excluded_groups:
+        expression = f"({expression}) NOT ({_group(group, 'text')})"
+    tokens = _any_token(match.category_tokens)
     if match.in_category is not None and tokens:
         expression = f"({expression}) {'AND' if match.in_category else 'NOT'} ({tokens})"
     for alternatives in match.required_tokens:
@@ -68,8 +70,10 @@ def match_expression(match: TextMatch) -> str:
     return expression
 
 
-def _query(query: TextQuery, scope: TextScope) -> str:
-    return (" OR " if query.match_any else " AND ").join(f"({_group(group, scope)})" for group in query.groups)
+def _query(match: TextMatch, scope: TextScope) -> str:
+    return " OR ".join(
+        f"({' AND '.join(f'({_group(group, scope)})' for group in groups)})" for groups in match.alternatives
+    )
 
 
 def _group(group: TermGroup, scope: TextScope) -> str:

@@ -1,0 +1,92 @@
+"""Numbers with their units, and words that sellers write in several ways: one word in the index and in a query.
+
+`16 GB` and `16GB` are both `16gb`, `1,5 liter` is `1d5l`, `Wi-Fi` is also `wifi`, `RTX4060` is also `rtx` and `4060`.
+"""
+
+import re
+from collections.abc import Iterator
+
+# Each spelling of a unit, and the one that is indexed.
+_SPELLINGS = {
+    "gb": "gb gigabyte gigabytes giga gig",
+    "tb": "tb terabyte terabytes tera",
+    "mb": "mb megabyte",
+    "inch": 'inch inches inci in " ”',
+    "hz": "hz hertz",
+    "ghz": "ghz",
+    "mhz": "mhz",
+    "mah": "mah",
+    "wh": "wh",
+    "w": "w watt watts",
+    "v": "v volt",
+    "va": "va",
+    "a": "ampere amp",
+    "pk": "pk",
+    "mp": "mp megapixel megapiksel",
+    "kg": "kg kilogram kilo kgs",
+    "g": "g gr gram grams",
+    "mg": "mg",
+    "l": "l lt ltr liter litre liters",
+    "ml": "ml mililiter cc",
+    "mm": "mm milimeter",
+    "cm": "cm senti sentimeter centimeter",
+    "m": "m meter metre",
+    "m2": "m2",
+    "dpi": "dpi",
+    "rpm": "rpm",
+    "fps": "fps",
+    "lumen": "lumen lm",
+    "mbps": "mbps",
+    "gbps": "gbps",
+    "pcs": "pcs pc pieces buah biji",
+    "sachet": "sachet saset",
+    "lembar": "lembar sheet sheets",
+    "pintu": "pintu",
+    "core": "core cores",
+}
+UNIT_OF = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+_UNITS = "|".join(sorted(map(re.escape, UNIT_OF), key=len, reverse=True))
+_MEASURE = re.compile(rf"(?<![\w.,/])(\d{{1,9}}(?:[.,]\d{{1,9}}){{0,3}}|\d/\d)[ -]?({_UNITS})(?![^\W_])")
+_RUN = re.compile(r"[^\W_]+")
+_PARTS = re.compile(r"\d+|[^\W\d_]+")
+_MAX_JOINED_CHARS = 16
+_MIN_SERIES_CHARS = 3  # of letters before a number that are a word of their own, as in `rtx4060`
+
+
+def measures(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each measure of a folded text begins and ends, and its word."""
+    for found in _MEASURE.finditer(text):
+        number, unit = found.groups()
+        # "in" is a word of English: behind a number it is an inch only if nothing else is between them.
+        if unit != "in" or found.end(1) == found.start(2) or "." in number:
+            yield found.start(), found.end(), _number(number) + UNIT_OF[unit]
+
+
+def joined_words(text: str) -> Iterator[str]:
+    """The other spellings of what a folded text says: words that it does not contain as they are."""
+    in_measures = set[int]()
+    for start, end, word in measures(text):
+        in_measures.update(range(start, end))
+        yield word
+    runs = list(_RUN.finditer(text))
+    for run, following in zip(runs, [*runs[1:], None], strict=True):
+        word = run.group()
+        if run.start() not in in_measures:
+            parts = _PARTS.findall(word)
+            if 1 < len(parts) <= 3 and (len(parts[0]) >= _MIN_SERIES_CHARS or parts[0].isdecimal()):
+                yield from (part for part in parts if len(part) > 1)
+        if following is None or following.start() in in_measures or len(word) + len(following[0]) > _MAX_JOINED_CHARS:
+            continue
+        between, next_word = text[run.end() : following.start()], following.group()
+        is_series = word.isalpha() and len(word) > 1 and next_word[0].isdecimal()
+        if (between == "-" and len(word) + len(next_word) > 3) or (between == " " and is_series):
+            yield word + next_word
+
+
+def _number(digits: str) -> str:
+    """A point or comma before exactly three digits separates thousands, as shops write prices and capacities."""
+    groups = re.split("[.,]", digits.replace("/", "s"))
+    if len(groups) > 1 and len(groups[-1]) != 3:
+        fraction = groups[-1].rstrip("0")
+        return "".join(groups[:-1]) + (f"d{fraction}" if fraction else "")
+    return "".join(groups)
