@@ -3,8 +3,8 @@
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
@@ -14,10 +14,11 @@ from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.tokens import category_token, indexed_words
+from tis.marketplace.search.tokens import category_token, indexed_words, joined_word, tokenize
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
+_MAX_ATTRIBUTES = 50
 _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 
 _PRODUCT_COLUMNS = "price rating rating_rank created_us condition category_key brand_key sellable words_digest".split()
@@ -124,6 +125,8 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
             Product.description,
             Product.brand,
             Product.tags,
+            Product.sku,
+            Product.attributes,
             Product.category,
             Product.category_key,
             Product.price,
@@ -152,18 +155,34 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
         # Waits for concurrent changes of the products, so the last of them indexes the final state. Not the supplier:
         # whoever adds products has locked it already.
         rows = rows.with_for_update(read=True, of=Product)
-    return cast(Sequence[Row[Any]], session.execute(rows).all())
+    return session.execute(rows).all()
 
 
 def _entry(product: Row[Any], latitude: float, longitude: float) -> IndexEntry:
     tokens = (category_token(product.category_key), cell_token_at(latitude, longitude))
+    labels = (product.brand, product.tags, product.category)
     return IndexEntry(
         product_id=product.id,
         name=indexed_words(product.name),
-        labels=" ".join(indexed_words(part) for part in (product.brand, product.tags, product.category) if part),
-        description=indexed_words(product.description),
+        labels=" ".join([*map(indexed_words, filter(None, labels)), *_sku_words(product.sku)]),
+        description=" ".join([indexed_words(product.description), *_attribute_words(product.attributes)]),
         tokens=" ".join(token for token in tokens if token),
     )
+
+
+def _sku_words(sku: str | None) -> list[str]:
+    """Its parts, and all of them as one word: sellers and buyers put points and hyphens where they like."""
+    parts = tokenize(sku)
+    return [*parts, joined_word(parts)] if len(parts) > 1 else parts
+
+
+def _attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
+    """`{"ram_gb": 16, "gpu": "RTX 4050"}` is `ram 16gb gpu rtx 4050`."""
+    for name, value in itertools.islice((attributes or {}).items(), _MAX_ATTRIBUTES):
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            label, _, unit = name.rpartition("_")
+            measured = f"{value:g} {unit}" if label and not isinstance(value, str) else ""
+            yield from filter(None, (indexed_words(label or name), indexed_words(measured or str(value)[:200])))
 
 
 def _cell(known: KnownFacts) -> str:

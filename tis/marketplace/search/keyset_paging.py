@@ -1,6 +1,6 @@
 """Keyset pagination in every sort order. Each order ends with the product id, so it is total."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
@@ -10,7 +10,7 @@ from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidat
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
 from tis.marketplace.search.query import ProductQuery, Sort
-from tis.marketplace.search.sql import run
+from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch, match_tiers
 
 # A search by distance tries growing radii and stops as soon as a page is full.
@@ -56,9 +56,17 @@ class KeysetPager:
             return list(self._by_relevance())
         return self._by_column()
 
-    def total(self, max_count: int, match: TextMatch | None = None) -> int:
-        """The length of the whole list, or of a part of it. It stops counting at `max_count`."""
+    def ids(self, match: TextMatch, most: int, among: Sequence[int] | None = None) -> list[int]:
+        """The newest products that match, within the filters of the query."""
         candidates = self._candidates(match)
+        is_among = [] if among is None else [f"{candidates.product_id} IN {id_list(among)}"]
+        sql = candidates.select("p.product_id", f"ORDER BY {candidates.product_id} DESC LIMIT :most", *is_among)
+        rows = run(self.session, candidates.with_clause + sql, {**candidates.values, "most": most})
+        return [product_id for [product_id] in rows]
+
+    def total(self, max_count: int) -> int:
+        """The length of the whole list. It stops counting at `max_count`."""
+        candidates = self._candidates()
         sql = f"{candidates.with_clause}SELECT count(*) FROM ({candidates.select('1', 'LIMIT :max_count')}) x"
         [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
         return int(total)

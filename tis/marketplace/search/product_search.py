@@ -18,7 +18,6 @@ from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.supplier_index import index_supplier
-from tis.marketplace.search.text_query import TextMatch
 from tis.marketplace.search.understanding import understand
 
 
@@ -120,20 +119,13 @@ class ProductSearch:
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Returns a query of fewer words if no product matches all of them and some product matches others."""
         text_query = resolved.text_query
-        if text_query is None or not text_query.groups or self._count(session, query, resolved, None, 1):
+        if text_query is None or not text_query.groups:
             return resolved
-
-        def count(match: TextMatch, most: int) -> int:
-            return self._count(session, query, replace(resolved, text_query=match.query), match, most)
-
-        relaxed = relaxed_query(session, text_query, count)
-        return replace(resolved, text_query=relaxed, relaxed=True) if relaxed else resolved
-
-    def _count(
-        self, session: Session, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, most: int
-    ) -> int:
         pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
-        return pager.total(most, match)
+        if pager.total(1):
+            return resolved
+        relaxed = relaxed_query(session, text_query, pager.ids)
+        return replace(resolved, text_query=relaxed, relaxed=True) if relaxed else resolved
 
 
 def _with_default_sort(query: ProductQuery) -> ProductQuery:

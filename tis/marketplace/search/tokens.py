@@ -2,11 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tis.marketplace.search.measures import joined_words, measures
 
 _MAX_WORD_CHARS = 64
+_CHUNK = re.compile(r"[^\W_]+(?:[-._/][^\W_]+)*")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -19,15 +21,37 @@ def tokenize(text: str | None) -> list[str]:
     return [word[:_MAX_WORD_CHARS] for word in "".join(_word_characters(_letters(text))).split()]
 
 
-def query_words(text: str | None) -> list[str]:
-    """As `tokenize`, but a number and its unit are one word."""
+@dataclass(frozen=True)
+class SaidWord:
+    """A word of a query. `parts` are the words around its signs: `wi-fi` is `wifi`, of the parts `wi` and `fi`."""
+
+    word: str
+    parts: tuple[str, ...] = ()
+
+
+def said_words(text: str | None) -> list[SaidWord]:
+    """The words of a query. A number and its unit are one word, and so is what has no space in it."""
     if not text:
         return []
-    folded, words, end = _folded(text), list[str](), 0
+    folded, said, end = _folded(text), list[SaidWord](), 0
     for start, stop, measure in measures(folded):
-        words += [*tokenize(folded[end:start]), measure]
+        said += [*_chunks(folded[end:start]), SaidWord(measure)]
         end = stop
-    return words + tokenize(folded[end:])
+    return said + list(_chunks(folded[end:]))
+
+
+def _chunks(folded: str) -> Iterator[SaidWord]:
+    for chunk in _CHUNK.findall(folded):
+        parts = tokenize(chunk)
+        joined = joined_word(parts)
+        if len(parts) > 1 and len(joined) <= _MAX_WORD_CHARS:
+            yield SaidWord(joined, tuple(parts))
+        else:
+            yield from map(SaidWord, parts)
+
+
+def joined_word(parts: Iterable[str]) -> str:
+    return "".join(parts)[:_MAX_WORD_CHARS]
 
 
 def indexed_words(text: str | None) -> str:

@@ -12,7 +12,7 @@ from tis.marketplace.search.measures import UNIT_OF
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import placeholders, run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import category_token, query_words, tokenize
+from tis.marketplace.search.tokens import SaidWord, category_token, said_words, tokenize
 
 Phrase = tuple[str, ...]
 _MAX_PHRASE_WORDS = 3
@@ -51,19 +51,36 @@ class QueryExpansions:
 
 
 def understand(session: Session, index: TextIndex, categories: CategoryTree, text: str) -> UnderstoodText:
-    said = list(dict.fromkeys(query_words(text)))
-    words = [word for word in said if word not in FUNCTION_WORDS | PRAISE_WORDS] or said
-    words = words[:MAX_WORDS]
+    said = _known_forms(session, said_words(text))
+    unsaid = FUNCTION_WORDS | PRAISE_WORDS
+    kept = [one for one in said if one.word not in unsaid] or said
+    parts = {one.word: one.parts for one in kept[:MAX_WORDS] if one.parts}
+    words = list(dict.fromkeys(one.word for one in kept))[:MAX_WORDS]
     if not words:
         return UnderstoodText(TextQuery(()))
+    is_last_said = words[-1] == said[-1].word
     expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
-    corrected = [_correct(session, index, word, counts, expansions, is_last=word == said[-1]) for word in words]
-    if corrected == words:
-        return UnderstoodText(_text_query(words, expansions, counts, may_be_prefix=words[-1] == said[-1]))
-    words = list(dict.fromkeys(corrected))
-    expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
-    query = _text_query(words, expansions, counts, may_be_prefix=words[-1] == said[-1])
-    return UnderstoodText(query, " ".join(words))
+    corrected = [
+        _correct(session, index, word, counts, expansions, is_last=is_last_said and word == words[-1]) for word in words
+    ]
+    if is_corrected := corrected != words:
+        words = list(dict.fromkeys(corrected))
+        expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
+    for word in words:
+        expansions.add_synonym((word,), parts.get(word, ()))
+    query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
+    return UnderstoodText(query, " ".join(words) if is_corrected else None)
+
+
+def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:
+    """`wi-fi` stays one word if the catalogue has it; else its parts are words of their own."""
+    counts = document_counts(session, [one.word for one in said if one.parts])
+    known = (one if not one.parts or one.word in counts else None for one in said)
+    return [
+        form
+        for one, form_or_none in zip(said, known, strict=True)
+        for form in ([form_or_none] if form_or_none else map(SaidWord, one.parts))
+    ]
 
 
 def _correct(
