@@ -1,6 +1,6 @@
 """Write catalogue.csv from catalogue_families.txt: expand the variants, fill in shop, SKU, rating and stock.
 
-Run: python benchmarks/search_quality/make_catalogue.py
+Run: python benchmarks/judged_queries/make_catalogue.py
 The output depends on the text file only: numbers that look random come from a hash of the product's name.
 """
 

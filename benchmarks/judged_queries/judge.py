@@ -1,6 +1,6 @@
 """Write unseen.jsonl and known_items.jsonl: queries, and which products of catalogue.csv answer them.
 
-Run: python benchmarks/search_quality/judge.py [--show 10]
+Run: python benchmarks/judged_queries/judge.py [--show 10]
 Each query has a rule about category, name, tags, attributes, price or city. Grade 2 is what the query asks for,
 grade 1 is acceptable. The queries are in unseen_queries.py, the vocabulary of their rules in judging_rules.py.
 """
