@@ -21,6 +21,7 @@ LISTS = {
     "GET /api/suppliers/{supplier_id}/products/deleted": ["", "?before=9"],
     "GET /api/suppliers/{supplier_id}/products/export": [""],
     "GET /api/suppliers/{supplier_id}/export": [""],
+    "GET /api/suppliers/{supplier_id}/sessions": [""],
     "GET /api/suppliers/{supplier_id}/reservations": [
         "",
         "?status=held",
@@ -53,6 +54,7 @@ CALLERS = {
     "GET /api/reservations": "user",
     "GET /api/users/me/invitations": "other user",
     "GET /api/suppliers/{supplier_id}/export": "supplier",
+    "GET /api/suppliers/{supplier_id}/sessions": "owner",
 }
 
 

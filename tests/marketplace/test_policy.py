@@ -38,6 +38,7 @@ class RoutePolicy:
     params: dict[str, str] = field(default_factory=dict)
     content: str | None = None
     anonymous_status: int = 401  # for a caller without a token who may not
+    names: dict[str, str] = field(default_factory=dict)  # names of the path that stand for others of the world
 
 
 def same_in_open_mode(who: frozenset[str], **more: Any) -> RoutePolicy:
@@ -88,6 +89,12 @@ TABLE = {
     "POST /api/suppliers/{supplier_id}/restore": RoutePolicy(OWNERS),
     # In open mode, too: an export has what the mode does not show, such as sessions.
     "GET /api/suppliers/{supplier_id}/export": same_in_open_mode(OWNERS - ADMIN),
+    # Nor does it show where others are signed in.
+    "GET /api/suppliers/{supplier_id}/sessions": same_in_open_mode(OWNERS - ADMIN),
+    "DELETE /api/suppliers/{supplier_id}/sessions": same_in_open_mode(OWNERS - ADMIN),
+    "DELETE /api/suppliers/{supplier_id}/sessions/{session_id}": same_in_open_mode(
+        OWNERS - ADMIN, names={"session_id": "shop_session_id"}
+    ),
     "PUT /api/suppliers/{supplier_id}/status": same_in_open_mode(ADMIN, json={"status": "suspended"}),
     "GET /api/suppliers/{supplier_id}/members": RoutePolicy(OWNERS),
     "POST /api/suppliers/{supplier_id}/members": RoutePolicy(OWNERS, json={"user_id": "{user_id}", "role": "owner"}),
@@ -219,6 +226,7 @@ def is_as_expected(status: int, refusal: int, allowed: bool) -> bool:
 def send(client: httpx2.Client, route: str, world: World, kind: str) -> httpx2.Response:
     method, _, path = route.partition(" ")
     row, names = TABLE[route], {**world.names, "kind": kind.replace(" ", "-"), "refresh_token": world.refresh_token}
+    names |= {name: names[other] for name, other in row.names.items()}
     return client.request(
         method,
         path.format(**names),

@@ -71,6 +71,8 @@ def new_world(market: Market) -> World:
         accounts |= {kind: f"supplier:{shop.id}" for kind, shop in shops.items()}
         refresh_token = begin_chain(session, market, accounts["user"]).refresh_token
         names["session_id"] = market.signer.read(refresh_token, "refresh").chain
+        shop_token = begin_chain(session, market, accounts["supplier"]).refresh_token
+        names["shop_session_id"] = market.signer.read(shop_token, "refresh").chain
         for purpose in PURPOSES:
             names[f"{purpose}_secret"] = str(new_link(session, accounts["user"], purpose, names["email"]))
         tokens = {kind: _token(session, market, account) for kind, account in accounts.items()}

@@ -12,6 +12,7 @@ from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.stock import routes as stock
 from tis.marketplace.suppliers import invitation_routes as invitations
 from tis.marketplace.suppliers import routes as suppliers
+from tis.marketplace.suppliers import shop_sessions
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
 
@@ -25,6 +26,7 @@ for room in (
     stock,
     taxonomy,
     suppliers,
+    shop_sessions,
     invitations,
     users,
     auth,

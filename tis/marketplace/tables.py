@@ -147,6 +147,7 @@ class RefreshToken(Table):
     expires_at: Mapped[datetime] = mapped_column(index=True)
     used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
+    signed_out: Mapped[bool] = mapped_column(default=False)  # revoked by the account itself: see `has_session`
     created_at: Mapped[datetime] = mapped_column(default=now)
     signed_in_at: Mapped[datetime | None]  # when the chain began; NULL in chains of 0.2
     agent: Mapped[str | None] = mapped_column(String(200))  # the program that got this token, by its User-Agent

@@ -100,11 +100,11 @@ def logout(context: ContextDep, body: _TokenBody = None) -> Message:
     """End the session of this refresh token, or of the access token in the header."""
     if body:
         with context.market.writing() as session:
-            end_chain(session, context.market.signer.read(body.refresh_token, "refresh").chain)
+            end_chain(session, context.market.signer.read(body.refresh_token, "refresh").chain, signed_out=True)
     else:
         with context.writing() as (session, principal):
             require_account(principal)
-            end_chain(session, principal.chain or "")
+            end_chain(session, principal.chain or "", signed_out=True)
     return Message(detail="Signed out.")
 
 

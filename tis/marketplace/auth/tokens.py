@@ -88,26 +88,31 @@ def is_chain_active(session: Session, chain: str, account: str) -> bool:
     return bool(session.scalar(select(begun & ~ended)))
 
 
-def has_session(session: Session, account: str, *, or_ended: bool = False) -> bool:
-    """Whether a refresh token of the account is valid; with `or_ended`, whether one would be if nobody had ended it."""
+def has_session(session: Session, account: str) -> bool:
+    """Whether the account is signed in, or would still be if others had not ended its session.
+
+    Used links count, too: the client of an ended session may have tried to refresh it, which uses up its newest link.
+    """
     link = aliased(RefreshToken)
-    ended = exists().where(RefreshToken.chain == link.chain, RefreshToken.revoked_at.is_not(None))
-    newest = exists().where(link.account == account, link.used_at.is_(None), link.expires_at > now())
-    return bool(session.scalar(select(newest if or_ended else newest.where(~ended))))
+    signed_out = exists().where(RefreshToken.chain == link.chain, RefreshToken.signed_out)
+    valid = exists().where(link.account == account, link.expires_at > now(), ~signed_out)
+    return bool(session.scalar(select(valid)))
 
 
-def end_chain(session: Session, chain: str) -> bool:
-    """Returns whether the chain was active until now."""
+def end_chain(session: Session, chain: str, *, signed_out: bool = False) -> bool:
+    """`signed_out`: the account itself ends it. Returns whether the chain was active until now."""
     links = RefreshToken.chain == chain, RefreshToken.revoked_at.is_(None)
-    ended = session.execute(update(RefreshToken).where(*links).values(revoked_at=now()))
+    ended = session.execute(update(RefreshToken).where(*links).values(revoked_at=now(), signed_out=signed_out))
     return cast(CursorResult[Any], ended).rowcount > 0
 
 
-def end_all_chains(session: Session, account: str, except_chain: str | None = None) -> None:
+def end_all_chains(
+    session: Session, account: str, except_chain: str | None = None, *, signed_out: bool = False
+) -> None:
     links = [RefreshToken.account == account, RefreshToken.revoked_at.is_(None)]
     if except_chain is not None:
         links.append(RefreshToken.chain != except_chain)
-    session.execute(update(RefreshToken).where(*links).values(revoked_at=now()))
+    session.execute(update(RefreshToken).where(*links).values(revoked_at=now(), signed_out=signed_out))
 
 
 def active_links(account: str) -> Select[RefreshToken]:

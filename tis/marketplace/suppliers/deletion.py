@@ -52,9 +52,11 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
 
 
 def has_login(session: Session, supplier: Supplier) -> bool:
-    """Whether the supplier could sign in by itself. A closed one counts as it was: closing ended its sessions."""
-    account, was_closed = supplier_account(supplier.id), supplier.deleted_at is not None
-    return supplier.password_hash is not None or has_session(session, account, or_ended=was_closed)
+    """Whether the supplier could sign in by itself, if neither its owners nor closing it had ended its sessions.
+
+    Else an owner would end them first, and then erase the supplier with the own account.
+    """
+    return supplier.password_hash is not None or has_session(session, supplier_account(supplier.id))
 
 
 def delete_account_data(session: Session, search: ProductSearch, accounts: Collection[str]) -> None:

@@ -67,7 +67,7 @@ def set_member(session: Session, principal: Principal, supplier_id: int, user_id
         require_another_owner(session, supplier, user_id)
     member.role = role
     if before == "owner" and role != "owner":
-        _withdraw_all(session, principal, supplier_id)
+        withdraw_all(session, principal, supplier_id)
     session.flush()
     if before != role:
         audit.note(session, principal, "member.set", "supplier", supplier_id, user_id=user_id, role=[before, role])
@@ -90,7 +90,7 @@ def remove_member(session: Session, principal: Principal, supplier_id: int, user
         before = member.role
         session.delete(member)
         if before == "owner" and principal.user_id != user_id:
-            _withdraw_all(session, principal, supplier_id)
+            withdraw_all(session, principal, supplier_id)
     audit.note(session, principal, "member.remove", "supplier", supplier_id, user_id=user_id, role=[before, None])
 
 
@@ -110,8 +110,10 @@ def withdraw_invitation(session: Session, supplier_id: int, user_id: int) -> boo
     return was_open
 
 
-def _withdraw_all(session: Session, principal: Principal, supplier_id: int) -> None:
-    """When an owner is removed: its invitations would let it in again, under another name."""
+def withdraw_all(session: Session, principal: Principal, supplier_id: int) -> None:
+    """When an owner is removed, or a session of the supplier is ended: its invitations would let it in again, under
+    another name. The caller has locked the row of the supplier.
+    """
     of_supplier = SupplierInvitation.supplier_id == supplier_id
     invited = session.scalars(
         select(SupplierInvitation.user_id).where(of_supplier).order_by(SupplierInvitation.user_id)
