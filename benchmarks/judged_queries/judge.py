@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from judging_rules import Product
+from judging_rules import JudgedProduct
 from unseen_queries import KNOWN_ITEM_SEED, QUERIES
 
 HERE = Path(__file__).parent
@@ -22,12 +22,12 @@ EXTRA_WORDS = "promo ready original murah termurah bergaransi gratis ongkir terb
 LONG_WORD = re.compile(r"(?<!\S)[A-Za-z]{5,}(?!\S)")
 
 
-def read_catalogue() -> list[Product]:
+def read_catalogue() -> list[JudgedProduct]:
     with (HERE / "catalogue.csv").open(encoding="utf-8", newline="") as file:
-        return [Product(row) for row in csv.DictReader(file)]
+        return [JudgedProduct(row) for row in csv.DictReader(file)]
 
 
-def judged_queries(products: list[Product]) -> list[dict[str, object]]:
+def judged_queries(products: list[JudgedProduct]) -> list[dict[str, object]]:
     pastes = {}
     for part in (HERE / "pastes.txt").read_text(encoding="utf-8").split("== ")[1:]:
         key, _, text = part.partition("\n")
@@ -88,7 +88,7 @@ def with_slip(name: str, dice: random.Random) -> str:
     return " ".join(words)
 
 
-def known_items(products: list[Product]) -> list[dict[str, object]]:
+def known_items(products: list[JudgedProduct]) -> list[dict[str, object]]:
     dice = random.Random(KNOWN_ITEM_SEED)
     fit = [product for product in products if LONG_WORD.search(product.name)]
     chosen = dice.sample(fit, 60)

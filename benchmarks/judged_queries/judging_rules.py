@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-class Product:
+class JudgedProduct:
     def __init__(self, row: dict[str, str]) -> None:
         self.id = row["id"]
         self.sku = row["sku"]
@@ -23,9 +23,9 @@ class Product:
 
 @dataclass(frozen=True)
 class Rule:
-    test: Callable[[Product], bool]
+    test: Callable[[JudgedProduct], bool]
 
-    def __call__(self, product: Product) -> bool:
+    def __call__(self, product: JudgedProduct) -> bool:
         return self.test(product)
 
     def __and__(self, other: "Rule") -> "Rule":

@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 @dataclass
-class Shop:
+class CatalogueShop:
     name: str
     city: str
     province: str
@@ -26,25 +26,25 @@ class Shop:
 
 
 @dataclass
-class Block:
+class FamilyBlock:
     category: str
     shops: list[str]
     lines: list[list[str]] = field(default_factory=list)
 
 
-def read_families(path: Path) -> tuple[dict[str, Shop], list[Block]]:
-    shops: dict[str, Shop] = {}
-    blocks: list[Block] = []
+def read_families(path: Path) -> tuple[dict[str, CatalogueShop], list[FamilyBlock]]:
+    shops: dict[str, CatalogueShop] = {}
+    blocks: list[FamilyBlock] = []
     for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
         if line.startswith("shop "):
             key, _, rest = line[5:].partition(" = ")
-            shops[key] = Shop(*[cell.strip() for cell in rest.split("|")])
+            shops[key] = CatalogueShop(*[cell.strip() for cell in rest.split("|")])
         elif line.startswith("== "):
             category, _, keys = line[3:].partition(" @ ")
-            blocks.append(Block(category, keys.split(",")))
+            blocks.append(FamilyBlock(category, keys.split(",")))
         else:
             cells = [cell.strip() for cell in line.split("|")]
             if len(cells) != 6:
