@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 # Each spelling of a unit, and the one that is indexed.
 _SPELLINGS = {
@@ -69,7 +70,7 @@ def joined_words(text: str) -> Iterator[str]:
         in_measures.update(range(start, end))
         yield word
     runs = list(_RUN.finditer(text))
-    for run, following in zip(runs, [*runs[1:], None], strict=True):
+    for run, following in zip_longest(runs, runs[1:]):
         word = run.group()
         if run.start() not in in_measures:
             parts = _PARTS.findall(word)

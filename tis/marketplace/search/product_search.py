@@ -14,11 +14,13 @@ from tis.marketplace.search.facets import FacetCounter
 from tis.marketplace.search.filters import CategoryCache, category_keys, rare_city_keys
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
+from tis.marketplace.search.prices import said_prices
 from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.understanding import understand
+from tis.marketplace.tables import MAX_RUPIAH
 
 
 class Reranker(Protocol):
@@ -27,6 +29,9 @@ class Reranker(Protocol):
     def rerank(self, text: str, hits: Sequence[SearchHit]) -> Sequence[int]:
         """Returns product ids of the page, best first."""
         ...
+
+
+_FEW = 5  # if fewer products match all words, those that match some follow
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class ProductSearch:
     def find(
         self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
     ) -> SearchResults:
-        query = _with_default_sort(query)
+        query = _with_default_sort(_with_said_prices(query))
         after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
         resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
         if resolved.text_query is not None and not resolved.text_query.groups:
@@ -65,7 +70,8 @@ class ProductSearch:
             after=after,
         )
         positions = pager.positions()
-        if not positions and after is None and (relaxed := self._relax(session, query, resolved)) is not resolved:
+        num_found = (pager.total(_FEW) if page.skip else len(positions)) if after is None else _FEW
+        if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
             pager, resolved = replace(pager, resolved=relaxed), relaxed
             positions = pager.positions()
         on_page = positions[: page.limit]
@@ -83,9 +89,12 @@ class ProductSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
         """How many products each value would leave; each facet ignores the filter of its own name."""
-        query = _with_default_sort(query)
+        query = _with_default_sort(_with_said_prices(query))
         resolved = self._resolve(session, query, self._understand(session, query))
-        resolved = self._relax(session, query, resolved)
+        if resolved.text_query is not None and resolved.text_query.groups:
+            pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
+            if (num_found := pager.total(_FEW)) < _FEW:
+                resolved = self._relax(session, query, resolved, num_found)
         counter = FacetCounter(session, self.index, self._categories.tree(session), self._limits.max_faceted)
         return counter.count(query, resolved, names)
 
@@ -116,16 +125,27 @@ class ProductSearch:
             cities = rare_city_keys(session, query.city, self._limits.max_products_of_rare_cities)
         return replace(resolved, categories=categories, cities=cities)
 
-    def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
-        """Returns a query of fewer words if no product matches all of them and some product matches others."""
+    def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:
+        """Returns a query of fewer words if more products match some words than match all of them."""
         text_query = resolved.text_query
-        if text_query is None or not text_query.groups:
+        if text_query is None or not text_query.groups or (num_found and len(text_query.groups) == 1):
             return resolved
         pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
-        if pager.total(1):
-            return resolved
         relaxed = relaxed_query(session, text_query, pager.ids)
-        return replace(resolved, text_query=relaxed, relaxed=True) if relaxed else resolved
+        if relaxed is None or (num_found and len(relaxed.stages) == 1):
+            return resolved
+        return replace(resolved, text_query=relaxed, relaxed=True)
+
+
+def _with_said_prices(query: ProductQuery) -> ProductQuery:
+    """A price in the text is a filter, unless the query has one."""
+    if query.text is None or (query.min_price, query.max_price) != (None, None):
+        return query
+    said = said_prices(query.text)
+    if said.least is None and said.most is None:
+        return query
+    least, most = (None if one is None else min(one, MAX_RUPIAH) for one in (said.least, said.most))
+    return replace(query, text=said.text if said.text.strip() else None, min_price=least, max_price=most)
 
 
 def _with_default_sort(query: ProductQuery) -> ProductQuery:

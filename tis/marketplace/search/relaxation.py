@@ -1,4 +1,4 @@
-"""What is shown when no product matches all words: those whose matching words weigh most.
+"""What is shown when few products match all words: behind them those whose matching words weigh most.
 
 A word that few products have says more than one that many have: its weight is the logarithm of that. The products of
 the rarest words are read with the words that each has; each set of words that occurs is a stage of the relaxed query.
@@ -31,7 +31,7 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> Text
     if not groups:
         return None
     [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
-    weights = [round(100 * math.log1p((num_products or 1) / counts[group])) + 1 for group in groups]
+    weights = [_rarity(group, counts[group], num_products or 1) for group in groups]
     sets = _sets_that_occur(groups, [counts[group] for group in groups], weights, find_ids)
     weight_of = {one: _weight(one, weights) for one in sets}
     heavy = [one for one in sets if weight_of[one] >= _LEAST_SHARE * sum(weights)] or sets
@@ -59,6 +59,12 @@ def _sets_that_occur(
             for one in find_ids(TextMatch(TextQuery((groups[number],))), _MAX_COMPARED, sorted(best)):
                 found[one] |= 1 << number
     return sorted(set(found.values()))
+
+
+def _rarity(group: TermGroup, count: int, num_products: int) -> int:
+    """A measure says less than its rarity: who asks for a lamp of 10 W rather takes one of 9 W than oil."""
+    is_measure = group.terms[0].words[0][0].isdecimal()
+    return round(100 * math.log1p(num_products / count) * (0.5 if is_measure else 1)) + 1
 
 
 def _weight(groups: int, weights: Sequence[int]) -> int:

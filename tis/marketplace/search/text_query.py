@@ -94,7 +94,8 @@ def match_tiers(query: TextQuery) -> list[TextMatch]:
 
 
 def _tiers(match: TextMatch) -> list[TextMatch]:
-    if not match.category_tokens:
+    num_categories = sum(bool(group.category_tokens) for groups in match.alternatives for group in groups)
+    if num_categories != 1:  # "charger laptop" is of neither category for sure
         return [
             replace(match, scope="name"),
             replace(match, scope="labels", excluded_scope="name"),

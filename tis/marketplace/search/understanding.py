@@ -22,6 +22,7 @@ _MIN_TWO_WAY_CHARS = 3
 _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MIN_COUNT_OF_CORRECTION = 5
 _MIN_STEM_CHARS = 3
+_MAX_CATEGORY_TOKENS = 40
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,12 @@ class QueryExpansions:
         if phrase and other and other != phrase and other not in self.synonyms.setdefault(phrase, []):
             self.synonyms[phrase].append(other)
 
-    def add_category(self, phrase: Phrase, slug: str | None) -> None:
-        token = category_token(slug or "")
-        if phrase and token and token not in self.category_tokens.setdefault(phrase, []):
-            self.category_tokens[phrase].append(token)
+    def add_category(self, phrase: Phrase, slug: str | None, categories: CategoryTree) -> None:
+        """Sellers name a category by any of its names."""
+        names = sorted(categories.names.get(slug, ())) if slug and phrase else ()
+        tokens = self.category_tokens.setdefault(phrase, []) if names else []
+        tokens += [token for name in names if (token := category_token(name)) and token not in tokens]
+        del tokens[_MAX_CATEGORY_TOKENS:]
 
 
 def understand(session: Session, index: TextIndex, categories: CategoryTree, text: str) -> UnderstoodText:
@@ -162,12 +165,12 @@ def _load_expansions(session: Session, categories: CategoryTree, words: Sequence
         for other in (tuple(tokenize(one)) for one in means.split(",")):
             if " ".join(own) in phrases:
                 expansions.add_synonym(own, other)
-                expansions.add_category(own, category)
+                expansions.add_category(own, category, categories)
             elif len(term) >= _MIN_TWO_WAY_CHARS and " ".join(other) in phrases:
                 expansions.add_synonym(other, own)
     for phrase in _phrases(words):
         for slug in categories.phrases.get(phrase, ()):
-            expansions.add_category(phrase, slug)
+            expansions.add_category(phrase, slug, categories)
     return expansions
 
 
