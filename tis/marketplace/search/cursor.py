@@ -9,7 +9,7 @@ from tis.errors import BadRequest
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR, CursorKey
 from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.search.query import ProductQuery
-from tis.marketplace.search.text_query import MAX_STAGES, TextQuery
+from tis.marketplace.search.text_query import MAX_TIERS, TextQuery
 from tis.marketplace.search.tokens import tokenize
 
 MAX_CURSOR_CHARS = 8000
@@ -39,7 +39,7 @@ class ListPosition:
     resolved: ResolvedQuery
     product_id: Annotated[int, Field(ge=0, le=MAX_ID)]
     value: Number | None = None
-    tier: Annotated[int, Field(ge=0, lt=5 * MAX_STAGES)] = 0
+    tier: Annotated[int, Field(ge=0, lt=MAX_TIERS)] = 0
     max_product_id: Annotated[int, Field(ge=0, le=MAX_ID)] = MAX_ID
 
 

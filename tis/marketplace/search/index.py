@@ -14,7 +14,7 @@ from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.tokens import category_token, indexed_words, joined_word, tokenize
+from tis.marketplace.search.tokens import category_token, head_token, indexed_words, joined_word, tokenize
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
@@ -159,7 +159,9 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
 
 
 def _entry(product: Row[Any], latitude: float, longitude: float) -> IndexEntry:
-    tokens = (category_token(product.category_key), cell_token_at(latitude, longitude))
+    head = head_word(product.name, product.brand)
+    cell = cell_token_at(latitude, longitude)
+    tokens = (category_token(product.category_key), head and head_token(head), cell)
     labels = (product.brand, product.tags, product.category)
     return IndexEntry(
         product_id=product.id,
@@ -168,6 +170,11 @@ def _entry(product: Row[Any], latitude: float, longitude: float) -> IndexEntry:
         description=" ".join([indexed_words(product.description), *_attribute_words(product.attributes)]),
         tokens=" ".join(token for token in tokens if token),
     )
+
+
+def head_word(name: str, brand: str | None) -> str | None:
+    brands = tokenize(brand)
+    return next((word for word in tokenize(name) if word not in brands and not word.isdecimal()), None)
 
 
 def _sku_words(sku: str | None) -> list[str]:

@@ -14,8 +14,12 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_STAGES, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.tokens import head_token
 
 _LEAST_SHARE = 0.3  # of the weight of all words, that a product must match
+_ENOUGH = 10  # so many products are shown, whatever they weigh
+_WEIGHT_OF_NOUNS = 2
+_LEAST_SHARE_OF_HEADS = 0.3  # of the products with a word, whose name it must begin
 _MAX_READ_PER_GROUP = 2000  # a more common word finds no products, and is only looked for in those of the others
 _MAX_READ = 6000
 _MAX_COMPARED = 500  # products in which common words are looked for
@@ -31,18 +35,24 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> Text
     if not groups:
         return None
     [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
-    weights = [_rarity(group, counts[group], num_products or 1) for group in groups]
-    sets = _sets_that_occur(groups, [counts[group] for group in groups], weights, find_ids)
-    weight_of = {one: _weight(one, weights) for one in sets}
-    heavy = [one for one in sets if weight_of[one] >= _LEAST_SHARE * sum(weights)] or sets
-    stages = sorted(heavy, key=lambda one: (-weight_of[one], one))[:MAX_STAGES]
+    heads = _head_counts(session, groups)
+    weights = [_rarity(counts[group], heads[group], num_products or 1) for group in groups]
+    found = _sets_of_products(groups, [counts[group] for group in groups], weights, find_ids)
+    num_with = Counter(found.values())
+    least, num_shown, stages = _LEAST_SHARE * sum(weights), 0, list[int]()
+    for one in sorted(num_with, key=lambda one: (-_weight(one, weights), one)):
+        if len(stages) == MAX_STAGES or (num_shown >= _ENOUGH and _weight(one, weights) < least):
+            break
+        stages.append(one)
+        num_shown += num_with[one]
     return replace(query, groups=tuple(groups), stages=tuple(stages)) if stages else None
 
 
-def _sets_that_occur(
+def _sets_of_products(
     groups: Sequence[TermGroup], counts: Sequence[int], weights: Sequence[int], find_ids: FindIds
-) -> list[int]:
-    found: Counter[int] = Counter()  # the set of each product
+) -> dict[int, int]:
+    """The groups that each product matches, by its id."""
+    found: Counter[int] = Counter()
     num_read = 0
     common = list[int]()
     for number in sorted(range(len(groups)), key=lambda one: (counts[one], one)):
@@ -58,13 +68,13 @@ def _sets_that_occur(
         for number in common:
             for one in find_ids(TextMatch(TextQuery((groups[number],))), _MAX_COMPARED, sorted(best)):
                 found[one] |= 1 << number
-    return sorted(set(found.values()))
+    return found
 
 
-def _rarity(group: TermGroup, count: int, num_products: int) -> int:
-    """A measure says less than its rarity: who asks for a lamp of 10 W rather takes one of 9 W than oil."""
-    is_measure = group.terms[0].words[0][0].isdecimal()
-    return round(100 * math.log1p(num_products / count) * (0.5 if is_measure else 1)) + 1
+def _rarity(count: int, num_heads: int, num_products: int) -> int:
+    """A noun that names of products begin with says more: who asks for a lamp for a kitchen wants a lamp."""
+    is_noun = num_heads >= _LEAST_SHARE_OF_HEADS * count
+    return round(100 * math.log1p(num_products / count) * (_WEIGHT_OF_NOUNS if is_noun else 1)) + 1
 
 
 def _weight(groups: int, weights: Sequence[int]) -> int:
@@ -80,3 +90,9 @@ def _counts(session: Session, groups: Sequence[TermGroup]) -> dict[TermGroup, in
         return most or int(bool(group.category_tokens) or group.terms[0].is_prefix)
 
     return {group: count(group) for group in groups}
+
+
+def _head_counts(session: Session, groups: Sequence[TermGroup]) -> dict[TermGroup, int]:
+    tokens = {group: [head_token(term.words[0]) for term in group.terms] for group in groups}
+    counts = document_counts(session, [token for own in tokens.values() for token in own])
+    return {group: sum(counts.get(token, 0) for token in own) for group, own in tokens.items()}

@@ -5,10 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field  # cursors contain text queries, and a client can forge a cursor
 
+from tis.marketplace.search.tokens import head_token
+
 # Parts of a product, each including the one before it. `labels` are brand, tags and category.
 TextScope = Literal["name", "labels", "text"]
 MAX_WORDS = 24
 MAX_STAGES = 32
+MAX_TIERS = 7 * MAX_STAGES
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class TextMatch:
     scope: TextScope = "text"
     excluded_scope: TextScope | None = None
     in_category: bool | None = None  # whether the product must be in a category of the query's `category_tokens`
+    is_head: bool | None = None  # whether its name must begin with a word of the query
     # One token of each tuple must be indexed with the product: the filtered categories, the grid cells near the buyer.
     required_tokens: tuple[tuple[str, ...], ...] = ()
     stage: int | None = None  # the groups that match, while no other does; None: any stage of the query
@@ -85,6 +89,17 @@ class TextMatch:
             dict.fromkeys(token for groups in self.alternatives for group in groups for token in group.category_tokens)
         )
 
+    @property
+    def head_tokens(self) -> tuple[str, ...]:
+        heads = (
+            head_token(word)
+            for groups in self.alternatives
+            for group in groups
+            for term in group.terms
+            for word in (term.words[0], term.words[-1])
+        )
+        return tuple(dict.fromkeys(heads))
+
 
 def match_tiers(query: TextQuery) -> list[TextMatch]:
     """Best first. The tier of a product depends on the product and the query alone, so new products move no other."""
@@ -95,16 +110,18 @@ def match_tiers(query: TextQuery) -> list[TextMatch]:
 
 def _tiers(match: TextMatch) -> list[TextMatch]:
     num_categories = sum(bool(group.category_tokens) for groups in match.alternatives for group in groups)
-    if num_categories != 1:  # "charger laptop" is of neither category for sure
-        return [
-            replace(match, scope="name"),
-            replace(match, scope="labels", excluded_scope="name"),
-            replace(match, scope="text", excluded_scope="labels"),
+    in_category: list[TextMatch] = []
+    if num_categories == 1:  # "charger laptop" is of neither category for sure
+        in_category = [
+            replace(match, scope="name", in_category=True),
+            replace(match, scope="text", excluded_scope="name", in_category=True),
         ]
+        match = replace(match, in_category=False)
     return [
-        replace(match, scope="name", in_category=True),
-        replace(match, scope="text", excluded_scope="name", in_category=True),
-        replace(match, scope="name", in_category=False),
-        replace(match, scope="labels", excluded_scope="name", in_category=False),
-        replace(match, scope="text", excluded_scope="labels", in_category=False),
+        *in_category,
+        replace(match, scope="name", is_head=True),
+        replace(match, scope="text", excluded_scope="name", is_head=True),
+        replace(match, scope="name", is_head=False),
+        replace(match, scope="labels", excluded_scope="name", is_head=False),
+        replace(match, scope="text", excluded_scope="labels", is_head=False),
     ]

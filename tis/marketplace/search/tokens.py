@@ -96,6 +96,15 @@ def category_token(key: str) -> str | None:
     return "§" + "·".join(words) if words else None
 
 
+def head_token(word: str) -> str:
+    """Of the word that a product's name begins with, behind its brand: a "Gelas kopi" is no coffee."""
+    return f"§·{word}"
+
+
+def is_head_token(token: str) -> bool:
+    return token.startswith("§·")
+
+
 def cell_token(row: int, column: int) -> str:
     """Token of a grid cell of a quarter of a degree, about 28 km."""
     return f"¤{row}x{column}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
+from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 
@@ -30,6 +30,9 @@ class LikeIndex:
         if match.in_category is not None and match.category_tokens:
             tokens = _any_token(match.category_tokens, values)
             conditions.append(tokens if match.in_category else f"NOT {tokens}")
+        if match.is_head is not None:
+            heads = _any_token(match.head_tokens, values)
+            conditions.append(heads if match.is_head else f"NOT {heads}")
         conditions += [_any_token(alternatives, values) for alternatives in match.required_tokens]
         return RowSource(
             tables="product_words w JOIN product_search p ON p.product_id = w.product_id",
@@ -38,9 +41,9 @@ class LikeIndex:
         )
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
-        sql = "SELECT product_id, name, labels, description FROM product_words WHERE product_id IN "
+        sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "
         rows = run(session, sql + id_list(product_ids))
-        return {product_id: set(" ".join(texts).split()) for product_id, *texts in rows}
+        return {product_id: counted_words(*texts) for product_id, *texts in rows}
 
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         if entries:

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
+from tis.marketplace.search.tokens import is_head_token
 
 _WEIGHTS: dict[TextScope, str] = {"name": "A", "labels": "AB", "text": ""}
 _MAX_POSITION = 16383  # PostgreSQL stores no higher one
@@ -28,7 +29,9 @@ class PostgresTextIndex:
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN "
         rows = run(session, sql + id_list(product_ids))
-        return {product_id: {word for word in words if word.isalnum()} for product_id, words in rows}
+        return {
+            product_id: {word for word in words if word.isalnum() or is_head_token(word)} for product_id, words in rows
+        }
 
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         run_many(
@@ -66,6 +69,8 @@ def match_expression(match: TextMatch) -> str:
     tokens = _any_token(match.category_tokens)
     if match.in_category is not None and tokens:
         expression = f"({expression}) & {'' if match.in_category else '!'}({tokens})"
+    if match.is_head is not None:
+        expression = f"({expression}) & {'' if match.is_head else '!'}({_any_token(match.head_tokens)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) & ({_any_token(alternatives)})"
     return expression

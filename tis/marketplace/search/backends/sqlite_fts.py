@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
+from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 
@@ -25,9 +25,9 @@ class SqliteFtsIndex:
         )
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
-        sql = "SELECT product_id, name, labels, description FROM product_words WHERE product_id IN "
+        sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "
         rows = run(session, sql + id_list(product_ids))
-        return {product_id: set(" ".join(texts).split()) for product_id, *texts in rows}
+        return {product_id: counted_words(*texts) for product_id, *texts in rows}
 
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         # `INSERT OR REPLACE` would not fire the trigger that removes the old words.
@@ -65,6 +65,8 @@ def match_expression(match: TextMatch) -> str:
     tokens = _any_token(match.category_tokens)
     if match.in_category is not None and tokens:
         expression = f"({expression}) {'AND' if match.in_category else 'NOT'} ({tokens})"
+    if match.is_head is not None:
+        expression = f"({expression}) {'AND' if match.is_head else 'NOT'} ({_any_token(match.head_tokens)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) AND ({_any_token(alternatives)})"
     return expression

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.sql import SqlValues
 from tis.marketplace.search.text_query import TextMatch
+from tis.marketplace.search.tokens import is_head_token
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,12 @@ class IndexEntry:
 
     @property
     def words(self) -> set[str]:
-        return {*self.name.split(), *self.labels.split(), *self.description.split()}
+        return counted_words(self.name, self.labels, self.description, self.tokens)
+
+
+def counted_words(name: str, labels: str, description: str, tokens: str) -> set[str]:
+    """All that the lexicon counts: also the token of the name's first word."""
+    return {*name.split(), *labels.split(), *description.split(), *filter(is_head_token, tokens.split())}
 
 
 @dataclass(frozen=True)
