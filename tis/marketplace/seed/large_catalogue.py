@@ -10,6 +10,7 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.history import max_supplier_id, write_history
 from tis.marketplace.seed.products import ProductKind, SampleCity, read_common_words, read_places, read_product_kinds
@@ -73,6 +74,7 @@ def _supplier(rng: random.Random, number: int, place: SampleCity) -> Row:
         "city": place.city,
         "city_key": key_of(place.city),
         "province": place.province,
+        "place_code": gazetteer().code_of(place.city, place.province),
         "status": "suspended" if rng.random() < 0.01 else "active",
         "shows_place": True,
         "pickup_enabled": rng.random() < 0.8,

@@ -14,6 +14,7 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import email_key, key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
+from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import require_admin, require_owner, sees_hidden_goods
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.suppliers.schemas import SupplierRegistration
@@ -33,6 +34,7 @@ def register_supplier(
         **body.model_dump(exclude={"password", "consent_version"}),
         email_key=email_key(body.email),
         city_key=key_of(body.city),
+        place_code=gazetteer().code_of(body.city, body.province),
         password_hash=password_hash,
     )
     session.add(supplier)
@@ -90,6 +92,7 @@ def change_supplier(
     for name, value in changes.items():
         setattr(supplier, name, value)
     supplier.email_key, supplier.city_key = email_key(supplier.email), key_of(supplier.city)
+    supplier.place_code = gazetteer().code_of(supplier.city, supplier.province)
     if "email" in changes:
         supplier.email_confirmed_at = None
     supplier.version += 1
