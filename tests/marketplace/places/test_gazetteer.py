@@ -74,6 +74,7 @@ NOT_PLACES = [
         ("Atlantis", ""),
         ("kota", ""),
         ("%", ""),
+        ("Ja%karta", ""),
         ("", ""),
     ],
 )

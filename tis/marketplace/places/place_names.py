@@ -88,7 +88,8 @@ class PlaceNames:
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    words = re.findall(r"[^\W_]+", key_of(name))
+    """Without punctuation. A sign that is none, as in `ja%karta`, stays: that is no name."""
+    words = re.findall(r"[\w%*@#$+=<>|~^\\]+", key_of(name))
     return tuple("kepulauan" if word == "kep" else word for word in words)
 
 

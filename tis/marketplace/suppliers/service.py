@@ -16,6 +16,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import require_admin, require_owner, sees_hidden_goods
+from tis.marketplace.search.city_filter import supplier_in_city
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.tables import Supplier, SupplierMember
@@ -45,9 +46,9 @@ def register_supplier(
     return supplier
 
 
-def active_suppliers(city: str | None) -> Select[Supplier]:
+def active_suppliers(session: Session, city: str | None) -> Select[Supplier]:
     active = select(Supplier).where(Supplier.status == "active", Supplier.deleted_at.is_(None))
-    return active.where(Supplier.city_key.contains(key_of(city), autoescape=True)) if city else active
+    return active.where(supplier_in_city(session, city)) if city else active
 
 
 def public_supplier(session: Session, principal: Principal, supplier_id: int) -> Supplier:
