@@ -27,6 +27,7 @@ from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.sheet_slots import SheetSlots
 from tis.marketplace.kit.signing import Signer, signing_secret
+from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.products.sheet_jobs import ImportWorker
 from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.product_search import ProductSearch
@@ -86,8 +87,9 @@ class Market:
         self._has_warned = False
         self._ready_lock = threading.Lock()
         self._failure: tuple[float, DatabaseUnavailable] | None = None
+        self._place_coder = PlaceCoder(self.reading, self.writing)
         self._sweeper = Sweeper(
-            self.reading, self.writing, self.search, self.delete_expired, interval_seconds=rules.sweep_seconds
+            self.reading, self.writing, self.search, self._do_hourly, interval_seconds=rules.sweep_seconds
         )
         self._importer = ImportWorker(self.reading, self.writing, self.search, self.find_principal)
 
@@ -159,6 +161,11 @@ class Market:
             with self.writing() as session:
                 delete_expired_links(session)
         delete_old_rows(self.writing, self.rules.retention)
+
+    def _do_hourly(self) -> None:
+        self.delete_expired()
+        if num_coded := self._place_coder.code_some():
+            _log.info("%d suppliers and users got the code of their place", num_coded)
 
     def close(self) -> None:
         self.passwords.close()

@@ -51,6 +51,7 @@ class User(Table):
     longitude: Mapped[float | None]
     city: Mapped[str | None] = mapped_column(String(100))
     province: Mapped[str | None] = mapped_column(String(100))
+    place_code: Mapped[str | None] = mapped_column(String(4))
     role: Mapped[str] = mapped_column(String(16), default="user")
     ai_access_enabled: Mapped[bool] = mapped_column(default=False)
     version: Mapped[int] = mapped_column(default=1)
@@ -88,6 +89,8 @@ class Supplier(Table):
     city: Mapped[str] = mapped_column(String(100))
     city_key: Mapped[str] = mapped_column(String(100), index=True)
     province: Mapped[str | None] = mapped_column(String(100))
+    # Of the place that city and province name; see `tis/marketplace/places`. NULL where that is not clear.
+    place_code: Mapped[str | None] = mapped_column(String(4))
     status: Mapped[str] = mapped_column(String(16), default="active")
     shows_place: Mapped[bool] = mapped_column(default=False)
     pickup_enabled: Mapped[bool] = mapped_column(default=True)

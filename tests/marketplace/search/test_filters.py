@@ -3,6 +3,7 @@
 import pytest
 
 from tests.marketplace.search.conftest import BANDUNG, Catalogue
+from tis.marketplace.search.query import FacetValue, ProductQuery
 
 BOTH = pytest.mark.parametrize("text", ["teko", None])
 
@@ -46,6 +47,52 @@ def test_a_city_with_many_products_is_filtered_in_the_same_way(catalogue: Catalo
     assert sorted(catalogue.names(text, city="jakarta")) == ["Teko Jakarta", "Teko Jakarta Selatan"]
     assert sorted(catalogue.names(text, city="a")) == ["Teko Ja%karta", "Teko Jakarta", "Teko Jakarta Selatan"]
     assert catalogue.names(text, city="%") == ["Teko Ja%karta"]
+
+
+SHOPS_IN = [
+    *("Bandung", "Kota Bandung", "Kab. Bandung", "Bandung Barat", "bdg", "Ruko Bandung Blok A", "Cimahi"),
+    *("Jakarta Selatan", "Jkt", "Solo", "Solok", "Batu", "Batu Bara"),
+]
+CITY_FILTERS: dict[str, tuple[str, ...]] = {
+    "bandung": ("Bandung", "Bandung Barat", "Kab. Bandung", "Kota Bandung", "Ruko Bandung Blok A", "bdg"),
+    "KOTA BANDUNG": ("Bandung", "Kota Bandung", "bdg"),
+    "Kabupaten Bandung": ("Bandung", "Kab. Bandung"),
+    "Jawa Barat": ("Bandung", "Bandung Barat", "Cimahi", "Kab. Bandung", "Kota Bandung", "bdg"),
+    "west java": ("Bandung", "Bandung Barat", "Cimahi", "Kab. Bandung", "Kota Bandung", "bdg"),
+    "jakarta": ("Jakarta Selatan", "Jkt"),
+    "DKI": ("Jakarta Selatan", "Jkt"),
+    "South Jakarta": ("Jakarta Selatan",),
+    "jaksel": ("Jakarta Selatan",),
+    "jabodetabek": ("Jakarta Selatan", "Jkt"),
+    "Surakarta": ("Solo",),
+    "solo": ("Solo",),
+    "solok": ("Solok",),
+    "batu": ("Batu",),
+    "Ruko": ("Ruko Bandung Blok A",),
+    "ung": ("Bandung", "Bandung Barat", "Kab. Bandung", "Kota Bandung", "Ruko Bandung Blok A"),
+    "Medan": (),
+    "Bali": (),
+}
+
+
+@pytest.mark.parametrize("max_rare", [1000, 1])
+def test_a_city_is_found_by_every_name_of_it_and_by_its_province(catalogue: Catalogue, max_rare: int) -> None:
+    catalogue.limit_search(max_products_of_rare_cities=max_rare)
+    catalogue.put_all([{"name": f"Teko {city}", "shop": catalogue.shop(city)} for city in SHOPS_IN])
+    for text in ("teko", None):
+        for city, found in CITY_FILTERS.items():
+            assert sorted(catalogue.names(text, city=city)) == [f"Teko {one}" for one in found], (text, city)
+
+
+def test_facets_are_of_the_cities_that_the_filter_finds(catalogue: Catalogue) -> None:
+    for number, city in enumerate(("Solo", "Solok", "Kota Surakarta")):
+        catalogue.put("Teko", shop=catalogue.shop(city), brand=f"Merek {number}")
+    for max_rare in (1000, 1):
+        catalogue.limit_search(max_products_of_rare_cities=max_rare)
+        with catalogue.market.reading() as session:
+            counts = catalogue.search.facets(session, ProductQuery("teko", city="solo"), ["brand", "city"])
+        assert [one.label for one in counts.facets["brand"] if isinstance(one, FacetValue)] == ["Merek 0", "Merek 2"]
+        assert len(counts.facets["city"]) == 3
 
 
 @BOTH

@@ -87,6 +87,22 @@ def test_pages_have_no_gaps_while_suppliers_register(laptop: httpx2.Client) -> N
     assert [one["id"] for one in laptop.get(f"/api/suppliers?city={city}&skip=1&limit=2").json()] == ids[1:3]
 
 
+def test_suppliers_are_listed_by_any_name_of_their_city_or_province(laptop: httpx2.Client) -> None:
+    ids = {city: register_supplier(laptop, city=city)["id"] for city in ("Kota Ternate", "Tidore Kepulauan", "Ternate")}
+    for city, found in (
+        ("ternate", {"Kota Ternate", "Ternate"}),
+        ("Kota Ternate", {"Kota Ternate", "Ternate"}),
+        ("Maluku Utara", {*ids}),
+        ("malut", {*ids}),
+        ("north  MALUKU", {*ids}),
+        ("tern", {"Kota Ternate", "Ternate"}),
+        ("Maluku", set()),
+    ):
+        page = laptop.get("/api/suppliers", params={"city": city})
+        assert {one["id"] for one in page.json()} == {ids[one] for one in found}, city
+        assert page.headers["X-Total-Count"] == str(len(found))
+
+
 def test_a_cursor_of_another_list_is_a_400(laptop: httpx2.Client) -> None:
     for _ in range(2):
         register_supplier(laptop, city="Solo")

@@ -19,6 +19,7 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import email_key
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
+from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import may_grant, require_account, require_no_role
 from tis.marketplace.tables import Supplier, SupplierMember, User
 
@@ -50,6 +51,7 @@ def register_user(session: Session, principal: Principal, body: UserRegistration
     user = User(
         **body.model_dump(include={"name", "email", "phone", "city", "province"}),
         email_key=email_key(body.email),
+        place_code=gazetteer().code_of(body.city, body.province),
         password_hash=password_hash,
         latitude=round_to_100m(body.latitude),
         longitude=round_to_100m(body.longitude),

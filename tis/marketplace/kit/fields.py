@@ -104,6 +104,14 @@ Name = text_up_to(200)
 Title = text_up_to(255)
 ShortName = text_up_to(100)  # of a category, a brand, an attribute
 City = text_up_to(100)
+CITY_FILTER_DESCRIPTION = (
+    "a city, regency or province, with or without Kota or Kab., also a short name: `jaksel`, `jabar`, `jabodetabek`; "
+    "or a part of a name"
+)
+PLACE_CODE_DESCRIPTION = (
+    "of the province (two digits) or city or regency (four) that `city` and `province` name, by the Ministry of Home "
+    "Affairs; null if that is not clear"
+)
 Keyword = text_up_to(100)
 PhoneNumber = Annotated[str, *_up_to(32), AfterValidator(_not_empty), AfterValidator(_phone_number)]
 Address = text_up_to(500)

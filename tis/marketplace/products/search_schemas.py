@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from tis.errors import Unprocessable
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR
 from tis.marketplace.kit.docs import Responses, responses
-from tis.marketplace.kit.fields import MAX_ID, Keyword, Latitude, Longitude
+from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, MAX_ID, Keyword, Latitude, Longitude
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.schemas import ProductView
@@ -38,7 +38,7 @@ class ProductPage(BaseModel):
 async def _filters(
     category: Annotated[Keyword | None, Query(description="`laptop`, or another name of a known category")] = None,
     brand: Annotated[Keyword | None, Query()] = None,
-    city: Annotated[Keyword | None, Query(description="part of the name: `Jakarta` finds Jakarta Selatan too")] = None,
+    city: Annotated[Keyword | None, Query(description=CITY_FILTER_DESCRIPTION)] = None,
     supplier_id: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     condition: Literal["new", "used"] | None = None,
     min_price: Annotated[_Price | None, Query(description="in rupiah")] = None,

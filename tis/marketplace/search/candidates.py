@@ -104,7 +104,11 @@ def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[li
     if query.city is not None and resolved.cities:
         names, keys = placeholders("city", resolved.cities)
         values |= keys
-        conditions.append(f"p.product_id IN (SELECT product_id FROM product_search WHERE city_key IN {names})")
+        conditions.append(
+            f"p.product_id IN (SELECT product_id FROM product_search WHERE city_key IN {names})"
+            if resolved.are_cities_rare
+            else f"COALESCE(p.city_key, '') IN {names}"  # no column: an index would read all products of large cities
+        )
     elif query.city is not None:
         # A part of a name is enough: "Jakarta" matches Jakarta Selatan.
         conditions.append("p.city_key LIKE :city ESCAPE '!'")

@@ -26,7 +26,8 @@ class ResolvedQuery:
     relaxed: bool = False
     # Keys of the filters. Not part of a cursor, as there may be any number of them.
     categories: Keys | None = None
-    cities: Keys | None = None  # only if they have few products, see `rare_city_keys`
+    cities: Keys | None = None
+    are_cities_rare: bool = False  # they have few products, see `resolve_city`
 
 
 @dataclass(slots=True)  # not frozen: a search makes many, and frozen ones take three times as long
@@ -44,7 +45,7 @@ class ListPosition:
 
 
 _POSITION = TypeAdapter(ListPosition)
-_KEYS_OF_FILTERS = {"categories", "cities"}
+_KEYS_OF_FILTERS = {"categories", "cities", "are_cities_rare"}
 
 
 def encode_cursor(position: ListPosition, query: ProductQuery, key: CursorKey) -> str:

@@ -1,4 +1,4 @@
-"""Resolves the filters `category` and `city` to the keys that products are indexed with."""
+"""Resolves the filter `category` to the keys that products are indexed with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ from tis.marketplace.search.tokens import tokenize
 from tis.marketplace.tables import TaxonomyVersion
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
-_MAX_RARE_CITIES = 50
 
 
 @dataclass(frozen=True)
@@ -110,27 +109,3 @@ def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:
 def _spellings(*names: str) -> set[str]:
     keys = {key_of(name) for name in names}
     return keys | {key.replace("-", " ") for key in keys}
-
-
-def rare_city_keys(session: Session, city: str, max_products: int) -> tuple[str, ...] | None:
-    """The cities whose name contains `city`; None if they have more than `max_products` products.
-
-    Reading all products of rare cities is faster than walking an index in the order of the list.
-    """
-    keys = [key for key in _city_keys(session) if key_of(city) in key]
-    if len(keys) > _MAX_RARE_CITIES:
-        return None
-    names, values = placeholders("city", keys or [key_of(city)])
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM product_search WHERE city_key IN {names} LIMIT {max_products + 1}) x"
-    [(count,)] = run(session, sql, values)
-    return tuple(keys or [key_of(city)]) if count <= max_products else None
-
-
-def _city_keys(session: Session) -> list[str]:
-    """Distinct cities: jumps from one to the next in the index and does not read every product."""
-    sql = (
-        "WITH RECURSIVE cities (city) AS (SELECT min(city_key) FROM product_search UNION ALL"
-        " SELECT (SELECT min(city_key) FROM product_search WHERE city_key > cities.city) FROM cities"
-        " WHERE cities.city IS NOT NULL) SELECT city FROM cities WHERE city IS NOT NULL"
-    )
-    return [city for [city] in run(session, sql)]

@@ -9,9 +9,10 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.city_filter import resolve_city
 from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import CategoryCache, category_keys, rare_city_keys
+from tis.marketplace.search.filters import CategoryCache, category_keys
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.prices import said_prices
@@ -118,12 +119,12 @@ class ProductSearch:
 
     def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Adds the keys of the filters."""
-        categories = cities = None
+        categories, cities, are_rare = None, None, False
         if query.category is not None:
             categories = tuple(category_keys(session, self._categories.tree(session), query.category))
         if query.city is not None:
-            cities = rare_city_keys(session, query.city, self._limits.max_products_of_rare_cities)
-        return replace(resolved, categories=categories, cities=cities)
+            cities, are_rare = resolve_city(session, query.city, self._limits.max_products_of_rare_cities)
+        return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare)
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:
         """Returns a query of fewer words if more products match some words than match all of them."""

@@ -10,9 +10,10 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.history import max_supplier_id, write_history
-from tis.marketplace.seed.products import Place, ProductKind, read_common_words, read_places, read_product_kinds
+from tis.marketplace.seed.products import ProductKind, SampleCity, read_common_words, read_places, read_product_kinds
 from tis.marketplace.tables import UNRATED, Product, Supplier, Table
 
 PRODUCTS_PER_SUPPLIER = 50
@@ -57,7 +58,7 @@ def _suppliers(rng: random.Random, count: int) -> Iterator[Row]:
         yield _supplier(rng, number, place)
 
 
-def _supplier(rng: random.Random, number: int, place: Place) -> Row:
+def _supplier(rng: random.Random, number: int, place: SampleCity) -> Row:
     email = f"shop-{number}{_EMAIL_DOMAIN}"
     moment = _START_DATE - timedelta(minutes=rng.randrange(500_000))
     # Most suppliers are a few kilometres from the centre of their city.
@@ -73,6 +74,7 @@ def _supplier(rng: random.Random, number: int, place: Place) -> Row:
         "city": place.city,
         "city_key": key_of(place.city),
         "province": place.province,
+        "place_code": gazetteer().code_of(place.city, place.province),
         "status": "suspended" if rng.random() < 0.01 else "active",
         "shows_place": True,
         "pickup_enabled": rng.random() < 0.8,

@@ -8,7 +8,7 @@ _HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Place:
+class SampleCity:
     city: str
     province: str
     latitude: float
@@ -27,10 +27,10 @@ class ProductKind:
     words: list[str]  # most common first
 
 
-def read_places() -> list[Place]:
+def read_places() -> list[SampleCity]:
     with (_HERE / "places.csv").open(encoding="utf-8", newline="") as lines:
         return [
-            Place(
+            SampleCity(
                 row["city"],
                 row["province"],
                 float(row["latitude"]),

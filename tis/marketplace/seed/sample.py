@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import email_key, key_of
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
+from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.history import max_supplier_id, write_history
 from tis.marketplace.tables import Product, Review, Supplier, User
@@ -53,7 +54,13 @@ def _is_new(session: Session, table: type[Supplier] | type[User], row: dict[str,
 
 def _add_supplier(session: Session, row: dict[str, Any]) -> list[Product]:
     product_rows = row.pop("products")
-    supplier = Supplier(**row, email_key=email_key(row["email"]), city_key=key_of(row["city"]), shows_place=True)
+    supplier = Supplier(
+        **row,
+        email_key=email_key(row["email"]),
+        city_key=key_of(row["city"]),
+        place_code=gazetteer().code_of(row["city"], row.get("province")),
+        shows_place=True,
+    )
     session.add(supplier)
     session.flush()
     products = [_product(supplier.id, product_row) for product_row in product_rows]
@@ -69,7 +76,8 @@ def _product(supplier_id: int, row: dict[str, Any]) -> Product:
 
 
 def _user(row: dict[str, Any]) -> User:
-    return User(**row, email_key=email_key(row["email"]))
+    place_code = gazetteer().code_of(row.get("city"), row.get("province"))
+    return User(**row, email_key=email_key(row["email"]), place_code=place_code)
 
 
 def _add_reviews(session: Session, rows: list[dict[str, Any]], products: list[Product]) -> list[Review]:

@@ -11,7 +11,7 @@ from tis.marketplace.auth.registration_keys import RegistrationKey, Registration
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE, TOO_MANY_REGISTRATIONS
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, body_example, responses
-from tis.marketplace.kit.fields import Id, Words
+from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Words
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
@@ -84,11 +84,11 @@ def _register(context: RequestContext, body: SupplierRegistration, key: Registra
 def list_suppliers(
     context: ContextDep,
     page: CursorPageDep,
-    city: Annotated[Words | None, Query(description="a part of its name will do")] = None,
+    city: Annotated[Words | None, Query(description=CITY_FILTER_DESCRIPTION)] = None,
 ) -> list[SupplierView]:
     """List open suppliers, oldest first."""
     with context.reading() as (session, principal):
-        return [supplier_view(one, principal) for one in page.read(session, Supplier, active_suppliers(city))]
+        return [supplier_view(one, principal) for one in page.read(session, Supplier, active_suppliers(session, city))]
 
 
 @router.get("/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, NO_SUPPLIER))

@@ -10,6 +10,7 @@ from tis.marketplace.auth.schemas import TOKEN_REQUIRED, WithConsent
 from tis.marketplace.auth.tokens import TokenPair
 from tis.marketplace.kit.fields import (
     MAX_ID,
+    PLACE_CODE_DESCRIPTION,
     Address,
     City,
     Email,
@@ -47,6 +48,7 @@ SUPPLIER_EXAMPLE = {
     "pickup_enabled": True,
     "courier_enabled": True,
     "delivery_radius_km": None,
+    "place_code": "31",
     "version": 1,
 }
 MEMBER_EXAMPLE = {
@@ -152,6 +154,7 @@ class SupplierView(BaseModel):
     pickup_enabled: bool
     courier_enabled: bool
     delivery_radius_km: float | None
+    place_code: str | None = Field(description=PLACE_CODE_DESCRIPTION)
     version: int
 
 
@@ -187,6 +190,7 @@ def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
         pickup_enabled=supplier.pickup_enabled,
         courier_enabled=supplier.courier_enabled,
         delivery_radius_km=supplier.delivery_radius_km,
+        place_code=supplier.place_code,
         version=supplier.version,
     )
 

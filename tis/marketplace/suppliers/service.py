@@ -14,7 +14,9 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import email_key, key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
+from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import require_admin, require_owner, sees_hidden_goods
+from tis.marketplace.search.city_filter import supplier_in_city
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.tables import Supplier, SupplierMember
@@ -33,6 +35,7 @@ def register_supplier(
         **body.model_dump(exclude={"password", "consent_version"}),
         email_key=email_key(body.email),
         city_key=key_of(body.city),
+        place_code=gazetteer().code_of(body.city, body.province),
         password_hash=password_hash,
     )
     session.add(supplier)
@@ -43,9 +46,9 @@ def register_supplier(
     return supplier
 
 
-def active_suppliers(city: str | None) -> Select[Supplier]:
+def active_suppliers(session: Session, city: str | None) -> Select[Supplier]:
     active = select(Supplier).where(Supplier.status == "active", Supplier.deleted_at.is_(None))
-    return active.where(Supplier.city_key.contains(key_of(city), autoescape=True)) if city else active
+    return active.where(supplier_in_city(session, city)) if city else active
 
 
 def public_supplier(session: Session, principal: Principal, supplier_id: int) -> Supplier:
@@ -90,6 +93,7 @@ def change_supplier(
     for name, value in changes.items():
         setattr(supplier, name, value)
     supplier.email_key, supplier.city_key = email_key(supplier.email), key_of(supplier.city)
+    supplier.place_code = gazetteer().code_of(supplier.city, supplier.province)
     if "email" in changes:
         supplier.email_confirmed_at = None
     supplier.version += 1

