@@ -15,13 +15,12 @@ from tis.marketplace.search.facets import FacetCounter
 from tis.marketplace.search.filters import CategoryCache, category_keys
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
-from tis.marketplace.search.prices import said_prices
 from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
 from tis.marketplace.search.relaxation import relaxed_query
+from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.understanding import understand
-from tis.marketplace.tables import MAX_RUPIAH
 
 
 class Reranker(Protocol):
@@ -55,7 +54,7 @@ class ProductSearch:
     def find(
         self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
     ) -> SearchResults:
-        query = _with_default_sort(_with_said_prices(query))
+        query = _with_default_sort(with_said_filters(query))
         after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
         resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
         if resolved.text_query is not None and not resolved.text_query.groups:
@@ -90,7 +89,7 @@ class ProductSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
         """How many products each value would leave; each facet ignores the filter of its own name."""
-        query = _with_default_sort(_with_said_prices(query))
+        query = _with_default_sort(with_said_filters(query))
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
             pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
@@ -136,17 +135,6 @@ class ProductSearch:
         if relaxed is None or (num_found and len(relaxed.stages) == 1):
             return resolved
         return replace(resolved, text_query=relaxed, relaxed=True)
-
-
-def _with_said_prices(query: ProductQuery) -> ProductQuery:
-    """A price in the text is a filter, unless the query has one."""
-    if query.text is None or (query.min_price, query.max_price) != (None, None):
-        return query
-    said = said_prices(query.text)
-    if said.least is None and said.most is None:
-        return query
-    least, most = (None if one is None else min(one, MAX_RUPIAH) for one in (said.least, said.most))
-    return replace(query, text=said.text if said.text.strip() else None, min_price=least, max_price=most)
 
 
 def _with_default_sort(query: ProductQuery) -> ProductQuery:
