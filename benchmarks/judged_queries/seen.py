@@ -1,7 +1,8 @@
 """Judges the seen half of the search queries over catalogue.csv and writes seen.jsonl, both beside this file.
 
 The judgements follow from what a query says. A product gets 2 where it is what the query asks for and 1 where
-a buyer would accept it; the tests of the products stand beside the queries in seen_queries.py and here.
+a buyer would accept it; the tests of the products stand beside the queries in seen_names.py and
+seen_conditions.py, those of the pastes here and their texts in seen_pastes.txt.
 """
 
 import json
@@ -10,6 +11,7 @@ import statistics
 from collections import Counter
 from pathlib import Path
 
+from seen_conditions import CITIES, PRICES, SENTENCES, SKUS, UNITS, sku_query
 from seen_goods import (
     CatalogueProduct,
     JudgedQuery,
@@ -18,6 +20,8 @@ from seen_goods import (
     frying_oil,
     futsal_shoe,
     gaming_laptop,
+    kilos,
+    litres,
     office_chair,
     read_catalogue,
     refreshes,
@@ -27,22 +31,7 @@ from seen_goods import (
     tent,
     wireless_buds,
 )
-from seen_queries import (
-    BRANDS,
-    CITIES,
-    HEADS,
-    NOUNS,
-    PRICES,
-    SENTENCES,
-    SKUS,
-    SUFFIXES,
-    SYNONYMS,
-    TYPOS,
-    UNITS,
-    kilos,
-    litres,
-    sku_query,
-)
+from seen_names import BRANDS, HEADS, NOUNS, SUFFIXES, SYNONYMS, TYPOS
 
 HERE = Path(__file__).parent
 MIN_RELEVANT = 5
@@ -147,8 +136,9 @@ def judge(query: JudgedQuery, products: list[CatalogueProduct]) -> dict[str, int
     asked = [p for p in products if query.asked(p)]
     if query.cheap:
         middle = statistics.median(p.price for p in asked)
-        return {p.id: 2 if p.price <= middle else 1 for p in asked}
-    grades = {p.id: 2 for p in asked}
+        grades = {p.id: 2 if p.price <= middle else 1 for p in asked}
+    else:
+        grades = {p.id: 2 for p in asked}
     if query.acceptable:
         grades |= {p.id: 1 for p in products if query.acceptable(p) and p.id not in grades}
     return grades

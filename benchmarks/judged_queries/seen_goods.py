@@ -253,3 +253,11 @@ def internal_drive(p: CatalogueProduct) -> bool:
 
 def one_terabyte(p: CatalogueProduct) -> bool:
     return p.named(r"\b1 ?tb\b")
+
+
+def litres(p: CatalogueProduct) -> float:
+    return float(p.attributes.get("isi_l", float(p.attributes.get("isi_ml", 0)) / 1000))
+
+
+def kilos(p: CatalogueProduct) -> float:
+    return float(p.attributes.get("berat_kg", float(p.attributes.get("berat_g", 0)) / 1000))
