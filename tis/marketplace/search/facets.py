@@ -13,10 +13,10 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.candidates import candidate_query
 from tis.marketplace.search.cursor import ResolvedQuery
-from tis.marketplace.search.filters import CategoryTree
 from tis.marketplace.search.query import FacetCounts, FacetName, Facets, FacetValue, PriceRange, ProductQuery
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
+from tis.marketplace.search.vocabulary import Vocabulary
 from tis.marketplace.tables import MAX_RUPIAH
 
 _MAX_VALUES = 50
@@ -40,7 +40,7 @@ class FacetCounter:
 
     session: Session
     index: TextIndex
-    categories: CategoryTree
+    categories: Vocabulary
     max_rows: int
 
     def count(self, query: ProductQuery, resolved: ResolvedQuery, names: Collection[FacetName]) -> FacetCounts:
@@ -133,7 +133,7 @@ def _count(
     return counts
 
 
-def _merge_categories(categories: CategoryTree, counts: Iterable[ValueCount]) -> list[ValueCount]:
+def _merge_categories(categories: Vocabulary, counts: Iterable[ValueCount]) -> list[ValueCount]:
     """Counts a category under all its names together with its descendants, as the filter `category` finds them."""
     of_key = {key: (count, example) for key, count, example in counts}
     values: dict[str, int] = {}

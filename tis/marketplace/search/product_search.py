@@ -12,7 +12,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_city
 from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import CategoryCache, category_keys
+from tis.marketplace.search.filters import category_keys
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import ProductRow, load_products
@@ -21,6 +21,7 @@ from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.understanding import understand
+from tis.marketplace.search.vocabulary import VocabularyCache
 
 
 class Reranker(Protocol):
@@ -48,7 +49,7 @@ class ProductSearch:
     def __init__(self, index: TextIndex, limits: SearchLimits | None = None) -> None:
         self.index = index
         self.cursor_key = CursorKey()  # `Market` sets that of its secret, once it has one
-        self._categories = CategoryCache()
+        self._vocabulary = VocabularyCache()
         self._limits = limits or SearchLimits()
 
     def find(
@@ -95,7 +96,7 @@ class ProductSearch:
             pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
             if (num_found := pager.total(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
-        counter = FacetCounter(session, self.index, self._categories.tree(session), self._limits.max_faceted)
+        counter = FacetCounter(session, self.index, self._vocabulary.current(session), self._limits.max_faceted)
         return counter.count(query, resolved, names)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
@@ -113,14 +114,14 @@ class ProductSearch:
     def _understand(self, session: Session, query: ProductQuery) -> ResolvedQuery:
         if query.text is None:
             return ResolvedQuery()
-        understood = understand(session, self.index, self._categories.tree(session), query.text)
+        understood = understand(session, self.index, self._vocabulary.current(session), query.text)
         return ResolvedQuery(understood.text_query, understood.corrected)
 
     def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Adds the keys of the filters."""
         categories, cities, are_rare = None, None, False
         if query.category is not None:
-            categories = tuple(category_keys(session, self._categories.tree(session), query.category))
+            categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
         if query.city is not None:
             cities, are_rare = resolve_city(session, query.city, self._limits.max_products_of_rare_cities)
         return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare)

@@ -7,6 +7,8 @@ from tis.marketplace.search.prices import said_prices
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.tables import MAX_RUPIAH
 
+_MAX_WORDS = 25
+
 
 def with_said_filters(query: ProductQuery) -> ProductQuery:
     """A filter that the query has already goes before what its text says."""
@@ -28,6 +30,8 @@ def _with_said_place(query: ProductQuery) -> ProductQuery:
     if query.text is None or query.city is not None:
         return query
     words = query.text.split()
+    if len(words) > _MAX_WORDS:  # a pasted text names places for other reasons
+        return query
     named = [place for place in gazetteer().named_in(words) if place.is_certain]
     if len(named) != 1:
         return query

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
-from tis.marketplace.search.filters import CategoryTree
 from tis.marketplace.search.measures import UNIT_OF
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
-from tis.marketplace.search.sql import placeholders, run
+from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import SaidWord, category_token, said_words, tokenize
+from tis.marketplace.search.tokens import SaidWord, category_token, said_words
+from tis.marketplace.search.vocabulary import Phrase, Vocabulary
 
-Phrase = tuple[str, ...]
 _MAX_PHRASE_WORDS = 3
-# Shorter synonyms expand in one direction only: a buyer's "hp" is a telephone, a seller's "hp" a maker of printers.
-_MIN_TWO_WAY_CHARS = 3
 # A last word that this many products contain is hardly a prefix, and looking up common prefixes is slow.
 _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MIN_COUNT_OF_CORRECTION = 5
@@ -45,15 +43,15 @@ class QueryExpansions:
         if phrase and other and other != phrase and other not in self.synonyms.setdefault(phrase, []):
             self.synonyms[phrase].append(other)
 
-    def add_category(self, phrase: Phrase, slug: str | None, categories: CategoryTree) -> None:
+    def add_category(self, phrase: Phrase, slug: str, vocabulary: Vocabulary) -> None:
         """Sellers name a category by any of its names."""
-        names = sorted(categories.names.get(slug, ())) if slug and phrase else ()
+        names = sorted(vocabulary.names.get(slug, ())) if phrase else ()
         tokens = self.category_tokens.setdefault(phrase, []) if names else []
         tokens += [token for name in names if (token := category_token(name)) and token not in tokens]
         del tokens[_MAX_CATEGORY_TOKENS:]
 
 
-def understand(session: Session, index: TextIndex, categories: CategoryTree, text: str) -> UnderstoodText:
+def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text: str) -> UnderstoodText:
     said = _known_forms(session, said_words(text))
     unsaid = FUNCTION_WORDS | PRAISE_WORDS
     kept = [one for one in said if one.word not in unsaid] or said
@@ -62,17 +60,28 @@ def understand(session: Session, index: TextIndex, categories: CategoryTree, tex
     if not words:
         return UnderstoodText(TextQuery(()))
     is_last_said = words[-1] == said[-1].word
-    expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
+    expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
     corrected = [
-        _correct(session, index, word, counts, expansions, is_last=is_last_said and word == words[-1]) for word in words
+        _correct(session, index, vocabulary, word, counts, expansions, is_last=is_last_said and word == words[-1])
+        for word in words
     ]
     if is_corrected := corrected != words:
         words = list(dict.fromkeys(corrected))
-        expansions, counts = _load_expansions(session, categories, words), document_counts(session, words)
+        expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
     for word in words:
         expansions.add_synonym((word,), parts.get(word, ()))
+    _add_compounds(session, words, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
     return UnderstoodText(query, " ".join(words) if is_corrected else None)
+
+
+def _add_compounds(session: Session, words: Sequence[str], expansions: QueryExpansions) -> None:
+    """`mouse pad` is also `mousepad`, if the catalogue has that."""
+    pairs = {(one, other): one + other for one, other in pairwise(words) if one.isalpha() and other.isalpha()}
+    counts = document_counts(session, pairs.values()) if pairs else {}
+    for pair, joined in pairs.items():
+        if joined in counts:
+            expansions.add_synonym(pair, (joined,))
 
 
 def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:
@@ -87,7 +96,14 @@ def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:
 
 
 def _correct(
-    session: Session, index: TextIndex, word: str, counts: dict[str, int], expansions: QueryExpansions, *, is_last: bool
+    session: Session,
+    index: TextIndex,
+    vocabulary: Vocabulary,
+    word: str,
+    counts: dict[str, int],
+    expansions: QueryExpansions,
+    *,
+    is_last: bool,
 ) -> str:
     if word in UNIT_OF or any(word in phrase for phrase in (*expansions.synonyms, *expansions.category_tokens)):
         return word
@@ -95,10 +111,10 @@ def _correct(
         return _correct_rare_word(session, index, word) or word
     if word in counts or (is_last and is_known_prefix(session, word)):
         return word
-    return _known_stem(session, word) or correct_spelling(session, word) or word
+    return _known_stem(session, vocabulary, word) or correct_spelling(session, word) or word
 
 
-def _known_stem(session: Session, word: str) -> str | None:
+def _known_stem(session: Session, vocabulary: Vocabulary, word: str) -> str | None:
     """The word without an ending, if that is a word of the catalogue: `laptopnya`, `buku2`, `laptops`, `watches`."""
     stems = [
         word.removesuffix(ending)
@@ -106,13 +122,8 @@ def _known_stem(session: Session, word: str) -> str | None:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS
     ]
     counts = document_counts(session, stems) if stems else {}
-    expansions = _synonym_terms(session, stems) if stems else set()
-    return next((stem for stem in stems if stem.isalpha() and (counts.get(stem) or stem in expansions)), None)
-
-
-def _synonym_terms(session: Session, words: Sequence[str]) -> set[str]:
-    names, values = placeholders("word", words)
-    return {term for [term] in run(session, f"SELECT term FROM synonyms WHERE term IN {names}", values)}
+    known = (stem for stem in stems if stem.isalpha() and (counts.get(stem) or (stem,) in vocabulary.synonyms))
+    return next(known, None)
 
 
 def _correct_rare_word(session: Session, index: TextIndex, word: str) -> str | None:
@@ -152,25 +163,13 @@ def _may_be_prefix(phrase: Phrase, expansions: QueryExpansions, counts: dict[str
     return counts.get(word, 0) < _MIN_COUNT_OF_WHOLE_WORD
 
 
-def _load_expansions(session: Session, categories: CategoryTree, words: Sequence[str]) -> QueryExpansions:
-    phrases = {" ".join(phrase) for phrase in _phrases(words)}
-    names, values = placeholders("phrase", sorted(phrases))
+def _expansions(vocabulary: Vocabulary, words: Sequence[str]) -> QueryExpansions:
     expansions = QueryExpansions()
-    sql = f"SELECT term, means, category FROM synonyms WHERE term IN {names} OR means IN {names}"
-    for term, means, category in run(session, sql, values):
-        own = tuple(tokenize(term))
-        # "palu, hammer, tools" is one of the tools, "perkakas, tools, tools" all of them.
-        if tuple(tokenize(means)) not in categories.phrases:
-            category = None
-        for other in (tuple(tokenize(one)) for one in means.split(",")):
-            if " ".join(own) in phrases:
-                expansions.add_synonym(own, other)
-                expansions.add_category(own, category, categories)
-            elif len(term) >= _MIN_TWO_WAY_CHARS and " ".join(other) in phrases:
-                expansions.add_synonym(other, own)
     for phrase in _phrases(words):
-        for slug in categories.phrases.get(phrase, ()):
-            expansions.add_category(phrase, slug, categories)
+        for other in vocabulary.synonyms.get(phrase, ()):
+            expansions.add_synonym(phrase, other)
+        for slug in vocabulary.phrases.get(phrase, ()):
+            expansions.add_category(phrase, slug, vocabulary)
     return expansions
 
 

@@ -10,7 +10,7 @@ from tis.errors import Conflict, NotFound
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_admin
-from tis.marketplace.search.filters import expire_categories
+from tis.marketplace.search.vocabulary import expire_categories
 from tis.marketplace.tables import Category, ProductFacts, Synonym
 
 # Searches keep all of them in memory.

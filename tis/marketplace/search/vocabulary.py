@@ -1,0 +1,117 @@
+"""The words that a catalogue knows: categories with their names, and synonyms. In memory, for search and assistant."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import uuid4
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from tis.marketplace.kit.fields import key_of
+from tis.marketplace.search.sql import run
+from tis.marketplace.search.tokens import tokenize
+from tis.marketplace.tables import TaxonomyVersion
+
+Phrase = tuple[str, ...]
+_MIN_TWO_WAY_CHARS = 3  # shorter synonyms expand in one direction only
+_MAX_SYNONYMS = 24  # of one phrase
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """`names` holds the keys by which sellers may name each category, `parents` its parent; both by slug."""
+
+    names: dict[str, set[str]]
+    parents: dict[str, str | None]
+
+    # The slugs of each phrase that means all goods of a category: its own names, and synonyms that mean one of these.
+    phrases: Mapping[Phrase, tuple[str, ...]]
+    synonyms: Mapping[Phrase, tuple[Phrase, ...]]
+
+    @cached_property
+    def _slugs_of_name(self) -> dict[str, set[str]]:
+        slugs: dict[str, set[str]] = {}
+        for slug, names in self.names.items():
+            for name in names:
+                slugs.setdefault(name, set()).add(slug)
+        return slugs
+
+    @cached_property
+    def _children(self) -> dict[str, set[str]]:
+        children: dict[str, set[str]] = {}
+        for slug, parent in self.parents.items():
+            if parent is not None:
+                children.setdefault(parent, set()).add(slug)
+        return children
+
+    def slugs_named(self, key: str) -> set[str]:
+        return self._slugs_of_name.get(key, set())
+
+    def keys_below(self, key: str) -> set[str]:
+        """The key itself, and all names of the categories that it names and of their descendants."""
+        slugs = set[str]()
+        found = self.slugs_named(key)
+        while found:
+            slugs |= found
+            found = set[str]().union(*(self._children.get(slug, ()) for slug in found)) - slugs
+        return {key}.union(*(self.names[slug] for slug in slugs))
+
+
+class VocabularyCache:
+    """The vocabulary as this transaction sees it, loaded again only after a change of any server."""
+
+    def __init__(self) -> None:
+        self._loaded: tuple[str, Vocabulary] | None = None
+
+    def current(self, session: Session) -> Vocabulary:
+        # Read first: what is loaded is at least as new as this.
+        version = next((version for [version] in run(session, "SELECT version FROM taxonomy_version")), "")
+        loaded = self._loaded
+        if loaded is None or loaded[0] != version:
+            loaded = self._loaded = (version, _load_vocabulary(session))
+        return loaded[1]
+
+
+def expire_categories(session: Session) -> None:
+    """Call it in every transaction that changes categories or synonyms. A version that is rolled back stays unused."""
+    session.execute(update(TaxonomyVersion).values(version=uuid4().hex))
+
+
+def _load_vocabulary(session: Session) -> Vocabulary:
+    rows = run(session, "SELECT slug, parent, name_id, name_en FROM categories ORDER BY slug")
+    names = {slug: _spellings(slug, name_id, name_en) for slug, _, name_id, name_en in rows}
+    own_names = {slug: {_phrase(name) for name in (slug, *own)} for slug, _, *own in rows}
+    synonyms: dict[Phrase, dict[Phrase, None]] = {}  # in the order of their rows
+    for term, means, category in run(session, "SELECT term, means, category FROM synonyms ORDER BY term"):
+        own, others = _phrase(term), [_phrase(one) for one in means.split(",")]
+        if category is not None:
+            names[category] |= _spellings(term)
+            # "palu, hammer" is one of the tools, "perkakas, tools" all of them.
+            if own_names[category].intersection(others):
+                own_names[category].add(own)
+        for phrase in (own, *others):
+            # A buyer's "hp" is a telephone, a seller's "hp" a maker of printers.
+            targets = [one for one in (own, *others) if one != own or len(term) >= _MIN_TWO_WAY_CHARS]
+            synonyms.setdefault(phrase, {}).update(dict.fromkeys(one for one in targets if one and one != phrase))
+    phrases: dict[Phrase, tuple[str, ...]] = {}
+    for slug, of_category in sorted(own_names.items()):
+        for phrase in sorted(of_category):
+            phrases[phrase] = (*phrases.get(phrase, ()), slug)
+            targets = [one for one in sorted(of_category) if len(" ".join(one)) >= _MIN_TWO_WAY_CHARS]
+            synonyms.setdefault(phrase, {}).update(dict.fromkeys(one for one in targets if one != phrase))
+    return Vocabulary(
+        names,
+        {slug: parent for slug, parent, *_ in rows},
+        phrases,
+        {phrase: tuple(others)[:_MAX_SYNONYMS] for phrase, others in synonyms.items()},
+    )
+
+
+def _phrase(name: str) -> Phrase:
+    return tuple(tokenize(name))
+
+
+def _spellings(*names: str) -> set[str]:
+    keys = {key_of(name) for name in names}
+    return keys | {key.replace("-", " ") for key in keys}
