@@ -11,7 +11,7 @@ from tis.marketplace.search.tokens import head_token
 TextScope = Literal["name", "labels", "text"]
 MAX_WORDS = 24
 MAX_STAGES = 32
-MAX_TIERS = 7 * MAX_STAGES
+MAX_TIERS = 8 * MAX_STAGES
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,20 @@ class TextMatch:
     # One token of each tuple must be indexed with the product: the filtered categories, the grid cells near the buyer.
     required_tokens: tuple[tuple[str, ...], ...] = ()
     stage: int | None = None  # the groups that match, while no other does; None: any stage of the query
+    is_said: bool = False  # in the words that the buyer said, without synonyms
+    without: "TextMatch | None" = None  # what is in an earlier tier
 
     @property
     def alternatives(self) -> tuple[tuple[TermGroup, ...], ...]:
         """All groups of one of these must match."""
         if self.stage is not None:
-            return (self.query.groups_of(self.stage),)
+            return (self._wanted(self.query.groups_of(self.stage)),)
         if self.query.stages:
             return tuple(map(self.query.groups_of, self.query.least_stages))
-        return (self.query.groups,)
+        return (self._wanted(self.query.groups),)
+
+    def _wanted(self, groups: tuple[TermGroup, ...]) -> tuple[TermGroup, ...]:
+        return tuple(TermGroup(group.terms[:1]) for group in groups) if self.is_said else groups
 
     @property
     def excluded_groups(self) -> tuple[TermGroup, ...]:
@@ -110,14 +115,18 @@ def match_tiers(query: TextQuery) -> list[TextMatch]:
 
 def _tiers(match: TextMatch) -> list[TextMatch]:
     num_categories = sum(bool(group.category_tokens) for groups in match.alternatives for group in groups)
+    has_category = num_categories == 1  # "charger laptop" is of neither category for sure
+    said = replace(match, scope="name", is_said=True, is_head=True, in_category=True if has_category else None)
     in_category: list[TextMatch] = []
-    if num_categories == 1:  # "charger laptop" is of neither category for sure
+    match = replace(match, without=said)
+    if has_category:
         in_category = [
             replace(match, scope="name", in_category=True),
             replace(match, scope="text", excluded_scope="name", in_category=True),
         ]
-        match = replace(match, in_category=False)
+        match = replace(match, in_category=False, without=None)
     return [
+        said,
         *in_category,
         replace(match, scope="name", is_head=True),
         replace(match, scope="text", excluded_scope="name", is_head=True),

@@ -10,7 +10,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
 from tis.marketplace.search.measures import UNIT_OF
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
-from tis.marketplace.search.sql import run
+from tis.marketplace.search.sql import placeholders, run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
 from tis.marketplace.search.tokens import SaidWord, category_token, said_words
 from tis.marketplace.search.vocabulary import Phrase, Vocabulary
@@ -71,6 +71,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     for word in words:
         expansions.add_synonym((word,), parts.get(word, ()))
     _add_compounds(session, words, expansions)
+    _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
     return UnderstoodText(query, " ".join(words) if is_corrected else None)
 
@@ -82,6 +83,20 @@ def _add_compounds(session: Session, words: Sequence[str], expansions: QueryExpa
     for pair, joined in pairs.items():
         if joined in counts:
             expansions.add_synonym(pair, (joined,))
+
+
+def _leave_brands(session: Session, expansions: QueryExpansions) -> None:
+    """`hp` is a telephone, but in `printer hp` it is a brand: beside another noun, a brand is nothing else."""
+    nouns = [phrase for phrase, tokens in expansions.category_tokens.items() if tokens]
+    if len(nouns) < 2:
+        return
+    names, values = placeholders("brand", [" ".join(phrase) for phrase in nouns])
+    sql = f"SELECT brand_key FROM product_search WHERE brand_key IN {names}"
+    brands = {brand for [brand] in run(session, sql, values)}
+    found = [phrase for phrase in nouns if " ".join(phrase) in brands]
+    for phrase in found if len(found) < len(nouns) else ():
+        expansions.category_tokens.pop(phrase)
+        expansions.synonyms.pop(phrase, None)
 
 
 def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:

@@ -23,20 +23,9 @@ class LikeIndex:
 
     def match_source(self, match: TextMatch) -> RowSource:
         values: dict[str, object] = {}
-        conditions = [_query(match, match.scope, values)]
-        if match.excluded_scope:
-            conditions.append(f"NOT ({_query(match, match.excluded_scope, values)})")
-        conditions += [f"NOT {_group(group, 'text', values)}" for group in match.excluded_groups]
-        if match.in_category is not None and match.category_tokens:
-            tokens = _any_token(match.category_tokens, values)
-            conditions.append(tokens if match.in_category else f"NOT {tokens}")
-        if match.is_head is not None:
-            heads = _any_token(match.head_tokens, values)
-            conditions.append(heads if match.is_head else f"NOT {heads}")
-        conditions += [_any_token(alternatives, values) for alternatives in match.required_tokens]
         return RowSource(
             tables="product_words w JOIN product_search p ON p.product_id = w.product_id",
-            conditions=tuple(conditions),
+            conditions=tuple(_conditions(match, values)),
             values=values,
         )
 
@@ -72,6 +61,22 @@ class LikeIndex:
 
     def after_rebuild(self, session: Session) -> None:
         pass
+
+
+def _conditions(match: TextMatch, values: dict[str, object]) -> list[str]:
+    conditions = [_query(match, match.scope, values)]
+    if match.excluded_scope:
+        conditions.append(f"NOT ({_query(match, match.excluded_scope, values)})")
+    conditions += [f"NOT {_group(group, 'text', values)}" for group in match.excluded_groups]
+    if match.in_category is not None and match.category_tokens:
+        tokens = _any_token(match.category_tokens, values)
+        conditions.append(tokens if match.in_category else f"NOT {tokens}")
+    if match.is_head is not None:
+        heads = _any_token(match.head_tokens, values)
+        conditions.append(heads if match.is_head else f"NOT {heads}")
+    if match.without:
+        conditions.append(f"NOT ({' AND '.join(_conditions(match.without, values))})")
+    return conditions + [_any_token(alternatives, values) for alternatives in match.required_tokens]
 
 
 def _query(match: TextMatch, scope: TextScope, values: dict[str, object]) -> str:

@@ -71,6 +71,8 @@ def match_expression(match: TextMatch) -> str:
         expression = f"({expression}) & {'' if match.in_category else '!'}({tokens})"
     if match.is_head is not None:
         expression = f"({expression}) & {'' if match.is_head else '!'}({_any_token(match.head_tokens)})"
+    if match.without:
+        expression = f"({expression}) & !({match_expression(match.without)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) & ({_any_token(alternatives)})"
     return expression

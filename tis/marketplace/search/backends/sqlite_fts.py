@@ -67,6 +67,8 @@ def match_expression(match: TextMatch) -> str:
         expression = f"({expression}) {'AND' if match.in_category else 'NOT'} ({tokens})"
     if match.is_head is not None:
         expression = f"({expression}) {'AND' if match.is_head else 'NOT'} ({_any_token(match.head_tokens)})"
+    if match.without:
+        expression = f"({expression}) NOT ({match_expression(match.without)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) AND ({_any_token(alternatives)})"
     return expression
