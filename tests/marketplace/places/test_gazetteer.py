@@ -102,7 +102,10 @@ def test_a_province_is_all_its_cities_and_regencies() -> None:
         ("Surabaya", "unknown", "3578"),
         ("Jabodetabek", None, None),
         ("Singapore", None, None),
+        ("Sleman", "Yogyakarta", "3404"),
+        (None, "Yogyakarta", "34"),
         (None, "Bali", "51"),
+        (None, "Jawa", None),
         (None, None, None),
     ],
 )

@@ -57,24 +57,26 @@ class Gazetteer:
         self._names = names
         self._words = words
         self._max_origin_words = max(map(len, words.origins), default=0)
-        self.meanings = lru_cache(maxsize=4096)(self._read_meanings)
+        self.code_sets = lru_cache(maxsize=4096)(self._read_code_sets)
 
     def place(self, code: str) -> Place | None:
         return self._names.places.get(code)
 
     def find(self, name: str) -> tuple[Place, ...]:
         """The cities and regencies of a name: all of a province, the city where a regency has its name, too."""
-        meanings = self.meanings(name)
-        return meanings[0] if meanings else ()
+        meanings = self._named(name)
+        return self._names.regencies(meanings[0]) if meanings else ()
 
     def code_of(self, city: str | None, province: str | None) -> str | None:
         """The code of the place that an account names; None if there is none or more than one.
 
         A city in a province of the same name is the city: Kota Bandung, not Kabupaten Bandung. Jakarta is its province.
         """
-        in_provinces = {place.code for meaning in self._named(province or "") for place in meaning}
-        named = self._named(city) if city else self._named(province or "")
-        if city and in_provinces:
+        in_provinces = {place.province_code for meaning in self._named(province or "") for place in meaning}
+        if not city:
+            return in_provinces.pop() if len(in_provinces) == 1 else None
+        named = self._named(city)
+        if in_provinces:
             named = tuple(one for one in named if {place.province_code for place in one} <= in_provinces)
         provinces = {place.province_code for meaning in named for place in meaning}
         return named[0][0].code if len(provinces) == 1 and len(named[0]) == 1 else None
@@ -99,9 +101,10 @@ class Gazetteer:
             start = named.end if named else start + 1
         return found
 
-    def _read_meanings(self, name: str) -> tuple[tuple[Place, ...], ...]:
-        """The cities and regencies of each thing that a name may mean, best first."""
-        return tuple(self._names.regencies(meaning) for meaning in self._named(name))
+    def _read_code_sets(self, name: str) -> tuple[frozenset[str], ...]:
+        """Codes of the cities and regencies of each thing that a name may mean, best first."""
+        regencies = (self._names.regencies(meaning) for meaning in self._named(name))
+        return tuple(frozenset(place.code for place in meaning) for meaning in regencies)
 
     def _named(self, name: str) -> tuple[Meaning, ...]:
         return self._names.meanings(words_of(name))
