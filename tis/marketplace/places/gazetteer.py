@@ -92,7 +92,7 @@ class Gazetteer:
         start = 0
         while start < len(cleaned):
             named = self._named_at(cleaned, start, known_words) if cleaned[start] and start not in origins else None
-            if named and self._continues_list(cleaned, found, named):
+            if named and self._continues_list(words, found, named):
                 named = replace(named, is_certain=True)
             if named and found and (merged := self._in_province(found[-1], named)):
                 found[-1] = merged
@@ -136,16 +136,21 @@ class Gazetteer:
 
     def _corrected(self, name: DesignatedName, known_words: Container[str]) -> Meaning | None:
         """What a name with a slip means; None if it is like no name, or like two."""
-        if len(name.letters) < _MIN_FUZZY_LETTERS or any(self._is_other_word(word, known_words) for word in name.words):
+        if len(name.letters) < _MIN_FUZZY_LETTERS or all(self._is_other_word(word, known_words) for word in name.words):
             return None
         max_slips = 2 if len(name.letters) >= _MIN_LETTERS_OF_TWO_SLIPS else 1
-        spellings = self._names.spellings.get(len(name.words), ())
-        near = process.extract(" ".join(name.words), spellings, scorer=OSA.distance, score_cutoff=max_slips, limit=5)
-        long = [(spelling, slips) for spelling, slips, _ in near if len(spelling) >= _MIN_FUZZY_LETTERS]
-        if not long:
+        typed, spellings = " ".join(name.words), self._names.spellings.get(len(name.words), ())
+        near = process.extract(typed, spellings, scorer=OSA.distance, score_cutoff=max_slips, limit=5)
+        alike = [
+            (spelling, slips)
+            for spelling, slips, _ in near
+            # Few slips are in the first letter, and many other words differ in it: laser, Paser.
+            if spelling[0] == typed[0] and spelling not in self._words.ambiguous
+        ]
+        if not alike:
             return None
-        nearest = min(slips for _, slips in long)
-        meanings = {self._best(spelling, name) for spelling, slips in long if slips == nearest}
+        nearest = min(slips for _, slips in alike)
+        meanings = {self._best(spelling, name) for spelling, slips in alike if slips == nearest}
         return meanings.pop() if len(meanings) == 1 else None
 
     def _best(self, spelling: str, name: DesignatedName) -> Meaning:
@@ -161,7 +166,9 @@ class Gazetteer:
         if not found or not found[-1].is_certain:
             return False
         between = words[found[-1].end : named.start]
-        return not between or (len(between) == 1 and (not between[0] or between[0] in self._words.conjunctions))
+        if not between:
+            return words[named.start - 1].endswith(",")
+        return len(between) == 1 and (between[0] == "," or between[0].casefold() in self._words.conjunctions)
 
     def _in_province(self, city: NamedPlace, province: NamedPlace) -> NamedPlace | None:
         """`malang jawa timur` names one place, for certain."""
