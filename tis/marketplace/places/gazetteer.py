@@ -57,24 +57,26 @@ class Gazetteer:
         self._names = names
         self._words = words
         self._max_origin_words = max(map(len, words.origins), default=0)
-        self.meanings = lru_cache(maxsize=4096)(self._read_meanings)
+        self.code_sets = lru_cache(maxsize=4096)(self._read_code_sets)
 
     def place(self, code: str) -> Place | None:
         return self._names.places.get(code)
 
     def find(self, name: str) -> tuple[Place, ...]:
         """The cities and regencies of a name: all of a province, the city where a regency has its name, too."""
-        meanings = self.meanings(name)
-        return meanings[0] if meanings else ()
+        meanings = self._named(name)
+        return self._names.regencies(meanings[0]) if meanings else ()
 
     def code_of(self, city: str | None, province: str | None) -> str | None:
         """The code of the place that an account names; None if there is none or more than one.
 
         A city in a province of the same name is the city: Kota Bandung, not Kabupaten Bandung. Jakarta is its province.
         """
-        in_provinces = {place.code for meaning in self._named(province or "") for place in meaning}
-        named = self._named(city) if city else self._named(province or "")
-        if city and in_provinces:
+        in_provinces = {place.province_code for meaning in self._named(province or "") for place in meaning}
+        if not city:
+            return in_provinces.pop() if len(in_provinces) == 1 else None
+        named = self._named(city)
+        if in_provinces:
             named = tuple(one for one in named if {place.province_code for place in one} <= in_provinces)
         provinces = {place.province_code for meaning in named for place in meaning}
         return named[0][0].code if len(provinces) == 1 and len(named[0]) == 1 else None
@@ -90,7 +92,7 @@ class Gazetteer:
         start = 0
         while start < len(cleaned):
             named = self._named_at(cleaned, start, known_words) if cleaned[start] and start not in origins else None
-            if named and self._continues_list(cleaned, found, named):
+            if named and self._continues_list(words, found, named):
                 named = replace(named, is_certain=True)
             if named and found and (merged := self._in_province(found[-1], named)):
                 found[-1] = merged
@@ -99,9 +101,10 @@ class Gazetteer:
             start = named.end if named else start + 1
         return found
 
-    def _read_meanings(self, name: str) -> tuple[tuple[Place, ...], ...]:
-        """The cities and regencies of each thing that a name may mean, best first."""
-        return tuple(self._names.regencies(meaning) for meaning in self._named(name))
+    def _read_code_sets(self, name: str) -> tuple[frozenset[str], ...]:
+        """Codes of the cities and regencies of each thing that a name may mean, best first."""
+        regencies = (self._names.regencies(meaning) for meaning in self._named(name))
+        return tuple(frozenset(place.code for place in meaning) for meaning in regencies)
 
     def _named(self, name: str) -> tuple[Meaning, ...]:
         return self._names.meanings(words_of(name))
@@ -133,16 +136,21 @@ class Gazetteer:
 
     def _corrected(self, name: DesignatedName, known_words: Container[str]) -> Meaning | None:
         """What a name with a slip means; None if it is like no name, or like two."""
-        if len(name.letters) < _MIN_FUZZY_LETTERS or any(self._is_other_word(word, known_words) for word in name.words):
+        if len(name.letters) < _MIN_FUZZY_LETTERS or all(self._is_other_word(word, known_words) for word in name.words):
             return None
         max_slips = 2 if len(name.letters) >= _MIN_LETTERS_OF_TWO_SLIPS else 1
-        spellings = self._names.spellings.get(len(name.words), ())
-        near = process.extract(" ".join(name.words), spellings, scorer=OSA.distance, score_cutoff=max_slips, limit=5)
-        long = [(spelling, slips) for spelling, slips, _ in near if len(spelling) >= _MIN_FUZZY_LETTERS]
-        if not long:
+        typed, spellings = " ".join(name.words), self._names.spellings.get(len(name.words), ())
+        near = process.extract(typed, spellings, scorer=OSA.distance, score_cutoff=max_slips, limit=5)
+        alike = [
+            (spelling, slips)
+            for spelling, slips, _ in near
+            # Few slips are in the first letter, and many other words differ in it: laser, Paser.
+            if spelling[0] == typed[0] and spelling not in self._words.ambiguous
+        ]
+        if not alike:
             return None
-        nearest = min(slips for _, slips in long)
-        meanings = {self._best(spelling, name) for spelling, slips in long if slips == nearest}
+        nearest = min(slips for _, slips in alike)
+        meanings = {self._best(spelling, name) for spelling, slips in alike if slips == nearest}
         return meanings.pop() if len(meanings) == 1 else None
 
     def _best(self, spelling: str, name: DesignatedName) -> Meaning:
@@ -158,7 +166,9 @@ class Gazetteer:
         if not found or not found[-1].is_certain:
             return False
         between = words[found[-1].end : named.start]
-        return not between or (len(between) == 1 and (not between[0] or between[0] in self._words.conjunctions))
+        if not between:
+            return words[named.start - 1].endswith(",")
+        return len(between) == 1 and (between[0] == "," or between[0].casefold() in self._words.conjunctions)
 
     def _in_province(self, city: NamedPlace, province: NamedPlace) -> NamedPlace | None:
         """`malang jawa timur` names one place, for certain."""

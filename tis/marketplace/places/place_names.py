@@ -19,6 +19,8 @@ _BEFORE_NAMES = {"kota", "kab", "kabupaten", "prov", "provinsi", "propinsi"}
 _AFTER_NAMES = {"city", "regency", "province"}
 _FULL_NAMES = {"province": "{}", "city": "Kota {}", "regency": "Kabupaten {}"}
 _RANKS: dict[PlaceKind, int] = {"city": 0, "regency": 1, "province": 2}
+_MIN_LETTERS = 5
+_MIN_LETTERS_OF_ALIAS = 7  # sultra and malut are too near to other words
 _FOLDER = Path(__file__).parent
 
 
@@ -60,7 +62,7 @@ class PlaceNames:
 
     places: Mapping[str, Place]  # by code
     _meanings: Mapping[str, tuple[Meaning, ...]]  # by the letters of the name
-    spellings: Mapping[int, tuple[str, ...]]  # names with the same number of words
+    spellings: Mapping[int, tuple[str, ...]]  # those that slips are compared with, by the number of their words
 
     def meanings(self, words: Sequence[str]) -> tuple[Meaning, ...]:
         """What a name may mean, cities first. A name with `kota` or the like means such a place if there is one."""
@@ -108,16 +110,23 @@ def without_designator(words: Sequence[str]) -> DesignatedName:
 
 def read_place_names() -> PlaceNames:
     places = {row["code"]: _place(row) for row in read_table("places.csv")}
-    named = [(place.name, (place,)) for place in sorted(places.values(), key=lambda place: _RANKS[place.kind])]
-    aliases = [(row["name"], tuple(places[code] for code in row["codes"].split())) for row in read_table("aliases.csv")]
     meanings: dict[str, tuple[Meaning, ...]] = {}
     spellings: dict[int, tuple[str, ...]] = {}
-    for name, meaning in (*named, *aliases):
+    for name, meaning, min_letters in _named(places):
         words = words_of(name)
         letters = "".join(words)
         meanings[letters] = (*meanings.get(letters, ()), meaning)
-        spellings[len(words)] = (*spellings.get(len(words), ()), " ".join(words))
+        if len(letters) >= min_letters:
+            spellings[len(words)] = (*spellings.get(len(words), ()), " ".join(words))
     return PlaceNames(places, meanings, {count: tuple(dict.fromkeys(names)) for count, names in spellings.items()})
+
+
+def _named(places: Mapping[str, Place]) -> Iterator[tuple[str, Meaning, int]]:
+    """Names, what they mean, and how many letters one needs for a slip in it to be seen."""
+    for place in sorted(places.values(), key=lambda place: _RANKS[place.kind]):
+        yield place.name, (place,), _MIN_LETTERS
+    for row in read_table("aliases.csv"):
+        yield row["name"], tuple(places[code] for code in row["codes"].split()), _MIN_LETTERS_OF_ALIAS
 
 
 def read_table(name: str) -> Iterable[dict[str, str]]:

@@ -33,16 +33,13 @@ def city_test(city: str) -> CityTest | None:
     is_whole_name = is_designated(words)
 
     def is_found(city_key: str) -> bool:
-        meanings = [{place.code for place in meaning} for meaning in places.meanings(city_key)]
+        meanings = places.code_sets(city_key)
         if not meanings:
             return key in city_key
         if any(codes <= wanted for codes in meanings):
             return True
-        return (
-            not is_whole_name
-            and _contains(words_of(city_key), words)
-            and any({code[:2] for code in codes} <= provinces for codes in meanings)
-        )
+        is_near = any(code[:2] in provinces for codes in meanings for code in codes)
+        return is_near and not is_whole_name and _contains(words_of(city_key), words)
 
     return is_found
 
@@ -76,9 +73,9 @@ def supplier_in_city(session: Session, city: str) -> ColumnElement[bool]:
 
 def _codes_of_filter(places: Gazetteer, city: str) -> set[str]:
     """Of cities and regencies of the name; of a province only if no city has its name, or the filter says so."""
-    meanings = places.meanings(city)
-    single = [meaning for meaning in meanings if len(meaning) == 1]
-    return {place.code for meaning in single or meanings[:1] for place in meaning}
+    meanings = places.code_sets(city)
+    single = [codes for codes in meanings if len(codes) == 1]
+    return {code for codes in single or meanings[:1] for code in codes}
 
 
 def _contains(words: tuple[str, ...], part: tuple[str, ...]) -> bool:
