@@ -30,6 +30,7 @@ from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.products.sheet_jobs import ImportWorker
 from tis.marketplace.search.backends.choose import choose_backend
+from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.sweeper import Sweeper
 from tis.observability.logs import log_exception
@@ -89,7 +90,12 @@ class Market:
         self._failure: tuple[float, DatabaseUnavailable] | None = None
         self._place_coder = PlaceCoder(self.reading, self.writing)
         self._sweeper = Sweeper(
-            self.reading, self.writing, self.search, self._do_hourly, interval_seconds=rules.sweep_seconds
+            self.reading,
+            self.writing,
+            self.search,
+            self._do_hourly,
+            IndexRenewal(self.reading, self.writing, self.search).renew_some,
+            interval_seconds=rules.sweep_seconds,
         )
         self._importer = ImportWorker(self.reading, self.writing, self.search, self.find_principal)
 

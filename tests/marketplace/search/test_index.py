@@ -18,7 +18,8 @@ from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.tokens import indexed_words
+from tis.marketplace.search.index import head_word
+from tis.marketplace.search.tokens import head_token, indexed_words
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 
 WORDS = ["teko", "cangkir", "merah", "biru", "besar", "café", "listrik", "16GB"]
@@ -50,7 +51,9 @@ def words_of_indexable_products(session: Session) -> Counter[str]:
     counts: Counter[str] = Counter()
     for product in session.scalars(select(Product).where(Product.id.in_(select(ProductFacts.product_id)))):
         parts = (product.name, product.description, product.brand, product.tags, product.category)
-        counts.update(set(" ".join(indexed_words(part) for part in parts).split()))
+        head = head_word(product.name, product.brand)
+        words = set(" ".join(indexed_words(part) for part in parts).split())
+        counts.update(words | ({head_token(head)} if head else set()))
     return counts
 
 

@@ -3,16 +3,16 @@
 FUNCTION_WORDS = frozenset(
     """
     yang yg dan atau untuk utk buat dengan dgn dari dr di ke pada dalam oleh ini itu tersebut adalah ialah ada
-    adakah apa apakah siapa mana berapa kapan bagaimana gimana kenapa bisa dapat boleh mau ingin pengen pengin
-    cari carikan mencari nyari cariin butuh perlu minta tolong tolongin dong donk deh sih ya yah nih kok kak gan
-    min bro sis bang mas mbak pak bu om saya sy aku gue gw kami kita kamu anda dia mereka nya si para juga lagi
-    saja aja cuma hanya sudah udah sdh belum akan agar supaya karena jika kalau kalo bila jadi lalu terus tapi
-    tetapi namun serta maupun seperti kayak kaya sama jual jualan dijual beli membeli pembelian rekomendasi
-    rekomendasikan rekomen saran halo hai selamat pagi siang sore malam terima kasih makasih paling sekali
-    banget bgt sangat cukup lebih kurang agak satu sebuah suatu semua setiap tiap punya pakai pake dipakai a an
-    the and or for with of in on at to from by is are be i me my we our you your he she it this that these those
-    please need want looking look find search show give get buy sell some any can could would like about under
-    over as so do does have has there what which where how much many good best
+    adakah apa apakah ga gak nggak enggak tdk siapa mana berapa kapan bagaimana gimana kenapa bisa dapat boleh
+    mau ingin pengen pengin cari carikan mencari nyari cariin butuh perlu minta tolong tolongin dong donk deh
+    sih ya yah nih kok kak gan min bro sis bang mas mbak pak bu om saya sy aku gue gw kami kita kamu anda dia
+    mereka nya si para juga lagi saja aja cuma hanya sudah udah sdh belum akan agar supaya karena jika kalau
+    kalo bila jadi lalu terus tapi tetapi namun serta maupun seperti kayak kaya sama jual jualan dijual beli
+    membeli pembelian rekomendasi rekomendasikan rekomen saran halo hai selamat pagi siang sore malam terima
+    kasih makasih paling sekali banget bgt sangat cukup lebih kurang agak satu sebuah suatu semua setiap tiap
+    punya pakai pake dipakai a an the and or for with of in on at to from by is are be i me my we our you your
+    he she it this that these those please need want looking look find search show give get buy sell some any
+    can could would like about under over as so do does have has there what which where how much many good best
     """.split()
 )
 

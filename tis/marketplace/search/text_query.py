@@ -90,8 +90,9 @@ class TextMatch:
 
     @property
     def category_tokens(self) -> tuple[str, ...]:
+        alternatives = replace(self, is_said=False).alternatives
         return tuple(
-            dict.fromkeys(token for groups in self.alternatives for group in groups for token in group.category_tokens)
+            dict.fromkeys(token for groups in alternatives for group in groups for token in group.category_tokens)
         )
 
     @property
