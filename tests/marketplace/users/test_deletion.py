@@ -129,8 +129,8 @@ def test_a_deleted_user_leaves_no_personal_data_and_no_reserved_stock(
         tokens = session.query(RefreshToken).filter_by(account=f"user:{user['id']}").count()
     database.close()
     assert kept["name"] == "Deleted user" and kept["deleted_at"] is not None
-    personal = ("email", "email_key", "phone", "latitude", "longitude", "city", "province", "place_code")
-    personal += ("password_hash",)
+    places = ("latitude", "longitude", "city", "province", "place_code")
+    personal = ("email", "email_key", "phone", *places, "password_hash")
     assert [kept[name] for name in personal] == [None] * len(personal)
     assert (stock, held, reviews, movements, tokens) == ((10, 2), 0, 1, 1, 0)
 

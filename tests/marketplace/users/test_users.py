@@ -88,8 +88,8 @@ def test_an_admin_can_give_up_the_role(internet: httpx2.Client, strict_database_
 def test_for_strangers_there_are_no_users(internet: httpx2.Client, laptop: httpx2.Client) -> None:
     user = register_user(internet, **{**SEED, "email": new_email()})
     stranger, supplier = register_user(internet), register_supplier(internet)
-    private = ("email", "phone", "latitude", "longitude", "city", "province", "place_code", "role")
-    private += ("ai_access_enabled",)
+    places = ("latitude", "longitude", "city", "province", "place_code")
+    private = ("email", "phone", *places, "role", "ai_access_enabled")
     for headers in ({}, bearer(stranger), bearer(supplier)):
         for user_id in (user["id"], 999999999):
             hidden = internet.get(f"/api/users/{user_id}", headers=headers)

@@ -19,6 +19,7 @@ from tis.marketplace.search.tokens import head_token
 _LEAST_SHARE = 0.3  # of the weight of all words, that a product must match
 _ENOUGH = 10  # so many products are shown, whatever they weigh
 _WEIGHT_OF_NOUNS = 2
+_WEIGHT_OF_LABELS = 0.3
 _LEAST_SHARE_OF_HEADS = 0.3  # of the products with a word, whose name it must begin
 _MAX_READ_PER_GROUP = 2000  # a more common word finds no products, and is only looked for in those of the others
 _MAX_READ = 6000
@@ -36,7 +37,11 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> Text
         return None
     [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
     heads = _head_counts(session, groups)
-    weights = [_rarity(counts[group], heads[group], num_products or 1) for group in groups]
+    weights = [
+        _rarity(counts[group], heads[group], num_products or 1)
+        * (_WEIGHT_OF_LABELS if _is_label(groups, number) else 1)
+        for number, group in enumerate(groups)
+    ]
     found = _sets_of_products(groups, [counts[group] for group in groups], weights, find_ids)
     num_with = Counter(found.values())
     least, num_shown, stages = _LEAST_SHARE * sum(weights), 0, list[int]()
@@ -49,7 +54,7 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> Text
 
 
 def _sets_of_products(
-    groups: Sequence[TermGroup], counts: Sequence[int], weights: Sequence[int], find_ids: FindIds
+    groups: Sequence[TermGroup], counts: Sequence[int], weights: Sequence[float], find_ids: FindIds
 ) -> dict[int, int]:
     """The groups that each product matches, by its id."""
     found: Counter[int] = Counter()
@@ -77,7 +82,13 @@ def _rarity(count: int, num_heads: int, num_products: int) -> int:
     return round(100 * math.log1p(num_products / count) * (_WEIGHT_OF_NOUNS if is_noun else 1)) + 1
 
 
-def _weight(groups: int, weights: Sequence[int]) -> int:
+def _is_label(groups: Sequence[TermGroup], number: int) -> bool:
+    """In `laptop ram 16gb ssd 512gb`, the measures say what `ram` and `ssd` name."""
+    following = groups[number + 1].terms[0].words[0] if 0 < number < len(groups) - 1 else ""
+    return following[:1].isdecimal() and not groups[number].terms[0].words[0][0].isdecimal()
+
+
+def _weight(groups: int, weights: Sequence[float]) -> float:
     return sum(weight for number, weight in enumerate(weights) if groups >> number & 1)
 
 

@@ -15,6 +15,8 @@ _MIN_CHARS_FOR_TWO_TYPOS = 8
 def document_counts(session: Session, words: Iterable[str]) -> dict[str, int]:
     """How many products contain each word. Words that no product contains are missing."""
     names, values = placeholders("word", sorted(set(words)))
+    if not values:
+        return {}
     return dict(run(session, f"SELECT term, count FROM lexicon WHERE term IN {names}", values))
 
 
