@@ -93,6 +93,8 @@ class Supplier(Table):
     pickup_enabled: Mapped[bool] = mapped_column(default=True)
     courier_enabled: Mapped[bool] = mapped_column(default=True)
     delivery_radius_km: Mapped[float | None]
+    opening_hours: Mapped[dict[str, Any] | None]  # by weekday, in local time
+    time_zone: Mapped[str | None] = mapped_column(String(4))  # NULL: the one of its longitude
     version: Mapped[int] = mapped_column(default=1)
     registration_date: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)

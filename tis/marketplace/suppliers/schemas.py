@@ -1,13 +1,14 @@
 """Bodies and views of `/suppliers`, with their examples."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, Field
 
 from tis.marketplace.auth.passwords import Password
 from tis.marketplace.auth.schemas import TOKEN_REQUIRED, WithConsent
 from tis.marketplace.auth.tokens import TokenPair
+from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import (
     MAX_ID,
     Address,
@@ -20,12 +21,21 @@ from tis.marketplace.kit.fields import (
     abbreviated_name,
 )
 from tis.marketplace.kit.geo import WithPlaceChange
+from tis.marketplace.kit.opening_hours import WEEKDAYS, OpeningHours, TimeZone, is_open, local_time, zone_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.kit.versions import VersionedChange
 from tis.marketplace.policy import sees_supplier
 from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember
 
+_Hours = Annotated[
+    OpeningHours,
+    Field(
+        description="by day, in the local time of the shop: when it opens and closes, `02:00` being the next morning. "
+        "Without a day it is closed, without any table nobody knows"
+    ),
+]
+_Zone = Annotated[TimeZone, Field(description="if it is not the one of its longitude")]
 _Kilometres = Annotated[float, Field(ge=0, le=20_100, allow_inf_nan=False)]
 
 NEW_SUPPLIER_EXAMPLE = {
@@ -38,6 +48,7 @@ NEW_SUPPLIER_EXAMPLE = {
     "longitude": 106.8456,
     "city": "Jakarta",
     "province": "DKI Jakarta",
+    "opening_hours": {"monday": [["09:00", "12:00"], ["13:00", "17:30"]], "saturday": [["18:00", "02:00"]]},
 }
 SUPPLIER_EXAMPLE = {
     "id": 1,
@@ -47,6 +58,8 @@ SUPPLIER_EXAMPLE = {
     "pickup_enabled": True,
     "courier_enabled": True,
     "delivery_radius_km": None,
+    "time_zone": "WIB",
+    "open_now": False,
     "version": 1,
 }
 MEMBER_EXAMPLE = {
@@ -107,6 +120,8 @@ class SupplierRegistration(WithConsent):
     pickup_enabled: bool = True
     courier_enabled: bool = True
     delivery_radius_km: _Kilometres | None = None
+    opening_hours: _Hours | None = None
+    time_zone: _Zone | None = None
     shows_place: bool = Field(False, description="show strangers where it is, to about 100 m")
 
 
@@ -124,6 +139,8 @@ class SupplierChange(WithPlaceChange, VersionedChange):
     pickup_enabled: bool = True
     courier_enabled: bool = True
     delivery_radius_km: _Kilometres | None = None
+    opening_hours: _Hours | None = None
+    time_zone: _Zone | None = None
     shows_place: bool = False
 
 
@@ -152,6 +169,9 @@ class SupplierView(BaseModel):
     pickup_enabled: bool
     courier_enabled: bool
     delivery_radius_km: float | None
+    opening_hours: dict[str, list[list[str]]] | None
+    time_zone: TimeZone
+    open_now: bool | None  # null if it has no opening hours
     version: int
 
 
@@ -171,6 +191,7 @@ class MemberView(BaseModel):
 def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
     """Everybody sees the shop. Its person, contact data and exact place are visible to its owners and admins."""
     private = sees_supplier(principal, supplier.id)
+    hours, zone = supplier.opening_hours, time_zone_of(supplier)
     return SupplierView(
         id=supplier.id,
         name=supplier.name if private else supplier.business_name,
@@ -187,8 +208,16 @@ def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
         pickup_enabled=supplier.pickup_enabled,
         courier_enabled=supplier.courier_enabled,
         delivery_radius_km=supplier.delivery_radius_km,
+        # PostgreSQL keeps its own order.
+        opening_hours=None if hours is None else {day: hours[day] for day in WEEKDAYS if day in hours},
+        time_zone=zone,
+        open_now=None if hours is None else is_open(hours, local_time(now(), zone)),
         version=supplier.version,
     )
+
+
+def time_zone_of(supplier: Supplier) -> TimeZone:
+    return cast(TimeZone | None, supplier.time_zone) or zone_of(supplier.longitude)
 
 
 def member_view(member: SupplierMember, name: str) -> MemberView:
