@@ -496,6 +496,45 @@ class ProductFacts(Table):
     )
 
 
+class SupplierFacts(Table):
+    """What suppliers are found and sorted by. A review adds to `stars` and `weight`, a change of the supplier writes
+    the rest, which `search/supplier_words.py` does alone."""
+
+    __tablename__ = "supplier_search"
+
+    supplier_id: Mapped[int] = mapped_column(
+        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    name_key: Mapped[str] = mapped_column(String(200))  # the words of its business name, sorted
+    # Of the published reviews of all its products, also of deleted ones, weighted as in `ratings.py`.
+    stars: Mapped[float]
+    weight: Mapped[float]
+
+
+class SupplierWord(Table):
+    """A word of the business name (`scope` 0), or of the city or province (1), of a supplier."""
+
+    __tablename__ = "supplier_words"
+
+    word: Mapped[str] = mapped_column(String(64), primary_key=True)
+    supplier_id: Mapped[int] = mapped_column(
+        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
+    )
+    scope: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+
+
+class SupplierHours(Table):
+    """The `opening_hours` of a supplier in minutes of a week in UTC, of which `closes` may lie in the next week."""
+
+    __tablename__ = "supplier_hours"
+
+    supplier_id: Mapped[int] = mapped_column(
+        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    opens: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    closes: Mapped[int]
+
+
 class Lexeme(Table):
     """A word of the catalogue and the number of products with it, to correct misspelt words."""
 

@@ -17,6 +17,7 @@ from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
 from tis.marketplace.search.supplier_index import index_supplier
+from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.search.understanding import relaxed_queries, understand
 
 
@@ -99,6 +100,11 @@ class ProductSearch:
     def rebuild(self, session: Session) -> None:
         """Compares the whole index with the tables and repairs what differs."""
         rebuild_index(session, self.index)
+        index_new_suppliers(session)
+
+    def category_keys(self, session: Session, category: str) -> list[str]:
+        """The keys of a category and its descendants that some product has."""
+        return category_keys(session, self._categories.tree(session), category)
 
     def _understand(self, session: Session, query: ProductQuery) -> ResolvedQuery:
         if query.text is None:

@@ -3,8 +3,10 @@
 from datetime import datetime
 from typing import Annotated, Literal, cast
 
+from fastapi import Query
 from pydantic import BaseModel, Field
 
+from tis.errors import Unprocessable
 from tis.marketplace.auth.passwords import Password
 from tis.marketplace.auth.schemas import TOKEN_REQUIRED, WithConsent
 from tis.marketplace.auth.tokens import TokenPair
@@ -62,6 +64,7 @@ SUPPLIER_EXAMPLE = {
     "open_now": False,
     "version": 1,
 }
+FOUND_SUPPLIER_EXAMPLE = {**SUPPLIER_EXAMPLE, "rating": 4.63, "distance_km": 3.0}
 MEMBER_EXAMPLE = {
     "user_id": 1,
     "name": "Jane S.",
@@ -104,6 +107,17 @@ LAST_LOGIN = {
 LAST_OWNER = {
     409: "This is the last owner of supplier 3. Name another one, give the supplier a password, or delete it first."
 }
+
+
+NameParameter = Annotated[
+    str | None, Query(min_length=1, max_length=500, description="words of the name, city or province")
+]
+
+
+def validate_name(text: str | None) -> str | None:
+    if text is not None and not text.strip():
+        raise Unprocessable("q must not be empty.")
+    return text
 
 
 class SupplierRegistration(WithConsent):
@@ -173,6 +187,11 @@ class SupplierView(BaseModel):
     time_zone: TimeZone
     open_now: bool | None  # null if it has no opening hours
     version: int
+
+
+class FoundSupplier(SupplierView):
+    rating: float | None  # of all its products
+    distance_km: float | None = Field(description="to 1 km if the supplier hides its place")
 
 
 class RegisteredSupplier(TokenPair, SupplierView):
