@@ -7,7 +7,7 @@ from fastapi import Depends, Header
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from tis.marketplace.kit.geo import Point, kilometres_between
+from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
 from tis.marketplace.products.delivery import Language, advise, language_of
 from tis.marketplace.products.prices import lowest_price_before
 from tis.marketplace.products.schemas import ProductView, product_view
@@ -34,7 +34,8 @@ def view_from(product: Product, origin: Point | None, language: Language) -> Pro
     if origin is None:
         return product_view(product)
     supplier = product.supplier
-    distance = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
+    exact = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
+    distance = shown_distance(exact, shows_place=supplier.shows_place)
     return product_view(product, distance, advise(distance, supplier, language))
 
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from tis.errors import Unprocessable
 from tis.marketplace.context import ContextDep
+from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
@@ -158,7 +159,9 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
 def _view(hit: SearchHit, language: Language) -> ProductView:
     if hit.distance_km is None:
         return product_view(hit.product)
-    return product_view(hit.product, hit.distance_km, advise(hit.distance_km, hit.product.supplier, language))
+    supplier = hit.product.supplier
+    distance_km = shown_distance(hit.distance_km, shows_place=supplier.shows_place)
+    return product_view(hit.product, distance_km, advise(distance_km, supplier, language))
 
 
 def _headers(request: Request, results: SearchResults) -> dict[str, str]:

@@ -16,6 +16,7 @@ class SupplierRow(NamedTuple):
     pickup_enabled: bool
     courier_enabled: bool
     delivery_radius_km: float | None
+    shows_place: bool
 
 
 class _Columns(NamedTuple):
@@ -51,6 +52,7 @@ class _Columns(NamedTuple):
     shop_pickup_enabled: Any
     shop_courier_enabled: Any
     shop_delivery_radius_km: float | None
+    shop_shows_place: Any
 
 
 class ProductRow(_Columns):
@@ -87,6 +89,7 @@ class ProductRow(_Columns):
             bool(self.shop_pickup_enabled),
             bool(self.shop_courier_enabled),
             self.shop_delivery_radius_km,
+            bool(self.shop_shows_place),
         )
 
 
