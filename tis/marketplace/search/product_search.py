@@ -11,7 +11,7 @@ from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import CategoryCache, category_keys, rare_city_keys
+from tis.marketplace.search.filters import CategoryCache, category_counts, category_keys, rare_city_keys
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import ProductRow, load_products
@@ -105,6 +105,11 @@ class ProductSearch:
     def category_keys(self, session: Session, category: str) -> list[str]:
         """The keys of a category and its descendants that some product has."""
         return category_keys(session, self._categories.tree(session), category)
+
+    def count_by_category(self, session: Session, slugs: Iterable[str]) -> dict[str, int]:
+        """How many products the filter `category` finds, by default, with each of the slugs."""
+        tree, counts = self._categories.tree(session), category_counts(session)
+        return {slug: sum(counts.get(key, 0) for key in tree.keys_below(slug)) for slug in slugs}
 
     def _understand(self, session: Session, query: ProductQuery) -> ResolvedQuery:
         if query.text is None:
