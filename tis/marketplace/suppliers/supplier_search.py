@@ -16,7 +16,7 @@ from sqlalchemy import (
     select,
     union_all,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import key_of
@@ -36,6 +36,7 @@ from tis.marketplace.tables import UNRATED, ProductFacts, Supplier, SupplierFact
 _MAX_WORDS = 12
 # With more suppliers than fit on a page within one of these, those further away are not measured.
 _RINGS_KM = (10.0, 50.0, 250.0)
+_MAX_RARE = 500
 _AFTER_ALL_WORDS = "\U0010ffff"
 # The scores of a word: 0 for a word of the name, more for the beginning of one, and for a place.
 _IS_PREFIX, _IS_PLACE = 1, 2
@@ -119,7 +120,7 @@ def ranked_suppliers(session: Session, search: ProductSearch, query: SupplierQue
         words = list(dict.fromkeys(tokenize(query.text)))[:_MAX_WORDS]
         if not words:
             return []
-        matches = _matches(words)
+        matches = _matches(session, words)
         match = case((SupplierFacts.name_key == name_key_of(words), 0), else_=matches.c.score + 1)
         found = found.join(matches, matches.c.supplier_id == Supplier.id)
     found = found.outerjoin(SupplierFacts, SupplierFacts.supplier_id == Supplier.id)
@@ -138,21 +139,42 @@ def ranked_suppliers(session: Session, search: ProductSearch, query: SupplierQue
     return [*rings, found]
 
 
-def _matches(words: Sequence[str]) -> Any:
+def _matches(session: Session, words: Sequence[str]) -> Any:
     """The suppliers with all words, of which the last may be the beginning of one."""
+    rare = _rare_word(session, words)
     is_place = case((SupplierWord.scope == NAME, 0), else_=_IS_PLACE)
+    is_prefix = case((SupplierWord.word == words[-1], 0), else_=_IS_PREFIX)
     parts = []
-    for number, word in enumerate(words):
-        is_word, score = SupplierWord.word == word, func.min(is_place)
-        if number == len(words) - 1:
-            is_word = SupplierWord.word.between(word, word + _AFTER_ALL_WORDS)
-            score = func.min(is_place + case((SupplierWord.word == word, 0), else_=_IS_PREFIX))
-        parts.append(
-            select(SupplierWord.supplier_id, score.label("score")).where(is_word).group_by(SupplierWord.supplier_id)
-        )
+    for number in range(len(words)):
+        score = func.min(is_place + is_prefix if number == len(words) - 1 else is_place)
+        part = select(SupplierWord.supplier_id, score.label("score")).where(_is_word(SupplierWord, words, number))
+        if rare is not None and rare != number:
+            other = aliased(SupplierWord)
+            part = part.where(
+                SupplierWord.supplier_id.in_(select(other.supplier_id).where(_is_word(other, words, rare)))
+            )
+        parts.append(part.group_by(SupplierWord.supplier_id))
     each = union_all(*parts).subquery()
     all_words = select(each.c.supplier_id, func.sum(each.c.score).label("score")).group_by(each.c.supplier_id)
     return all_words.having(func.count() == len(words)).subquery()
+
+
+def _is_word(table: type[SupplierWord], words: Sequence[str], number: int) -> ColumnElement[bool]:
+    word = words[number]
+    return table.word.between(word, word + _AFTER_ALL_WORDS) if number == len(words) - 1 else table.word == word
+
+
+def _rare_word(session: Session, words: Sequence[str]) -> int | None:
+    """The number of one that few suppliers have: the other words are then read of these suppliers alone."""
+    if len(words) == 1:
+        return None
+    counts = []
+    for number in range(len(words)):
+        some = select(SupplierWord.supplier_id).where(_is_word(SupplierWord, words, number)).limit(_MAX_RARE).subquery()
+        counts.append(select(select(func.count()).select_from(some).scalar_subquery()))
+    num_suppliers = session.execute(union_all(*(one.add_columns(literal(n)) for n, one in enumerate(counts)))).all()
+    count, number = min((count, number) for count, number in num_suppliers)
+    return number if count < _MAX_RARE else None
 
 
 def _rating_rank() -> ColumnElement[Any]:
