@@ -40,6 +40,25 @@ def test_the_zone_is_that_of_the_place_unless_the_shop_names_one(laptop: httpx2.
     assert made(laptop.put(path, json={"time_zone": None}))["time_zone"] == "WITA"
 
 
+def test_a_product_is_there_today_only_if_its_shop_says_that_it_opens(laptop: httpx2.Client) -> None:
+    shop = register_supplier(laptop, city="Sabang")
+    path = f"/api/suppliers/{shop['id']}"
+    goods = {"name": "Kipas", "price": 1000, "stock_quantity": 5, "category": "fan"}
+    product = made(laptop.post(f"{path}/products", json=goods))["id"]
+    here = {"user_lat": shop["latitude"], "user_lon": shop["longitude"]}
+
+    def advice() -> set[bool]:
+        [listed] = laptop.get("/api/products", params={**here, "city": "sabang"}).json()
+        single = made(laptop.get(f"/api/products/{product}", params=here))
+        return {"hari ini" in one["fulfilment"]["reason"] for one in (listed, single)}
+
+    assert advice() == {False}
+    made(laptop.put(path, json={"opening_hours": ALWAYS}))
+    assert advice() == {True}
+    made(laptop.put(path, json={"opening_hours": {day_after(3): [["09:00", "17:00"]]}}))
+    assert advice() == {False}
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -7,8 +7,9 @@ from fastapi import Depends, Header
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
-from tis.marketplace.products.delivery import Language, advise, language_of
+from tis.marketplace.products.delivery import Language, advise, language_of, opens_today
 from tis.marketplace.products.prices import lowest_price_before
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.tables import Product
@@ -36,7 +37,8 @@ def view_from(product: Product, origin: Point | None, language: Language) -> Pro
     supplier = product.supplier
     exact = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
     distance = shown_distance(exact, shows_place=supplier.shows_place)
-    return product_view(product, distance, advise(distance, supplier, language))
+    advice = advise(distance, supplier, language, today=opens_today(supplier, now()))
+    return product_view(product, distance, advice)
 
 
 async def _language(accept_language: Annotated[str | None, Header(max_length=1000)] = None) -> Language:

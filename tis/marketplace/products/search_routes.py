@@ -8,12 +8,13 @@ from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
 from tis.errors import Unprocessable
+from tis.marketplace.columns import now
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
-from tis.marketplace.products.delivery import Language, advise
+from tis.marketplace.products.delivery import Language, advise, opens_today
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.products.search_schemas import (
@@ -161,7 +162,8 @@ def _view(hit: SearchHit, language: Language) -> ProductView:
         return product_view(hit.product)
     supplier = hit.product.supplier
     distance_km = shown_distance(hit.distance_km, shows_place=supplier.shows_place)
-    return product_view(hit.product, distance_km, advise(distance_km, supplier, language))
+    advice = advise(distance_km, supplier, language, today=opens_today(supplier, now()))
+    return product_view(hit.product, distance_km, advice)
 
 
 def _headers(request: Request, results: SearchResults) -> dict[str, str]:

@@ -154,6 +154,8 @@ def _matches(session: Session, words: Sequence[str]) -> Any:
                 SupplierWord.supplier_id.in_(select(other.supplier_id).where(_is_word(other, words, rare)))
             )
         parts.append(part.group_by(SupplierWord.supplier_id))
+    if len(words) == 1:
+        return parts[0].subquery()
     each = union_all(*parts).subquery()
     all_words = select(each.c.supplier_id, func.sum(each.c.score).label("score")).group_by(each.c.supplier_id)
     return all_words.having(func.count() == len(words)).subquery()
