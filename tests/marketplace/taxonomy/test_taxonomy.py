@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.marketplace.accounts import all_at_once
 from tests.marketplace.market_server import MarketServer, new_product
 
 
@@ -109,6 +110,18 @@ def test_a_category_is_never_below_itself(admin: httpx2.Client) -> None:
             409,
             {"detail": "A category cannot be a subcategory of itself."},
         )
+
+
+def test_two_moves_at_once_make_no_ring(admin: httpx2.Client) -> None:
+    for slug in ("left", "right"):
+        assert admin.post("/api/categories", json={"slug": slug, "name_id": slug, "name_en": slug}).is_success
+    headers = {"authorization": admin.headers["authorization"]}
+    answers = all_at_once(
+        admin,
+        lambda client: client.put("/api/categories/left", json={"parent": "right"}, headers=headers),
+        lambda client: client.put("/api/categories/right", json={"parent": "left"}, headers=headers),
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
 
 
 @pytest.mark.parametrize(
