@@ -9,7 +9,7 @@ from alembic import op
 from tis.marketplace.columns import BigId, Json
 from tis.marketplace.search.tokens import tokenize
 
-revision = "0091"
+revision = "0095"
 down_revision = "0090"
 branch_labels = None
 depends_on = None
