@@ -16,7 +16,7 @@ from tis.marketplace.market import Market, MarketRules
 
 # The path of each list, with every filter. Their own plans: `tests/marketplace/search/test_plans.py`.
 LISTS = {
-    "GET /api/suppliers": ["", "?city=jakarta", "?skip=1"],
+    "GET /api/suppliers": ["", "?city=jakarta", "?skip=1", "?category=fan", "?open_now=1"],
     "GET /api/suppliers/{supplier_id}/members": [""],
     "GET /api/suppliers/{supplier_id}/products/deleted": ["", "?before=9"],
     "GET /api/suppliers/{supplier_id}/products/export": [""],

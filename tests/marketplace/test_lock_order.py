@@ -34,7 +34,7 @@ from tis.marketplace.users.service import delete_user
 pytestmark = pytest.mark.slow
 
 ORDER = ["suppliers", "users", "stock_reservations", "reviews", "products"]
-ORDER += ["product_search", "product_words", "lexicon"]
+ORDER += ["product_search", "product_words", "lexicon", "supplier_words", "supplier_hours", "supplier_search"]
 _ALL_ADMINS = "users.role = "  # who changes admins locks all of them, before any other row
 ANYBODY = Principal(is_open=True)
 ADMIN = Principal(account="user:0", is_admin=True)
@@ -163,6 +163,10 @@ class Deeds:
 
     def move(self, session: Session) -> None:
         changes = {"city": "Bandung", "latitude": -6.9, "longitude": 107.6}
+        change_supplier(session, ANYBODY, self.search, self.shop.id, changes, IfMatch())
+
+    def rename(self, session: Session) -> None:
+        changes = {"business_name": "Toko baru", "city": "Bandung", "longitude": 120.0, "latitude": -6.9}
         change_supplier(session, ANYBODY, self.search, self.shop.id, changes, IfMatch())
 
     def suspend(self, session: Session) -> None:

@@ -11,13 +11,25 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import MetaData, create_engine, func, insert, inspect, select, text
+from sqlalchemy import MetaData, create_engine, delete, func, insert, inspect, select, text
 
 from tests.marketplace.conftest import SECRET
 from tis.database.database import Database
 from tis.marketplace.market import MIGRATIONS, Market, MarketRules
 from tis.marketplace.search.query import PageRequest, ProductQuery
-from tis.marketplace.tables import Product, ProductFacts, Reservation, Review, Supplier, SupplierMember, Table, User
+from tis.marketplace.search.supplier_words import index_new_suppliers
+from tis.marketplace.tables import (
+    Product,
+    ProductFacts,
+    Reservation,
+    Review,
+    Supplier,
+    SupplierFacts,
+    SupplierMember,
+    SupplierWord,
+    Table,
+    User,
+)
 
 
 def tables_of(url: str) -> set[str]:
@@ -113,6 +125,43 @@ def test_the_cell_of_existing_products_is_that_of_the_public_place(database_url:
         assert len(market.search.find(session, ProductQuery(text="kompas"), PageRequest(10, 0, None)).hits) == 1
         assert session.scalar(text("SELECT words_digest FROM product_search")) == 0
     market.close()
+
+
+def test_existing_suppliers_are_found_by_their_words_and_rating(database_url: str) -> None:
+    """As if they were written by today's code."""
+    database = Database(database_url)
+    database.migrate(MIGRATIONS, "base")
+    database.migrate(MIGRATIONS, "0090")
+    with database.writing() as session:
+        for number, name in enumerate(("Toko Toko Jaya", "Kios Été"), 1):
+            email = f"{number}@example.com"
+            place = {"city": "Jakarta", "city_key": "jakarta", "province": "Banten" if number == 2 else None}
+            values = {"id": number, "name": "a", "business_name": name, "email": email, "email_key": email, **place}
+            session.execute(insert(Supplier).values(latitude=-6.2, longitude=106.8, **values))
+        goods = {"name": "Kipas", "price": 1, "category": "fan", "category_key": "fan"}
+        rated = {"rating_sum": 9, "rating_count": 2, "verified_sum": 5, "verified_count": 1}
+        for number in (1, 2):
+            session.execute(insert(Product).values(id=number, supplier_id=1, **goods, **rated))
+        session.execute(insert(Product).values(id=3, supplier_id=2, **goods))
+    database.migrate(MIGRATIONS)
+
+    def found_by() -> list[list[tuple[Any, ...]]]:
+        with database.reading() as session:
+            tables = (select(SupplierWord.word, SupplierWord.supplier_id, SupplierWord.scope), select(SupplierFacts))
+            words, facts = (session.execute(table).all() for table in tables)
+        columns = [(one.supplier_id, one.name_key, one.stars, one.weight) for [one] in facts]
+        return [sorted(map(tuple, words)), sorted(columns)]
+
+    migrated = found_by()
+    assert ("toko", 1, 0) in migrated[0] and ("banten", 2, 1) in migrated[0]
+    assert migrated[1] == [(1, "jaya toko", 38, 8), (2, "ete kios", 0, 0)]
+    with database.writing() as session:
+        session.execute(delete(SupplierFacts))
+        index_new_suppliers(session)
+    assert found_by() == migrated
+    database.migrate(MIGRATIONS, "base")
+    database.migrate(MIGRATIONS)
+    database.close()
 
 
 def steps_after(revision: str) -> int:

@@ -127,6 +127,7 @@ TABLE = {
     "POST /api/categories": same_in_open_mode(
         ADMIN, json={"slug": "new-{kind}-{number}", "name_id": "a", "name_en": "b"}
     ),
+    "PUT /api/categories/{slug}": same_in_open_mode(ADMIN, json={"name_en": "Fans"}),
     "DELETE /api/categories/{slug}": same_in_open_mode(ADMIN),
     "GET /api/synonyms": same_in_open_mode(ADMIN),
     "POST /api/synonyms": same_in_open_mode(ADMIN, json={"term": "new{number}", "means": "kipas"}),

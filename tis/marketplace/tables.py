@@ -96,6 +96,8 @@ class Supplier(Table):
     pickup_enabled: Mapped[bool] = mapped_column(default=True)
     courier_enabled: Mapped[bool] = mapped_column(default=True)
     delivery_radius_km: Mapped[float | None]
+    opening_hours: Mapped[dict[str, Any] | None]  # by weekday, in local time
+    time_zone: Mapped[str | None] = mapped_column(String(4))  # NULL: the one of its longitude
     version: Mapped[int] = mapped_column(default=1)
     registration_date: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
@@ -496,6 +498,45 @@ class ProductFacts(Table):
         Index("ix_product_search_brand", "brand_key", "product_id", "sellable"),
         Index("ix_product_search_city", "city_key", "product_id", "sellable"),
     )
+
+
+class SupplierFacts(Table):
+    """What suppliers are found and sorted by. A review adds to `stars` and `weight`, a change of the supplier writes
+    the rest, which `search/supplier_words.py` does alone."""
+
+    __tablename__ = "supplier_search"
+
+    supplier_id: Mapped[int] = mapped_column(
+        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    name_key: Mapped[str] = mapped_column(String(200))  # the words of its business name, sorted
+    # Of the published reviews of all its products, also of deleted ones, weighted as in `ratings.py`.
+    stars: Mapped[float]
+    weight: Mapped[float]
+
+
+class SupplierWord(Table):
+    """A word of the business name (`scope` 0), or of the city or province (1), of a supplier."""
+
+    __tablename__ = "supplier_words"
+
+    word: Mapped[str] = mapped_column(String(64), primary_key=True)
+    supplier_id: Mapped[int] = mapped_column(
+        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
+    )
+    scope: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+
+
+class SupplierHours(Table):
+    """The `opening_hours` of a supplier in minutes of a week in UTC, of which `closes` may lie in the next week."""
+
+    __tablename__ = "supplier_hours"
+
+    supplier_id: Mapped[int] = mapped_column(
+        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    opens: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    closes: Mapped[int]
 
 
 class Lexeme(Table):

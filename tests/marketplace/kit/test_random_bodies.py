@@ -24,7 +24,7 @@ ROUTES = {
     "POST /api/users/register": {**user_body(), "phone": "x", "role": "user", "latitude": 0, "longitude": 0},
     "PUT /api/users/me": {"name": "x", "phone": "x", "role": "user", "latitude": 0, "longitude": 0, "version": 1},
     "PUT /api/users/1/grants": {"role": "user", "ai_access_enabled": True},
-    "POST /api/suppliers/register": {**supplier_body(), "phone": "x", "delivery_radius_km": 1},
+    "POST /api/suppliers/register": {**supplier_body(), "phone": "x", "opening_hours": {}, "time_zone": "WIB"},
     "PUT /api/suppliers/1": {**supplier_body(), "phone": "x", "delivery_radius_km": 1, "version": 1},
     "POST /api/suppliers/1/members": {"user_id": 1, "role": "owner"},
     "POST /api/products/1/reservations": {"quantity": 1, "seconds": 60},

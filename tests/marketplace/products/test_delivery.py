@@ -1,10 +1,12 @@
 """Delivery advice: pickup, courier or parcel, and its reason."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from tis.marketplace.products.delivery import Language, advise, language_of
+from tis.marketplace.products.delivery import Language, advise, language_of, opens_today
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,28 @@ def test_the_reason_names_distance_and_radius_in_the_language_of_the_reader() ->
     )
     assert "116.2 km away, out of the reach of its courier (12.5 km)" in advise(116.24, terms, "en").reason
     assert "8 km" in advise(8.0, terms).reason
+
+
+@dataclass(frozen=True)
+class SupplierTimes:
+    opening_hours: dict[str, Any] | None
+    time_zone: str | None = None
+    public_longitude: float = 106.85
+
+
+def test_today_is_said_only_where_opening_hours_say_so() -> None:
+    sunday_evening = datetime(2026, 11, 22, 13, 30, tzinfo=UTC)  # 20:30 in Jakarta, 22:30 in Jayapura
+    until_nine = {"sunday": [["09:00", "21:00"]]}
+    assert opens_today(SupplierTimes(until_nine), sunday_evening)
+    assert not opens_today(SupplierTimes(until_nine, "WIT"), sunday_evening)
+    assert not opens_today(SupplierTimes(until_nine, public_longitude=140.7), sunday_evening)
+    assert not opens_today(SupplierTimes(None), sunday_evening)
+    words: dict[Language, str] = {"id": "hari ini", "en": "today"}
+    for language, today in words.items():
+        for distance_km in (3.0, 12.0):
+            assert today in advise(distance_km, SupplierTerms(), language, today=True).reason
+            assert today not in advise(distance_km, SupplierTerms(), language).reason
+        assert today not in advise(99.0, SupplierTerms(), language, today=True).reason
 
 
 @pytest.mark.parametrize(

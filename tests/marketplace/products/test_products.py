@@ -281,7 +281,7 @@ def test_a_supplier_cannot_set_the_rating_of_its_own_products(server: MarketServ
 
 
 def test_an_origin_adds_distance_and_delivery_advice(server: MarketServer, stranger: httpx2.Client) -> None:
-    supplier = server.supplier(latitude=0.0, longitude=0.0)
+    supplier = server.supplier(latitude=0.0, longitude=0.0, shows_place=True)
     with server.as_("open") as anybody:
         product = new_product(anybody, supplier)
     path = f"/api/products/{product['id']}"

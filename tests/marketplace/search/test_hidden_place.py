@@ -53,3 +53,33 @@ def test_distances_reveal_no_more_than_the_public_place(internet: httpx2.Client)
     assert shown != before
     made(internet.put(path, json={"latitude": -6.23209, "longitude": 106.87711}, headers=owner))
     assert public_answers(internet, supplier["id"], products[0]) == shown
+
+
+def test_distances_to_hidden_places_are_whole_kilometres(internet: httpx2.Client) -> None:
+    """Of products, of shops, and in the advice: as their public place is only good to a kilometre."""
+    supplier = register_supplier(internet, business_name="Kipas Tersembunyi", city="Tersembunyi", **HERE)
+    path, owner = f"/api/suppliers/{supplier['id']}", bearer(supplier)
+    goods = {"name": "Kipas", "price": 1000, "stock_quantity": 5, "category": "fan"}
+    product, other = (made(internet.post(f"{path}/products", json=goods, headers=owner))["id"] for _ in range(2))
+    place = {"user_lat": -6.2, "user_lon": 106.85}
+
+    def answers() -> list[dict[str, Any]]:
+        of_supplier = {**place, "supplier_id": supplier["id"]}
+        return [
+            made_list(internet.get("/api/products", params=of_supplier))[0],
+            made_list(internet.get("/api/products/search", params={**of_supplier, "q": "kipas"}))[0],
+            internet.get(f"/api/products/{product}", params=place).json(),
+            internet.get("/api/products/compare", params={**place, "ids": f"{product},{other}"}).json(),
+            made_list(internet.get("/api/suppliers", params={**place, "q": "tersembunyi"}))[0],
+            internet.get(path, params=place).json(),
+        ]
+
+    def distances() -> set[Any]:
+        found = [answer["products"][0] if "products" in answer else answer for answer in answers()]
+        reasons = [one["fulfilment"]["reason"] for one in found if "fulfilment" in one]
+        assert all(f"{found[0]['distance_km']:g} km".replace(".", ",") in reason for reason in reasons)
+        return {one["distance_km"] for one in found}
+
+    assert distances() == {5.0}
+    made(internet.put(path, json={"shows_place": True}, headers=owner))
+    assert distances() == {4.9}

@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.marketplace.accounts import all_at_once
 from tests.marketplace.market_server import MarketServer, new_product
 
 
@@ -31,8 +32,31 @@ def test_categories_count_what_buyers_can_find(server: MarketServer, anybody: ht
     new_product(anybody, open_shop, category="Cement")
     gone = new_product(anybody, open_shop, category="cement")
     new_product(anybody, closed, category="cement")
+    new_product(anybody, open_shop, category="cement", stock_quantity=0)
     anybody.delete(f"/api/products/{gone['id']}")
     assert categories(anybody)["cement"]["product_count"] == before + 1
+
+
+def found_with_filter(client: httpx2.Client, slug: str) -> int:
+    return int(client.get("/api/products", params={"category": slug, "limit": 1}).headers["X-Total-Count"])
+
+
+def test_counts_are_those_of_the_filter_with_subcategories_and_other_names(
+    server: MarketServer, anybody: httpx2.Client, admin: httpx2.Client
+) -> None:
+    for slug, name, parent in (("boats", "Perahu", None), ("canoes", "Kano", "boats"), ("kayaks", "Kayak", "canoes")):
+        form = {"slug": slug, "name_id": name, "name_en": slug.title(), "parent": parent}
+        assert admin.post("/api/categories", json=form).is_success
+    shop = server.supplier()
+    for category in ("boats", "Perahu", "KANO", "kayaks", "Kayak", "kayaks"):
+        new_product(anybody, shop, category=category)
+    found = categories(anybody)
+    assert [found[slug]["product_count"] for slug in ("boats", "canoes", "kayaks")] == [6, 4, 3]
+    assert {slug: one["product_count"] for slug, one in found.items()} == {
+        slug: found_with_filter(anybody, slug) for slug in found
+    }
+    rafts = {"slug": "rafts", "name_id": "Kayak", "name_en": "Rafts"}  # a name of two categories
+    assert admin.post("/api/categories", json=rafts).json()["product_count"] == 1 == found_with_filter(anybody, "rafts")
 
 
 def test_an_admin_adds_and_deletes_categories(admin: httpx2.Client, stranger: httpx2.Client) -> None:
@@ -54,6 +78,66 @@ def test_an_admin_adds_and_deletes_categories(admin: httpx2.Client, stranger: ht
     assert admin.delete("/api/categories/fishing").status_code == 404
     assert "fishing" not in categories(stranger)
     assert "joran" not in {one["term"] for one in admin.get("/api/synonyms").json()}
+
+
+def test_an_admin_renames_and_moves_a_category_and_its_products_stay_in_it(
+    server: MarketServer, anybody: httpx2.Client, admin: httpx2.Client
+) -> None:
+    garden = {"slug": "garden", "name_id": "Kebun", "name_en": "Garden"}
+    hoses = {"slug": "hoses", "name_id": "Slang", "name_en": "Hoses"}
+    for form in (garden, hoses):
+        assert admin.post("/api/categories", json=form).is_success
+    new_product(anybody, server.supplier(), category="slang")
+    path = "/api/categories/hoses"
+    changed = {"slug": "hoses", "name_id": "Selang", "name_en": "Hoses", "parent": "garden", "product_count": 1}
+    assert admin.put(path, json={"name_id": "Selang", "parent": "garden"}).json() == changed
+    assert categories(anybody)["hoses"] == changed and categories(anybody)["garden"]["product_count"] == 1
+    assert found_with_filter(anybody, "selang") == found_with_filter(anybody, "garden") == 1
+    assert admin.put(path, json={}).json() == changed
+    [noted] = admin.get("/api/audit", params={"entity": "category", "entity_id": "hoses"}).json()[:1]
+    assert noted["changes"] == {"name_id": ["Slang", "Selang"], "parent": [None, "garden"]}
+    assert admin.put(path, json={"parent": None}).json()["parent"] is None
+    assert categories(anybody)["garden"]["product_count"] == 0
+
+
+def test_a_category_is_never_below_itself(admin: httpx2.Client) -> None:
+    for slug, parent in (("ring-a", None), ("ring-b", "ring-a"), ("ring-c", "ring-b")):
+        form = {"slug": slug, "name_id": slug, "name_en": slug, "parent": parent}
+        assert admin.post("/api/categories", json=form).is_success
+    for parent in ("ring-a", "ring-b", "ring-c"):
+        refused = admin.put("/api/categories/ring-a", json={"parent": parent})
+        assert (refused.status_code, refused.json()) == (
+            409,
+            {"detail": "A category cannot be a subcategory of itself."},
+        )
+
+
+def test_two_moves_at_once_make_no_ring(admin: httpx2.Client) -> None:
+    for slug in ("left", "right"):
+        assert admin.post("/api/categories", json={"slug": slug, "name_id": slug, "name_en": slug}).is_success
+    headers = {"authorization": admin.headers["authorization"]}
+    answers = all_at_once(
+        admin,
+        lambda client: client.put("/api/categories/left", json={"parent": "right"}, headers=headers),
+        lambda client: client.put("/api/categories/right", json={"parent": "left"}, headers=headers),
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+
+
+@pytest.mark.parametrize(
+    ("slug", "body", "status"),
+    [
+        ("nowhere", {"name_en": "x"}, 404),
+        ("bag", {"parent": "nowhere"}, 404),
+        ("bag", {"name_en": None}, 422),
+        ("bag", {"name_en": ""}, 422),
+        ("bag", {"slug": "bags"}, 422),
+        ("bag", [], 422),
+        ("Bag", {"name_en": "x"}, 422),
+    ],
+)
+def test_invalid_changes_of_categories_are_refused(admin: httpx2.Client, slug: str, body: Any, status: int) -> None:
+    assert admin.put(f"/api/categories/{slug}", json=body).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -107,6 +191,7 @@ def test_only_admins_change_categories_and_synonyms(
         for client, status in [(stranger, 401), (anybody, 401), (user, 403)]:
             for method, path in [
                 ("POST", "/api/categories"),
+                ("PUT", "/api/categories/bag"),
                 ("DELETE", "/api/categories/bag"),
                 ("GET", "/api/synonyms"),
                 ("POST", "/api/synonyms"),
@@ -114,8 +199,8 @@ def test_only_admins_change_categories_and_synonyms(
                 ("GET", "/api/audit"),
             ]:
                 synonym, category = {"term": "x", "means": "x"}, {"slug": "x", "name_id": "x", "name_en": "x"}
-                sent = None if method != "POST" else synonym if path == "/api/synonyms" else category
-                assert client.request(method, path, json=sent).status_code == status, (method, path)
+                bodies = {"POST": synonym if path == "/api/synonyms" else category, "PUT": {"name_en": "x"}}
+                assert client.request(method, path, json=bodies.get(method)).status_code == status, (method, path)
 
 
 def test_there_is_a_bound_for_both(admin: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,11 @@ class WithPlaceChange(WithPlace):
         return self
 
 
+def shown_distance(kilometres: float, *, shows_place: bool) -> float:
+    """To 1 km where a shop hides its place, which is itself rounded to 1 km: more digits would mean nothing."""
+    return round(kilometres, 1) if shows_place else float(round(kilometres))
+
+
 def kilometres_between(one: Point, other: Point) -> float:
     """Great-circle distance (Haversine)."""
     north, east = radians(other.latitude - one.latitude), radians(other.longitude - one.longitude)

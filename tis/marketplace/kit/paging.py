@@ -4,6 +4,7 @@ Two styles, both documented: newest first with `before=<last id>` (`page_respons
 `cursor` (`CursorPage`). The product search has its own cursor, which carries the state of its ranking.
 """
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Protocol, TypeVar, cast
 from urllib.parse import urlencode
@@ -11,7 +12,7 @@ from urllib.parse import urlencode
 from fastapi import Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, false, func, null, select, tuple_
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
@@ -88,25 +89,50 @@ class CursorPage:
 
     def read(self, session: Session, table: type[TableRow], statement: Select[TableRow]) -> Sequence[TableRow]:
         """Reads the rows in the order of their ids and sets the headers of the response."""
-        self._set_total(session, table, statement)
+        self._set_total(session, statement.with_only_columns(table.id))
         page = statement.order_by(table.id).limit(self._limit + 1)
         page = page.offset(self._skip) if self._cursor is None else page.where(table.id > self._last_id(self._cursor))
         rows = session.scalars(page).all()
         if len(rows) > self._limit:
-            parameters = [*self._filters(), ("limit", self._limit), ("cursor", self._encode(rows[self._limit - 1].id))]
-            self._headers.update(link_headers(self._request, parameters))
+            self._set_next(str(rows[self._limit - 1].id))
         return rows[: self._limit]
 
-    def _set_total(self, session: Session, table: type[TableRow], statement: Select[TableRow]) -> None:
-        counted = statement.with_only_columns(table.id).order_by(None).limit(MAX_COUNTED + 1).subquery()
+    def read_ranked(self, session: Session, statements: Sequence[Select[Any]]) -> list[int]:
+        """The ids of a page, sorted by the columns of the statements, of which the last is the id.
+
+        The last statement has all rows, each before it fewer, which come first: one that fills the page is enough.
+        """
+        after = None if self._cursor is None else self._last_row(self._cursor)
+        rows: Sequence[Sequence[Any]] = []
+        for statement in statements:
+            columns = list(statement.subquery().c)
+            page = select(*columns).order_by(*columns).limit(self._limit + 1)
+            page = page.offset(self._skip) if after is None else page.where(tuple_(*columns) > tuple_(*after))
+            rows = session.execute(page).all()
+            if len(rows) > self._limit:
+                break
+        self._set_total(session, statements[-1] if statements else select(null()).where(false()))
+        if len(rows) > self._limit:
+            *values, last_id = rows[self._limit - 1]
+            self._set_next(json.dumps([*map(float, values), last_id]))
+        return [row[-1] for row in rows[: self._limit]]
+
+    def _set_total(self, session: Session, statement: Select[Any]) -> None:
+        counted = statement.order_by(None).limit(MAX_COUNTED + 1).subquery()
         total = session.scalar(select(func.count()).select_from(counted)) or 0
         self._headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
 
-    def _encode(self, last_id: int) -> str:
-        return self._key.encode(str(last_id).encode(), self._list_bytes())
+    def _set_next(self, position: str) -> None:
+        cursor = self._key.encode(position.encode(), self._list_bytes())
+        parameters = [*self._filters(), ("limit", self._limit), ("cursor", cursor)]
+        self._headers.update(link_headers(self._request, parameters))
 
     def _last_id(self, cursor: str) -> int:
         return int(self._key.decode(cursor, self._list_bytes()))
+
+    def _last_row(self, cursor: str) -> list[float]:
+        values: list[float] = json.loads(self._key.decode(cursor, self._list_bytes()))
+        return values
 
     def _list_bytes(self) -> bytes:
         return f"{self._request.url.path}?{urlencode(self._filters())}".encode()

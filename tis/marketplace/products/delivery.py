@@ -1,8 +1,10 @@
 """Advises pickup, courier or parcel from the distance and the terms of the supplier. Pure functions."""
 
 import re
-from typing import Literal, Protocol
+from datetime import datetime
+from typing import Any, Literal, Protocol, cast
 
+from tis.marketplace.kit.opening_hours import TimeZone, local_time, opens_later_today, zone_of
 from tis.marketplace.products.schemas import Fulfilment
 
 Language = Literal["id", "en"]
@@ -23,7 +25,26 @@ class DeliveryTerms(Protocol):
     def delivery_radius_km(self) -> float | None: ...
 
 
-def advise(distance_km: float, terms: DeliveryTerms, language: Language = "id") -> Fulfilment:
+class ShopTimes(Protocol):
+    """The columns of `Supplier` that say when it is open."""
+
+    @property
+    def opening_hours(self) -> dict[str, Any] | None: ...
+    @property
+    def time_zone(self) -> str | None: ...
+    @property
+    def public_longitude(self) -> float: ...
+
+
+def opens_today(shop: ShopTimes, moment: datetime) -> bool:
+    """Whether it says that it is open, or will be on this day. Nobody knows of a shop without opening hours."""
+    if shop.opening_hours is None:
+        return False
+    zone = cast(TimeZone | None, shop.time_zone) or zone_of(shop.public_longitude)
+    return opens_later_today(shop.opening_hours, local_time(moment, zone))
+
+
+def advise(distance_km: float, terms: DeliveryTerms, language: Language = "id", *, today: bool = False) -> Fulfilment:
     radius_km = COURIER_KM if terms.delivery_radius_km is None else terms.delivery_radius_km
     suggestion: Suggestion
     if terms.pickup_enabled and distance_km <= PICKUP_KM:
@@ -35,7 +56,9 @@ def advise(distance_km: float, terms: DeliveryTerms, language: Language = "id") 
     else:
         suggestion, why = "parcel", "too far"
     reason = _REASONS[language][why].format(
-        km=_format_km(distance_km, language), radius=_format_km(radius_km, language)
+        km=_format_km(distance_km, language),
+        radius=_format_km(radius_km, language),
+        today=_TODAY[language] if today else "",
     )
     return Fulfilment(suggestion=suggestion, reason=reason)
 
@@ -51,16 +74,17 @@ def language_of(accept_language: str | None) -> Language:
 
 _LANGUAGE = re.compile(r"(id|en)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.\d{0,3})?))?")
 
+_TODAY: dict[Language, str] = {"id": " hari ini", "en": " today"}
 _REASONS: dict[Language, dict[str, str]] = {
     "id": {
-        "near": "Toko hanya {km} km dari Anda: bisa diambil sendiri hari ini.",
-        "within reach": "Jaraknya {km} km, dalam jangkauan kurir toko ({radius} km): bisa sampai hari ini.",
+        "near": "Toko hanya {km} km dari Anda: bisa diambil sendiri{today}.",
+        "within reach": "Jaraknya {km} km, dalam jangkauan kurir toko ({radius} km): bisa diantar{today}.",
         "no courier": "Jaraknya {km} km dan toko ini tidak memakai kurir: dikirim lewat ekspedisi.",
         "too far": "Jaraknya {km} km, di luar jangkauan kurir toko ({radius} km): dikirim lewat ekspedisi.",
     },
     "en": {
-        "near": "The shop is only {km} km away: you can pick it up today.",
-        "within reach": "It is {km} km away, within reach of the shop's courier ({radius} km): it can arrive today.",
+        "near": "The shop is only {km} km away: you can pick it up{today}.",
+        "within reach": "It is {km} km away, within reach of its courier ({radius} km): it can be delivered{today}.",
         "no courier": "It is {km} km away and this shop has no courier: it is sent by parcel.",
         "too far": "It is {km} km away, out of the reach of its courier ({radius} km): it is sent by parcel.",
     },

@@ -3,14 +3,13 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Depends, Header, Query
+from fastapi import Depends, Header
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from tis.errors import Unprocessable
-from tis.marketplace.kit.fields import Latitude, Longitude
-from tis.marketplace.kit.geo import Point, kilometres_between
-from tis.marketplace.products.delivery import Language, advise, language_of
+from tis.marketplace.columns import now
+from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
+from tis.marketplace.products.delivery import Language, advise, language_of, opens_today
 from tis.marketplace.products.prices import lowest_price_before
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.tables import Product
@@ -36,24 +35,14 @@ def view_from(product: Product, origin: Point | None, language: Language) -> Pro
     if origin is None:
         return product_view(product)
     supplier = product.supplier
-    distance = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
-    return product_view(product, distance, advise(distance, supplier, language))
-
-
-async def _origin(
-    user_lat: Annotated[Latitude | None, Query(description="where the buyer is")] = None,
-    user_lon: Annotated[Longitude | None, Query()] = None,
-) -> Point | None:
-    if user_lat is None and user_lon is None:
-        return None
-    if user_lat is None or user_lon is None:
-        raise Unprocessable("user_lat and user_lon belong together.")
-    return Point(user_lat, user_lon)
+    exact = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
+    distance = shown_distance(exact, shows_place=supplier.shows_place)
+    advice = advise(distance, supplier, language, today=opens_today(supplier, now()))
+    return product_view(product, distance, advice)
 
 
 async def _language(accept_language: Annotated[str | None, Header(max_length=1000)] = None) -> Language:
     return language_of(accept_language)
 
 
-OriginDep = Annotated[Point | None, Depends(_origin)]
 LanguageDep = Annotated[Language, Depends(_language)]

@@ -9,6 +9,7 @@ from tis.errors import NotFound, Unprocessable
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
+from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, with_etag
@@ -17,7 +18,6 @@ from tis.marketplace.products.compare import Comparison, compare
 from tis.marketplace.products.prices import price_history
 from tis.marketplace.products.product_detail import (
     LanguageDep,
-    OriginDep,
     PriceView,
     ProductDetail,
     detail_of,

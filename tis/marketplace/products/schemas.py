@@ -118,7 +118,8 @@ class ProductView(BaseModel):
 def product_view(
     product: Product | ProductRow, distance_km: float | None = None, fulfilment: Fulfilment | None = None
 ) -> ProductView:
-    """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`)."""
+    """A `Product` needs its supplier loaded (`joinedload(Product.supplier)`). The distance is shown as it is given:
+    see `shown_distance`."""
     return ProductView(
         id=product.id,
         supplier_id=product.supplier_id,
@@ -132,7 +133,7 @@ def product_view(
         is_available=product.is_available,
         created_at=product.created_at,
         supplier_name=product.supplier.business_name,
-        distance_km=None if distance_km is None else round(distance_km, 1),
+        distance_km=distance_km,
         available_quantity=product.on_hand - product.reserved,
         brand=product.brand,
         condition=product.condition,

@@ -8,11 +8,13 @@ from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
 from tis.errors import Unprocessable
+from tis.marketplace.columns import now
 from tis.marketplace.context import ContextDep
+from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
-from tis.marketplace.products.delivery import Language, advise
+from tis.marketplace.products.delivery import Language, advise, opens_today
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.products.search_schemas import (
@@ -158,7 +160,10 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
 def _view(hit: SearchHit, language: Language) -> ProductView:
     if hit.distance_km is None:
         return product_view(hit.product)
-    return product_view(hit.product, hit.distance_km, advise(hit.distance_km, hit.product.supplier, language))
+    supplier = hit.product.supplier
+    distance_km = shown_distance(hit.distance_km, shows_place=supplier.shows_place)
+    advice = advise(distance_km, supplier, language, today=opens_today(supplier, now()))
+    return product_view(hit.product, distance_km, advice)
 
 
 def _headers(request: Request, results: SearchResults) -> dict[str, str]:

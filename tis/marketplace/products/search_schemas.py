@@ -132,7 +132,10 @@ _SEARCH_HEADERS = {
         "description": "the text after spelling correction, URL-encoded",
         "schema": {"type": "string"},
     },
-    "X-Relaxed-Query": {"description": "`true` if few products matched all words: those that match some follow", "schema": {"type": "string"}},
+    "X-Relaxed-Query": {
+        "description": "`true` if few products matched all words: those that match some follow",
+        "schema": {"type": "string"},
+    },
 }
 
 

@@ -16,6 +16,7 @@ from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.supplier_words import count_stars
 from tis.marketplace.tables import UNRATED, Product, Reservation, Review, User
 
 ReviewAndAuthor = tuple[Review, User]
@@ -186,6 +187,9 @@ def _add_to_rating(
     statement = statement.values(**counters, rating_rank=rank, updated_at=Product.updated_at)
     session.execute(statement, execution_options={"synchronize_session": False})
     search.refresh(session, [product_id])
+    names = ("rating_sum", "rating_count", "verified_sum", "verified_count")
+    added = (stars, reviews, verified_stars, verified_reviews)
+    count_stars(session, product_id, SimpleNamespace(**dict(zip(names, added, strict=True))))
 
 
 def _audited(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,12 @@ def category_keys(session: Session, categories: Vocabulary, category: str) -> li
     return _keys_in_use(session, sorted(categories.keys_below(key))) or [key]
 
 
+def category_counts(session: Session) -> dict[str, int]:
+    """How many products that can be bought have each key."""
+    sql = "SELECT category_key, count(*) FROM product_search WHERE sellable = 1 GROUP BY category_key"
+    return {key: int(count) for key, count in run(session, sql)}
+
+
 def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:
     """With a single key, an index returns products sorted by price; so it pays to drop the keys that no product has."""
     in_use: list[str] = []

@@ -16,6 +16,10 @@ class SupplierRow(NamedTuple):
     pickup_enabled: bool
     courier_enabled: bool
     delivery_radius_km: float | None
+    shows_place: bool
+    opening_hours: dict[str, Any] | None
+    time_zone: str | None
+    public_longitude: float
 
 
 class _Columns(NamedTuple):
@@ -51,6 +55,9 @@ class _Columns(NamedTuple):
     shop_pickup_enabled: Any
     shop_courier_enabled: Any
     shop_delivery_radius_km: float | None
+    shop_shows_place: Any
+    shop_opening_hours: Any
+    shop_time_zone: str | None
 
 
 class ProductRow(_Columns):
@@ -64,8 +71,7 @@ class ProductRow(_Columns):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        raw = self.raw_attributes
-        return cast(dict[str, Any], json.loads(raw) if isinstance(raw, str) else raw)
+        return cast(dict[str, Any], _parse_json(self.raw_attributes))
 
     @property
     def created_at(self) -> datetime:
@@ -87,6 +93,10 @@ class ProductRow(_Columns):
             bool(self.shop_pickup_enabled),
             bool(self.shop_courier_enabled),
             self.shop_delivery_radius_km,
+            bool(self.shop_shows_place),
+            _parse_json(self.shop_opening_hours),
+            self.shop_time_zone,
+            self.shop_public_longitude,
         )
 
 
@@ -115,6 +125,11 @@ def load_products(session: Session, product_ids: Sequence[int]) -> list[ProductR
         rows = run(session, f"{_SQL}IN {id_list(product_ids)}")
     products = {product.id: product for product in map(ProductRow._make, rows)}
     return [products[product_id] for product_id in product_ids if product_id in products]
+
+
+def _parse_json(value: Any) -> Any:
+    """PostgreSQL returns what it means."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _parse_time(value: Any) -> datetime:

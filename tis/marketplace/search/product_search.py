@@ -12,7 +12,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_city
 from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import category_keys
+from tis.marketplace.search.filters import category_counts, category_keys
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import ProductRow, load_products
@@ -20,6 +20,7 @@ from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, Pr
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
+from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.search.understanding import understand
 from tis.marketplace.search.vocabulary import VocabularyCache
 
@@ -110,6 +111,16 @@ class ProductSearch:
     def rebuild(self, session: Session) -> None:
         """Compares the whole index with the tables and repairs what differs."""
         rebuild_index(session, self.index)
+        index_new_suppliers(session)
+
+    def category_keys(self, session: Session, category: str) -> list[str]:
+        """The keys of a category and its descendants that some product has."""
+        return category_keys(session, self._vocabulary.current(session), category)
+
+    def count_by_category(self, session: Session, slugs: Iterable[str]) -> dict[str, int]:
+        """How many products the filter `category` finds, by default, with each of the slugs."""
+        tree, counts = self._vocabulary.current(session), category_counts(session)
+        return {slug: sum(counts.get(key, 0) for key in tree.keys_below(slug)) for slug in slugs}
 
     def _understand(self, session: Session, query: ProductQuery) -> ResolvedQuery:
         if query.text is None:

@@ -12,6 +12,7 @@ from tis.marketplace.kit.fields import email_key, key_of
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.seed.history import max_supplier_id, write_history
 from tis.marketplace.tables import Product, Review, Supplier, User
 
@@ -45,6 +46,7 @@ def insert_sample(session: Session, search: ProductSearch) -> AddedSample | None
     session.flush()
     write_history(session, last_id)
     search.refresh(session, [product.id for product in products])
+    index_new_suppliers(session)
     return AddedSample(len(suppliers), len(products), len(users), len(reviews))
 
 

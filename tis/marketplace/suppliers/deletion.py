@@ -15,6 +15,7 @@ from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.supplier_words import index_supplier_words
 from tis.marketplace.stock.service import release_all
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.schemas import LAST_LOGIN
@@ -47,7 +48,9 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     supplier.email_confirmed_at = None
     supplier.phone = supplier.address = supplier.password_hash = None
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
+    supplier.opening_hours = supplier.time_zone = None
     close_supplier(session, principal, search, supplier)
+    index_supplier_words(session, [supplier.id])
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)
 
 

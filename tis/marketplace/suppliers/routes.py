@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Query, Response
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from tis.marketplace.auth.passwords import hashed_new
@@ -11,20 +11,22 @@ from tis.marketplace.auth.registration_keys import RegistrationKey, Registration
 from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE, TOO_MANY_REGISTRATIONS
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, body_example, responses
-from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Words
+from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Keyword, Words
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
+from tis.marketplace.kit.origin import OriginDep, VicinityDep
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import Message, json_response, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
-from tis.marketplace.rates import limited
+from tis.marketplace.rates import count_request, limited
 from tis.marketplace.suppliers import members
 from tis.marketplace.suppliers.data_export import export_supplier_data
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier
 from tis.marketplace.suppliers.schemas import (
     EMAIL_BY_LINK,
     EXPORT_OF_SUPPLIER,
+    FOUND_SUPPLIER_EXAMPLE,
     INVITED_EXAMPLE,
     LAST_LOGIN,
     LAST_OWNER,
@@ -33,7 +35,9 @@ from tis.marketplace.suppliers.schemas import (
     NO_SUPPLIER,
     OWNER_REQUIRED,
     SUPPLIER_EXAMPLE,
+    FoundSupplier,
     MemberView,
+    NameParameter,
     NewMember,
     RegisteredSupplier,
     SupplierChange,
@@ -41,16 +45,16 @@ from tis.marketplace.suppliers.schemas import (
     SupplierStatus,
     SupplierView,
     supplier_view,
+    validate_name,
 )
 from tis.marketplace.suppliers.service import (
-    active_suppliers,
     change_supplier,
     public_supplier,
     register_supplier,
     restore_supplier,
     set_status,
 )
-from tis.marketplace.tables import Supplier
+from tis.marketplace.suppliers.supplier_search import SupplierQuery, found_suppliers, found_view
 
 router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedRoute)
 
@@ -80,24 +84,36 @@ def _register(context: RequestContext, body: SupplierRegistration, key: Registra
     return RegisteredSupplier(**vars(view), **vars(tokens))
 
 
-@router.get("", responses=responses([SUPPLIER_EXAMPLE]))
+@router.get("", responses=responses([FOUND_SUPPLIER_EXAMPLE], {422: "radius_km needs user_lat and user_lon."}))
 def list_suppliers(
+    request: Request,
     context: ContextDep,
     page: CursorPageDep,
+    vicinity: VicinityDep,
+    q: NameParameter = None,
     city: Annotated[Words | None, Query(description=CITY_FILTER_DESCRIPTION)] = None,
-) -> list[SupplierView]:
-    """List open suppliers, oldest first."""
+    category: Annotated[Keyword | None, Query(description="of a product that can be bought there")] = None,
+    open_now: Annotated[bool, Query(description="`true`: only those whose opening hours say so")] = False,
+) -> list[FoundSupplier]:
+    """Find suppliers. Without `q` and `user_lat`, the oldest come first.
+
+    All words of `q` must be in the name, the city or the province; the last may be the beginning of a word. The best
+    match comes first, then the nearest, then the best rated.
+    """
+    query = SupplierQuery(validate_name(q), city, category, open_now, vicinity)
+    if query.is_ranked:
+        count_request(request, "searches")
     with context.reading() as (session, principal):
-        return [supplier_view(one, principal) for one in page.read(session, Supplier, active_suppliers(session, city))]
+        return found_suppliers(session, context.market.search, principal, page, query)
 
 
-@router.get("/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, NO_SUPPLIER))
-def get_supplier(context: ContextDep, supplier_id: Id, response: Response) -> SupplierView:
+@router.get("/{supplier_id}", responses=responses(FOUND_SUPPLIER_EXAMPLE, NO_SUPPLIER))
+def get_supplier(context: ContextDep, supplier_id: Id, response: Response, origin: OriginDep) -> FoundSupplier:
     """Read a supplier. Private fields are null except for its owners, admins and in open mode."""
     with context.reading() as (session, principal):
         supplier = public_supplier(session, principal, supplier_id)
         set_etag(response, supplier.version)
-        return supplier_view(supplier, principal)
+        return found_view(session, principal, [supplier], origin)[0]
 
 
 @router.get(

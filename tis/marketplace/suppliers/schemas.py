@@ -1,13 +1,16 @@
 """Bodies and views of `/suppliers`, with their examples."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
+from fastapi import Query
 from pydantic import BaseModel, Field
 
+from tis.errors import Unprocessable
 from tis.marketplace.auth.passwords import Password
 from tis.marketplace.auth.schemas import TOKEN_REQUIRED, WithConsent
 from tis.marketplace.auth.tokens import TokenPair
+from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import (
     MAX_ID,
     PLACE_CODE_DESCRIPTION,
@@ -21,12 +24,21 @@ from tis.marketplace.kit.fields import (
     abbreviated_name,
 )
 from tis.marketplace.kit.geo import WithPlaceChange
+from tis.marketplace.kit.opening_hours import WEEKDAYS, OpeningHours, TimeZone, is_open, local_time, zone_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.kit.versions import VersionedChange
 from tis.marketplace.policy import sees_supplier
 from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember
 
+_Hours = Annotated[
+    OpeningHours,
+    Field(
+        description="by day, in the local time of the shop: when it opens and closes, `02:00` being the next morning. "
+        "Without a day it is closed, without any table nobody knows"
+    ),
+]
+_Zone = Annotated[TimeZone, Field(description="if it is not the one of its longitude")]
 _Kilometres = Annotated[float, Field(ge=0, le=20_100, allow_inf_nan=False)]
 
 NEW_SUPPLIER_EXAMPLE = {
@@ -39,6 +51,7 @@ NEW_SUPPLIER_EXAMPLE = {
     "longitude": 106.8456,
     "city": "Jakarta",
     "province": "DKI Jakarta",
+    "opening_hours": {"monday": [["09:00", "12:00"], ["13:00", "17:30"]], "saturday": [["18:00", "02:00"]]},
 }
 SUPPLIER_EXAMPLE = {
     "id": 1,
@@ -49,8 +62,11 @@ SUPPLIER_EXAMPLE = {
     "courier_enabled": True,
     "delivery_radius_km": None,
     "place_code": "31",
+    "time_zone": "WIB",
+    "open_now": False,
     "version": 1,
 }
+FOUND_SUPPLIER_EXAMPLE = {**SUPPLIER_EXAMPLE, "rating": 4.63, "distance_km": 3.0}
 MEMBER_EXAMPLE = {
     "user_id": 1,
     "name": "Jane S.",
@@ -95,6 +111,17 @@ LAST_OWNER = {
 }
 
 
+NameParameter = Annotated[
+    str | None, Query(min_length=1, max_length=500, description="words of the name, city or province")
+]
+
+
+def validate_name(text: str | None) -> str | None:
+    if text is not None and not text.strip():
+        raise Unprocessable("q must not be empty.")
+    return text
+
+
 class SupplierRegistration(WithConsent):
     name: Name
     business_name: Name
@@ -109,6 +136,8 @@ class SupplierRegistration(WithConsent):
     pickup_enabled: bool = True
     courier_enabled: bool = True
     delivery_radius_km: _Kilometres | None = None
+    opening_hours: _Hours | None = None
+    time_zone: _Zone | None = None
     shows_place: bool = Field(False, description="show strangers where it is, to about 100 m")
 
 
@@ -126,6 +155,8 @@ class SupplierChange(WithPlaceChange, VersionedChange):
     pickup_enabled: bool = True
     courier_enabled: bool = True
     delivery_radius_km: _Kilometres | None = None
+    opening_hours: _Hours | None = None
+    time_zone: _Zone | None = None
     shows_place: bool = False
 
 
@@ -155,7 +186,15 @@ class SupplierView(BaseModel):
     courier_enabled: bool
     delivery_radius_km: float | None
     place_code: str | None = Field(description=PLACE_CODE_DESCRIPTION)
+    opening_hours: dict[str, list[list[str]]] | None
+    time_zone: TimeZone
+    open_now: bool | None  # null if it has no opening hours
     version: int
+
+
+class FoundSupplier(SupplierView):
+    rating: float | None  # of all its products
+    distance_km: float | None = Field(description="to 1 km if the supplier hides its place")
 
 
 class RegisteredSupplier(TokenPair, SupplierView):
@@ -174,6 +213,7 @@ class MemberView(BaseModel):
 def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
     """Everybody sees the shop. Its person, contact data and exact place are visible to its owners and admins."""
     private = sees_supplier(principal, supplier.id)
+    hours, zone = supplier.opening_hours, time_zone_of(supplier)
     return SupplierView(
         id=supplier.id,
         name=supplier.name if private else supplier.business_name,
@@ -191,8 +231,16 @@ def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
         courier_enabled=supplier.courier_enabled,
         delivery_radius_km=supplier.delivery_radius_km,
         place_code=supplier.place_code,
+        # PostgreSQL keeps its own order.
+        opening_hours=None if hours is None else {day: hours[day] for day in WEEKDAYS if day in hours},
+        time_zone=zone,
+        open_now=None if hours is None else is_open(hours, local_time(now(), zone)),
         version=supplier.version,
     )
+
+
+def time_zone_of(supplier: Supplier) -> TimeZone:
+    return cast(TimeZone | None, supplier.time_zone) or zone_of(supplier.longitude)
 
 
 def member_view(member: SupplierMember, name: str) -> MemberView:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
@@ -16,12 +15,13 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import require_admin, require_owner, sees_hidden_goods
-from tis.marketplace.search.city_filter import supplier_in_city
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.supplier_words import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.tables import Supplier, SupplierMember
 
 _SEARCHED = {"city", "latitude", "longitude", "shows_place"}  # a change of these re-indexes all its products
+_FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
 _PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
 
 
@@ -43,12 +43,8 @@ def register_supplier(
     if principal.user_id is not None:
         session.add(SupplierMember(supplier_id=supplier.id, user_id=principal.user_id, role="owner"))
     audit.note(session, principal, "supplier.register", "supplier", supplier.id)
+    index_supplier_words(session, [supplier.id])
     return supplier
-
-
-def active_suppliers(session: Session, city: str | None) -> Select[Supplier]:
-    active = select(Supplier).where(Supplier.status == "active", Supplier.deleted_at.is_(None))
-    return active.where(supplier_in_city(session, city)) if city else active
 
 
 def public_supplier(session: Session, principal: Principal, supplier_id: int) -> Supplier:
@@ -101,6 +97,8 @@ def change_supplier(
     audit.note(session, principal, "supplier.change", "supplier", supplier_id, **logged)
     if _SEARCHED & changes.keys():
         search.refresh_supplier(session, supplier_id)
+    if _FOUND_BY & changes.keys():
+        index_supplier_words(session, [supplier_id])
     return supplier
 
 

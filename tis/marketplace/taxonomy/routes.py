@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
+from sqlalchemy.orm import Session
 
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
@@ -13,11 +14,13 @@ from tis.marketplace.tables import Category, Synonym
 from tis.marketplace.taxonomy.schemas import (
     CATEGORIES_LISTED,
     CATEGORY_ADDED,
+    CATEGORY_CHANGED,
     CATEGORY_DELETED,
     SLUG_PATTERN,
     SYNONYM_ADDED,
     SYNONYM_DELETED,
     SYNONYMS_LISTED,
+    CategoryChange,
     CategoryForm,
     CategoryView,
     SynonymForm,
@@ -25,6 +28,7 @@ from tis.marketplace.taxonomy.schemas import (
 )
 from tis.marketplace.taxonomy.service import (
     add_category,
+    change_category,
     delete_category,
     delete_synonym,
     list_categories,
@@ -32,14 +36,15 @@ from tis.marketplace.taxonomy.service import (
     put_synonym,
 )
 
+SlugParameter = Annotated[str, Path(max_length=100, pattern=SLUG_PATTERN)]
 router = APIRouter(tags=["categories"], route_class=CheckedRoute)
 
 
 @router.get("/categories", response_model=list[CategoryView], responses=CATEGORIES_LISTED)
 def listed(context: ContextDep) -> list[CategoryView]:
-    """List all categories with their number of products."""
+    """List all categories with the number of their products, those of their subcategories included."""
     with context.reading() as (session, _):
-        return [_view(category, count) for category, count in list_categories(session)]
+        return [_view(category, count) for category, count in list_categories(session, context.market.search)]
 
 
 @router.post("/categories", response_model=CategoryView, responses=CATEGORY_ADDED)
@@ -50,12 +55,20 @@ def create(form: CategoryForm, context: ContextDep, idempotency_key: Idempotency
         return idempotency_key.answer(
             session,
             principal,
-            lambda: json_response(_view(add_category(session, principal, values), 0)),
+            lambda: json_response(_counted(session, context, add_category(session, principal, values))),
         )
 
 
+@router.put("/categories/{slug}", response_model=CategoryView, responses=CATEGORY_CHANGED)
+def change(slug: SlugParameter, form: CategoryChange, context: ContextDep) -> CategoryView:
+    """Change the sent fields of a category, for admins; `"parent": null` makes it one of its own."""
+    with context.writing() as (session, principal):
+        category = change_category(session, principal, slug, form.model_dump(exclude_unset=True))
+        return _counted(session, context, category)
+
+
 @router.delete("/categories/{slug}", response_model=CategoryForm, responses=CATEGORY_DELETED)
-def delete(slug: Annotated[str, Path(max_length=100, pattern=SLUG_PATTERN)], context: ContextDep) -> CategoryForm:
+def delete(slug: SlugParameter, context: ContextDep) -> CategoryForm:
     """Delete a category and its synonyms, for admins. Its products stay."""
     with context.writing() as (session, principal):
         return _form(delete_category(session, principal, slug))
@@ -92,6 +105,12 @@ def _form(category: Category) -> CategoryForm:
 
 def _view(category: Category, count: int) -> CategoryView:
     return CategoryView(**dict(_form(category)), product_count=count)
+
+
+def _counted(session: Session, context: RequestContext, category: Category) -> CategoryView:
+    session.flush()
+    [count] = context.market.search.count_by_category(session, [category.slug]).values()
+    return _view(category, count)
 
 
 def _synonym(synonym: Synonym) -> SynonymForm:

@@ -26,8 +26,17 @@ class CategoryForm(StrictBody):
     parent: Slug | None = None
 
 
+class CategoryChange(StrictBody):
+    # Defaults are never used: only the fields that were sent are changed.
+    model_config = schema_example({"name_en": "Laptops", "parent": "computer"})
+
+    name_id: ShortName = ""
+    name_en: ShortName = ""
+    parent: Slug | None = None
+
+
 class CategoryView(CategoryForm):
-    product_count: int
+    product_count: int = Field(description="that can be bought, with its subcategories: as `category=` finds them")
 
 
 class SynonymForm(StrictBody):
@@ -43,6 +52,11 @@ _ADMINS_ONLY = {403: "Only an admin may do that."}
 CATEGORIES_LISTED = responses([CATEGORY_EXAMPLE])
 CATEGORY_ADDED = responses(
     {**CATEGORY_EXAMPLE, "product_count": 0}, _ADMINS_ONLY, {409: "Category already registered"}, KEY_USED
+)
+CATEGORY_CHANGED = responses(
+    CATEGORY_EXAMPLE,
+    _ADMINS_ONLY,
+    {404: "Category not found", 409: "A category cannot be a subcategory of itself."},
 )
 CATEGORY_DELETED = responses(
     CATEGORY_FORM_EXAMPLE,

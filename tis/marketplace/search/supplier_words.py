@@ -1,0 +1,112 @@
+"""By which words, hours and ratings suppliers are found. Written where a supplier or a review changes.
+
+Locked after all other tables, in the order of `tests/marketplace/test_lock_order.py`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy.orm import Session
+
+from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
+from tis.marketplace.kit.ratings import weighted_stars
+from tis.marketplace.search.tokens import tokenize
+from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
+
+_BATCH_SIZE = 500
+NAME, PLACE = 0, 1  # scopes of words
+_COLUMNS = (
+    Supplier.id,
+    Supplier.business_name,
+    Supplier.city,
+    Supplier.province,
+    Supplier.opening_hours,
+    Supplier.time_zone,
+    Supplier.longitude,
+)
+
+
+def index_supplier_words(session: Session, supplier_ids: Iterable[int]) -> None:
+    """The caller has locked the suppliers, or has just made them."""
+    session.flush()
+    ids = list(supplier_ids)
+    for start in range(0, len(ids), _BATCH_SIZE):
+        _index_batch(session, ids[start : start + _BATCH_SIZE])
+
+
+def index_new_suppliers(session: Session) -> None:
+    """For programs that insert suppliers and rated products themselves: all suppliers that are not found yet."""
+    session.flush()
+    known = select(SupplierFacts.supplier_id)
+    index_supplier_words(session, session.scalars(select(Supplier.id).where(Supplier.id.not_in(known))).all())
+
+
+def _index_batch(session: Session, ids: Sequence[int]) -> None:
+    suppliers = session.execute(select(*_COLUMNS).where(Supplier.id.in_(ids))).all()
+    known = set(session.scalars(select(SupplierFacts.supplier_id).where(SupplierFacts.supplier_id.in_(ids))))
+    for table in (SupplierWord, SupplierHours):
+        session.execute(delete(table).where(table.supplier_id.in_(ids)), execution_options=_UNSYNCHRONIZED)
+    new = [supplier.id for supplier in suppliers if supplier.id not in known]
+    ratings = _ratings(session, new) if new else {}
+    facts: list[dict[str, Any]] = []
+    words: list[dict[str, Any]] = []
+    hours: list[dict[str, Any]] = []
+    for supplier in suppliers:
+        name_words = tokenize(supplier.business_name)
+        name_key = name_key_of(name_words)
+        if supplier.id in known:
+            named = update(SupplierFacts).where(SupplierFacts.supplier_id == supplier.id)
+            session.execute(named.values(name_key=name_key), execution_options=_UNSYNCHRONIZED)
+        else:
+            stars, weight = ratings.get(supplier.id, (0, 0))
+            facts.append({"supplier_id": supplier.id, "name_key": name_key, "stars": stars, "weight": weight})
+        places = tokenize(f"{supplier.city} {supplier.province or ''}")
+        scoped = {(word, NAME) for word in name_words} | {(word, PLACE) for word in places}
+        words += [{"word": word, "supplier_id": supplier.id, "scope": scope} for word, scope in sorted(scoped)]
+        hours += _hours(supplier)
+    written: list[tuple[type[Table], list[dict[str, Any]]]]
+    written = [(SupplierFacts, facts), (SupplierWord, words), (SupplierHours, hours)]
+    for rows_of, rows in written:
+        if rows:
+            session.connection().execute(insert(rows_of), rows)
+
+
+def _ratings(session: Session, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    stars, weight = weighted_stars(Product)
+    sums = select(Product.supplier_id, func.sum(stars), func.sum(weight)).where(Product.supplier_id.in_(ids))
+    return {supplier: (total, count) for supplier, total, count in session.execute(sums.group_by(Product.supplier_id))}
+
+
+def _hours(supplier: Row[Any]) -> list[dict[str, Any]]:
+    if supplier.opening_hours is None:
+        return []
+    zone = cast(TimeZone | None, supplier.time_zone) or zone_of(supplier.longitude)
+    spans = utc_spans(supplier.opening_hours, zone)
+    return [{"supplier_id": supplier.id, "opens": opens, "closes": closes} for opens, closes in spans]
+
+
+def count_stars(session: Session, product_id: int, counters: Any) -> None:
+    """Adds what a review adds to `rating_sum` and the other counters of a product to the rating of its supplier."""
+    stars, weight = weighted_stars(counters)
+    if not (stars or weight):
+        return
+    supplier = select(Product.supplier_id).where(Product.id == product_id).scalar_subquery()
+    rated = update(SupplierFacts).where(SupplierFacts.supplier_id == supplier)
+    added = rated.values(stars=SupplierFacts.stars + stars, weight=SupplierFacts.weight + weight)
+    session.execute(added, execution_options=_UNSYNCHRONIZED)
+
+
+def supplier_ratings(session: Session, supplier_ids: Sequence[int]) -> dict[int, float]:
+    """The mean of all reviews of their products, of suppliers that have any."""
+    facts = select(SupplierFacts.supplier_id, SupplierFacts.stars, SupplierFacts.weight)
+    rated = facts.where(SupplierFacts.supplier_id.in_(supplier_ids), SupplierFacts.weight > 0)
+    return {supplier_id: stars / weight for supplier_id, stars, weight in session.execute(rated)}
+
+
+def name_key_of(words: Iterable[str]) -> str:
+    """Equal for names of the same words."""
+    return " ".join(sorted(set(words)))[:200]
+
+
+_UNSYNCHRONIZED = {"synchronize_session": False}

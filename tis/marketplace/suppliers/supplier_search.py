@@ -1,0 +1,199 @@
+"""Finds suppliers by name and city, near a place, by what they sell and whether they are open now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Double,
+    Select,
+    case,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
+from sqlalchemy.orm import Session, aliased
+
+from tis.marketplace.columns import now
+from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
+from tis.marketplace.kit.opening_hours import MINUTES_OF_WEEK, minute_of_utc_week
+from tis.marketplace.kit.origin import Vicinity
+from tis.marketplace.kit.paging import CursorPage
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.ratings import PRIOR_COUNT
+from tis.marketplace.search.city_filter import supplier_in_city
+from tis.marketplace.search.geo_filter import bounding_box, distance_to_supplier
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.supplier_words import NAME, name_key_of, supplier_ratings
+from tis.marketplace.search.tokens import tokenize
+from tis.marketplace.suppliers.schemas import FoundSupplier, supplier_view
+from tis.marketplace.tables import UNRATED, ProductFacts, Supplier, SupplierFacts, SupplierHours, SupplierWord
+
+_MAX_WORDS = 12
+# With more suppliers than fit on a page within one of these, those further away are not measured.
+_RINGS_KM = (10.0, 50.0, 250.0)
+_MAX_RARE = 500
+_AFTER_ALL_WORDS = "\U0010ffff"
+# The scores of a word: 0 for a word of the name, more for the beginning of one, and for a place.
+_IS_PREFIX, _IS_PLACE = 1, 2
+
+
+@dataclass(frozen=True)
+class SupplierQuery:
+    """All fields filter. With a text or an origin the best match comes first, else the oldest supplier."""
+
+    text: str | None = None
+    city: str | None = None
+    category: str | None = None
+    open_now: bool = False
+    vicinity: Vicinity = field(default_factory=Vicinity)
+
+    @property
+    def is_ranked(self) -> bool:
+        return self.text is not None or self.vicinity.origin is not None
+
+
+def found_suppliers(
+    session: Session, search: ProductSearch, principal: Principal, page: CursorPage, query: SupplierQuery
+) -> list[FoundSupplier]:
+    if query.is_ranked:
+        ids = page.read_ranked(session, ranked_suppliers(session, search, query))
+        by_id = {one.id: one for one in session.scalars(select(Supplier).where(Supplier.id.in_(ids)))} if ids else {}
+        suppliers = [by_id[one] for one in ids]
+    else:
+        suppliers = list(page.read(session, Supplier, filtered_suppliers(session, search, query)))
+    return found_view(session, principal, suppliers, query.vicinity.origin)
+
+
+def found_view(
+    session: Session, principal: Principal, suppliers: Sequence[Supplier], origin: Point | None
+) -> list[FoundSupplier]:
+    ratings = supplier_ratings(session, [supplier.id for supplier in suppliers])
+    return [
+        FoundSupplier(
+            **vars(supplier_view(supplier, principal)),
+            rating=round(ratings[supplier.id], 2) if supplier.id in ratings else None,
+            distance_km=_distance_km(supplier, origin),
+        )
+        for supplier in suppliers
+    ]
+
+
+def _distance_km(supplier: Supplier, origin: Point | None) -> float | None:
+    if origin is None:
+        return None
+    place = Point(supplier.public_latitude, supplier.public_longitude)
+    return shown_distance(kilometres_between(origin, place), shows_place=supplier.shows_place)
+
+
+def filtered_suppliers(session: Session, search: ProductSearch, query: SupplierQuery) -> Select[Supplier]:
+    """Those that are open for business, without the words and the place."""
+    found = select(Supplier).where(Supplier.status == "active", Supplier.deleted_at.is_(None))
+    if query.city:
+        found = found.where(supplier_in_city(session, query.city))
+    if query.category is not None:
+        sold = exists().where(
+            ProductFacts.supplier_id == Supplier.id,
+            ProductFacts.category_key.in_(search.category_keys(session, query.category)),
+            ProductFacts.sellable == 1,
+        )
+        found = found.where(sold)
+    if query.open_now:
+        minute = minute_of_utc_week(now())
+        is_open = or_(*(_is_open_at(one) for one in (minute, minute + MINUTES_OF_WEEK)))
+        found = found.where(exists().where(SupplierHours.supplier_id == Supplier.id, is_open))
+    return found
+
+
+def ranked_suppliers(session: Session, search: ProductSearch, query: SupplierQuery) -> list[Select[Any]]:
+    """Match, distance, rating and id of each supplier, in the order of these columns.
+
+    The last statement has all of them. Those before have fewer, which come first.
+    """
+    found = filtered_suppliers(session, search, query)
+    match: ColumnElement[Any] = literal(0)
+    if query.text is not None:
+        words = list(dict.fromkeys(tokenize(query.text)))[:_MAX_WORDS]
+        if not words:
+            return []
+        matches = _matches(session, words)
+        match = case((SupplierFacts.name_key == name_key_of(words), 0), else_=matches.c.score + 1)
+        found = found.join(matches, matches.c.supplier_id == Supplier.id)
+    found = found.outerjoin(SupplierFacts, SupplierFacts.supplier_id == Supplier.id)
+    origin, radius_km = query.vicinity.origin, query.vicinity.radius_km
+    distance: ColumnElement[float] = literal(0.0, Double)
+    if origin is not None:
+        distance = distance_to_supplier(origin, search.index.least_function)
+    found = found.with_only_columns(
+        match.label("tier"), distance.label("km"), -_rating_rank().label("unrated"), Supplier.id.label("id")
+    )
+    if origin is None:
+        return [found]
+    if radius_km is not None:
+        return [_within(found, origin, radius_km)]
+    rings = [] if query.text is not None else [_within(found, origin, radius) for radius in _RINGS_KM]
+    return [*rings, found]
+
+
+def _matches(session: Session, words: Sequence[str]) -> Any:
+    """The suppliers with all words, of which the last may be the beginning of one."""
+    rare = _rare_word(session, words)
+    is_place = case((SupplierWord.scope == NAME, 0), else_=_IS_PLACE)
+    is_prefix = case((SupplierWord.word == words[-1], 0), else_=_IS_PREFIX)
+    parts = []
+    for number in range(len(words)):
+        score = func.min(is_place + is_prefix if number == len(words) - 1 else is_place)
+        part = select(SupplierWord.supplier_id, score.label("score")).where(_is_word(SupplierWord, words, number))
+        if rare is not None and rare != number:
+            other = aliased(SupplierWord)
+            part = part.where(
+                SupplierWord.supplier_id.in_(select(other.supplier_id).where(_is_word(other, words, rare)))
+            )
+        parts.append(part.group_by(SupplierWord.supplier_id))
+    if len(words) == 1:
+        return parts[0].subquery()
+    each = union_all(*parts).subquery()
+    all_words = select(each.c.supplier_id, func.sum(each.c.score).label("score")).group_by(each.c.supplier_id)
+    return all_words.having(func.count() == len(words)).subquery()
+
+
+def _is_word(table: type[SupplierWord], words: Sequence[str], number: int) -> ColumnElement[bool]:
+    word = words[number]
+    return table.word.between(word, word + _AFTER_ALL_WORDS) if number == len(words) - 1 else table.word == word
+
+
+def _rare_word(session: Session, words: Sequence[str]) -> int | None:
+    """The number of one that few suppliers have: the other words are then read of these suppliers alone."""
+    if len(words) == 1:
+        return None
+    counts = []
+    for number in range(len(words)):
+        some = select(SupplierWord.supplier_id).where(_is_word(SupplierWord, words, number)).limit(_MAX_RARE).subquery()
+        counts.append(select(select(func.count()).select_from(some).scalar_subquery()))
+    num_suppliers = session.execute(union_all(*(one.add_columns(literal(n)) for n, one in enumerate(counts)))).all()
+    count, number = min((count, number) for count, number in num_suppliers)
+    return number if count < _MAX_RARE else None
+
+
+def _rating_rank() -> ColumnElement[Any]:
+    """`rating_rank_of` in SQL: a shop with one five does not stand before one with forty times 4.8."""
+    stars, weight = (func.coalesce(column, 0.0) for column in (SupplierFacts.stars, SupplierFacts.weight))
+    prior_stars, prior_weight = literal(PRIOR_COUNT * UNRATED, Double), literal(float(PRIOR_COUNT), Double)
+    rank: ColumnElement[Any] = (prior_stars + stars) / (prior_weight + weight)
+    return rank
+
+
+def _within(found: Select[Any], origin: Point, radius_km: float) -> Select[Any]:
+    box = bounding_box(origin, radius_km)
+    ranges = [Supplier.public_longitude.between(west, east) for west, east in box.longitude_ranges]
+    in_box = found.where(Supplier.public_latitude.between(box.south, box.north), or_(*ranges))
+    inner = in_box.subquery()
+    return select(*inner.c).where(inner.c.km <= radius_km)
+
+
+def _is_open_at(minute: int) -> ColumnElement[bool]:
+    return (SupplierHours.opens <= minute) & (SupplierHours.closes > minute)
