@@ -84,8 +84,9 @@ def search_products(
 ) -> JSONResponse:
     """Search products by words. Sorted by distance with `user_lat` and `user_lon`, else by relevance.
 
-    All words must match, in any order. Synonyms match too, and typos are corrected (`X-Corrected-Query`). If no
-    product matches all words, the search drops some (`X-Relaxed-Query`).
+    All words match, in any order. Synonyms match too, and typos are corrected (`X-Corrected-Query`). If few
+    products match all words, those that match the rarest words follow (`X-Relaxed-Query`). Of a long text the first
+    24 words are looked for (`X-Cut-Query`). A price and a place in the text filter: `kopi di Medan di bawah 50rb`.
     """
     default_sort = sort or ("distance" if filters.origin else None)
     query = replace(filters, text=validate_text(q), sort=validate_sort(default_sort, filters))
@@ -141,6 +142,7 @@ def _results_response(
             next_cursor=results.next_cursor,
             corrected=results.corrected,
             relaxed=results.relaxed,
+            cut=results.is_cut,
             facets=None if counts is None else dict(counts.facets),
             facets_are_exact=None if counts is None else counts.are_exact,
         )
@@ -177,4 +179,6 @@ def _headers(request: Request, results: SearchResults) -> dict[str, str]:
         headers["X-Corrected-Query"] = quote(results.corrected)
     if results.relaxed:
         headers["X-Relaxed-Query"] = "true"
+    if results.is_cut:
+        headers["X-Cut-Query"] = "true"
     return headers

@@ -17,7 +17,7 @@ from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
 from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, PriceRange, ProductQuery, Sort
 
 _MAX_SKIP = 10_000
-_MAX_TEXT_CHARS = 500
+_MAX_TEXT_CHARS = 2000
 _FACET_NAMES: tuple[FacetName, ...] = get_args(FacetName)
 _Price = Annotated[float, Query(ge=0, le=1e15, allow_inf_nan=False)]
 
@@ -31,6 +31,7 @@ class ProductPage(BaseModel):
     next_cursor: str | None
     corrected: str | None
     relaxed: bool
+    cut: bool
     facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
 
@@ -130,6 +131,10 @@ _SEARCH_HEADERS = {
     **_LIST_HEADERS,
     "X-Corrected-Query": {
         "description": "the text after spelling correction, URL-encoded",
+        "schema": {"type": "string"},
+    },
+    "X-Cut-Query": {
+        "description": "`true` if the text has more words than are looked for",
         "schema": {"type": "string"},
     },
     "X-Relaxed-Query": {

@@ -13,6 +13,20 @@ FUNCTION_WORDS = frozenset(
     punya pakai pake dipakai a an the and or for with of in on at to from by is are be i me my we our you your
     he she it this that these those please need want looking look find search show give get buy sell some any
     can could would like about under over as so do does have has there what which where how much many good best
+    am was were been being had having did doing done will shall should may might must not no nor only own same
+    than too very just but if because while during before after above below between through into out off up down
+    again further then once here why who whom whose when all both each few more most other such until against
+    without within also ever never every almost already always really quite rather since still yet one two three
+    four five six seven eight nine ten first last next old us ours him his her hers its their theirs them myself
+    yourself let lets make makes made take takes put keep keeps go goes going come comes see seen know think
+    thing things something anything use uses using work works working well fit fits times days year years week
+    weekend month today say says said tell ask hi hello thanks thank dear regards kindly recommend recommended
+    recommendation suggest help able around kalian beliau tidak tak bukan jangan hingga sampai sejak setelah
+    sesudah sebelum ketika saat waktu selama sambil kemudian maka bagi antara tentang sebagai secara masih
+    sedang telah pernah selalu sering kadang begitu begini sini situ sana dua tiga empat lima enam tujuh delapan
+    sembilan sepuluh hari minggu tahun kemarin besok nanti sekarang tadi mohon silakan silahkan harap kabar
+    salam assalamualaikum wassalam ok oke iya ngga gapapa kah lah pun kan toh loh lho nah wah tuh daripada
+    walaupun meskipun sehingga bahwa yakni yaitu hal macam jenis harus
     """.split()
 )
 

@@ -87,6 +87,7 @@ class ProductSearch:
             next_cursor=encode_cursor(on_page[-1], query, self.cursor_key) if len(positions) > page.limit else None,
             corrected=resolved.corrected,
             relaxed=resolved.relaxed,
+            is_cut=resolved.is_cut,
         )
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
@@ -126,7 +127,7 @@ class ProductSearch:
         if query.text is None:
             return ResolvedQuery()
         understood = understand(session, self.index, self._vocabulary.current(session), query.text)
-        return ResolvedQuery(understood.text_query, understood.corrected)
+        return ResolvedQuery(understood.text_query, understood.corrected, is_cut=understood.is_cut)
 
     def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Adds the keys of the filters."""

@@ -54,7 +54,8 @@ class SearchResults:
     total_is_exact: bool = True
     next_cursor: str | None = None
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
-    relaxed: bool = False  # no product matched all words; these match some
+    relaxed: bool = False  # few products match all words; behind them are those that match some
+    is_cut: bool = False  # the text has more words than are looked for
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _MAX_CATEGORY_TOKENS = 40
 class UnderstoodText:
     text_query: TextQuery
     corrected: str | None = None
+    is_cut: bool = False  # it has more words than are looked for
 
 
 @dataclass
@@ -55,10 +56,12 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     said = _known_forms(session, said_words(text))
     unsaid = FUNCTION_WORDS | PRAISE_WORDS
     kept = [one for one in said if one.word not in unsaid] or said
-    parts = {one.word: one.parts for one in kept[:MAX_WORDS] if one.parts}
-    words = list(dict.fromkeys(one.word for one in kept))[:MAX_WORDS]
+    words = list(dict.fromkeys(one.word for one in kept))
+    is_cut = len(words) > MAX_WORDS
+    del words[MAX_WORDS:]
     if not words:
         return UnderstoodText(TextQuery(()))
+    parts = {one.word: one.parts for one in kept if one.parts and one.word in words}
     is_last_said = words[-1] == said[-1].word
     expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
     corrected = [
@@ -73,7 +76,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     _add_compounds(session, words, expansions)
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
-    return UnderstoodText(query, " ".join(words) if is_corrected else None)
+    return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
 
 
 def _add_compounds(session: Session, words: Sequence[str], expansions: QueryExpansions) -> None:
