@@ -41,7 +41,13 @@ LISTS = {
     "GET /api/categories": [""],
     "GET /api/synonyms": [""],
 }
-SEARCHES = {"GET /api/products", "GET /api/products/search", "GET /api/products/facets", "GET /api/products/compare"}
+SEARCHES = {
+    "GET /api/products",
+    "GET /api/products/search",
+    "GET /api/products/facets",
+    "GET /api/products/compare",
+    "GET /api/products/suggest",
+}
 SINGLE = {
     "GET /api/auth/me",
     "GET /api/auth/consent",

@@ -170,7 +170,7 @@ def test_invalid_parameters_are_rejected(client: httpx2.Client, query: str) -> N
 
 
 @pytest.mark.parametrize(
-    "query", ["", "q=", "q=%20%20", f"q={'x' * 501}", "q=a&facets=colour&envelope=1", "q=a&facets=city"]
+    "query", ["", "q=", "q=%20%20", f"q={'x' * 2001}", "q=a&facets=colour&envelope=1", "q=a&facets=city"]
 )
 def test_an_empty_text_and_facets_without_an_envelope_are_rejected(client: httpx2.Client, query: str) -> None:
     assert client.get(f"{SEARCH}?{query}").status_code == 422
@@ -195,3 +195,23 @@ def test_a_cursor_is_valid_for_its_filters_only(client: httpx2.Client) -> None:
     assert client.get(LIST, params={"cursor": cursor, "sort": "newest", "limit": 50}).status_code == 200
     for change in ({"sort": "rating"}, {"sort": "newest", "category": "laptop"}, {}):
         assert client.get(LIST, params={"cursor": cursor, **change}).status_code == 400
+
+
+def test_a_text_that_is_typed_is_completed(client: httpx2.Client) -> None:
+    answer = client.get("/api/products/suggest", params={"q": "lap"})
+    assert answer.status_code == 200, answer.text
+    suggested = {(one["kind"], one["text"].lower()): one for one in answer.json()}
+    assert ("word", "laptop") in suggested and suggested["category", "laptop"]["category"] == "laptop"
+    products = [one for one in answer.json() if one["kind"] == "product"]
+    assert products and all(one["product_id"] for one in products)
+    words = [one["text"] for one in client.get("/api/products/suggest", params={"q": "kipas lap"}).json()]
+    assert "kipas laptop" in words, "what stands before the last word stays"
+    assert client.get("/api/products/suggest", params={"q": "l"}).json() == []
+    assert client.get("/api/products/suggest", params={"q": " "}).status_code == 422
+
+
+def test_a_pasted_text_is_cut_and_the_answer_says_so(client: httpx2.Client) -> None:
+    long = client.get(SEARCH, params={"q": "laptop gaming " + " ".join(f"kata{n}" for n in range(200))})
+    assert long.headers["X-Cut-Query"] == "true" and names(long)[0].lower().startswith("laptop")
+    assert "X-Cut-Query" not in client.get(SEARCH, params={"q": "laptop gaming"}).headers
+    assert client.get(SEARCH, params={"q": "a" * 2001}).status_code == 422

@@ -21,6 +21,7 @@ from tis.marketplace.products.search_schemas import (
     FACETS_RESPONSES,
     LIST_RESPONSES,
     SEARCH_RESPONSES,
+    SUGGESTED,
     CursorParameter,
     EnvelopeParameter,
     FacetsParameter,
@@ -29,6 +30,8 @@ from tis.marketplace.products.search_schemas import (
     ProductPage,
     SkipParameter,
     SortParameter,
+    SuggestionView,
+    SuggestTextParameter,
     TextParameter,
     page_request,
     parse_facets,
@@ -37,6 +40,7 @@ from tis.marketplace.products.search_schemas import (
 )
 from tis.marketplace.rates import count_request, limited
 from tis.marketplace.search.query import FacetCounts, Facets, FacetValue, PriceRange, SearchHit, SearchResults
+from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _VIEWS = TypeAdapter(list[ProductView])
@@ -122,6 +126,14 @@ def facets_of_products(
     with context.reading() as (session, _):
         counts = context.market.search.facets(session, query, facet_names)
     return JSONText(_FACETS.dump_json(counts.facets).decode(), headers=_facet_headers(counts))
+
+
+@router.get("/products/suggest", responses=SUGGESTED, dependencies=[limited("searches")])
+def suggest_while_typing(context: ContextDep, q: SuggestTextParameter) -> list[SuggestionView]:
+    """How a text may go on: common words of the catalogue, categories, and products that are found by it."""
+    with context.reading() as (session, _):
+        found = suggest(session, context.market.search, validate_text(q))
+    return [SuggestionView.model_validate(vars(one)) for one in found]
 
 
 def _results_response(

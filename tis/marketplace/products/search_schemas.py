@@ -4,7 +4,7 @@ from math import ceil, floor
 from typing import Annotated, Any, Literal, get_args
 
 from fastapi import Depends, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tis.errors import Unprocessable
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR
@@ -15,6 +15,7 @@ from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.schemas import ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
 from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, PriceRange, ProductQuery, Sort
+from tis.marketplace.search.suggestions import SuggestionKind
 
 _MAX_SKIP = 10_000
 _MAX_TEXT_CHARS = 2000
@@ -34,6 +35,13 @@ class ProductPage(BaseModel):
     cut: bool
     facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
+
+
+class SuggestionView(BaseModel):
+    text: str = Field(description="what to search for")
+    kind: SuggestionKind
+    category: str | None = Field(description="the slug of a category, for the filter")
+    product_id: int | None
 
 
 async def _filters(
@@ -77,6 +85,9 @@ TextParameter = Annotated[
     str, Query(min_length=1, max_length=_MAX_TEXT_CHARS, description="words; order and case do not matter")
 ]
 OptionalTextParameter = Annotated[str | None, Query(min_length=1, max_length=_MAX_TEXT_CHARS)]
+SuggestTextParameter = Annotated[
+    str, Query(min_length=1, max_length=100, description="what is typed so far; two letters of a word at least")
+]
 SortParameter = Annotated[Sort | None, Query(description="`distance` needs user_lat and user_lon")]
 SkipParameter = Annotated[int, Query(ge=0, description="for the first pages; further on, follow the `Link` header")]
 CursorParameter = Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS, description="from the `Link` header")]
@@ -162,4 +173,12 @@ FACETS_RESPONSES = responses(
         "price": [{"least": 10000000, "most": 19999999, "count": 9}],
     },
     {422: "min_price is more than max_price."},
+)
+SUGGESTED = responses(
+    [
+        {"text": "laptop gaming", "kind": "word", "category": None, "product_id": None},
+        {"text": "laptop", "kind": "category", "category": "laptop", "product_id": None},
+        {"text": "Laptop Gaming Rinjani G15", "kind": "product", "category": None, "product_id": 1},
+    ],
+    {422: "q must not be empty."},
 )

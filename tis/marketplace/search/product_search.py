@@ -22,7 +22,7 @@ from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.search.understanding import understand
-from tis.marketplace.search.vocabulary import VocabularyCache
+from tis.marketplace.search.vocabulary import Vocabulary, VocabularyCache
 
 
 class Reranker(Protocol):
@@ -100,6 +100,9 @@ class ProductSearch:
                 resolved = self._relax(session, query, resolved, num_found)
         counter = FacetCounter(session, self.index, self._vocabulary.current(session), self._limits.max_faceted)
         return counter.count(query, resolved, names)
+
+    def vocabulary(self, session: Session) -> Vocabulary:
+        return self._vocabulary.current(session)
 
     def refresh(self, session: Session, product_ids: Iterable[int]) -> None:
         """Call it in every transaction that creates, changes, deletes or restores products."""
