@@ -35,9 +35,10 @@ class _AnsweredTransport:
 
     def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
         self._transport = transport
-        self.write = transport.write
-        self.is_closing = transport.is_closing
         self.close = close
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)  # `cut_slow_reader` asks it for more than uvicorn does
 
 
 class GuardedHttpProtocol(HttpToolsProtocol):
