@@ -1,6 +1,8 @@
 """What a text says beside words: measures, prices, places, words of politeness, and other spellings."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.marketplace.search.conftest import BANDUNG, Catalogue
 from tis.marketplace.search.prices import said_prices
@@ -130,6 +132,8 @@ def test_a_place_in_the_text_is_a_filter(catalogue: Catalogue) -> None:
         ("under Rp 1.500.000 headset", None, 1_500_000, "headset"),
         ("meja max 750000", None, 750_000, "meja"),
         ("kipas mulai dari 300rb", 300_000, None, "kipas"),
+        ("laptop 1.000.000 - 2 juta", 1_000_000, 2_000_000, "laptop"),
+        ("laptop 500.000 sampai 2 juta", 500_000, 2_000_000, "laptop"),
         ("tv 4k", None, None, "tv 4k"),
         ("iphone 15 128gb", None, None, "iphone 15 128gb"),
         ("beras 5 kg", None, None, "beras 5 kg"),
@@ -138,6 +142,40 @@ def test_a_place_in_the_text_is_a_filter(catalogue: Catalogue) -> None:
 def test_prices_as_buyers_write_them(text: str, least: int | None, most: int | None, rest: str) -> None:
     said = said_prices(text)
     assert (said.least, said.most, said.text.strip()) == (least, most, rest)
+
+
+@given(
+    st.text("0123456789.,- rpjutaibkdw ", max_size=60)
+    | st.integers(0).map(lambda number: f"hp {number}{'9' * 400} juta")
+)
+def test_no_number_is_too_much(text: str) -> None:
+    said = said_prices(text)
+    assert said.most is None or said.least is None or said.least <= said.most
+
+
+def test_a_misspelt_place_and_one_with_its_province_are_filters(catalogue: Catalogue) -> None:
+    catalogue.put("Kopi bubuk")
+    catalogue.put("Kopi biji", shop=catalogue.shop("Bandung", BANDUNG))
+    for text in ("kopi di bandng", "kopi bandung jawa barat"):
+        assert catalogue.names(text) == ["Kopi biji"], text
+
+
+def test_attributes_of_any_size_are_indexed(catalogue: Catalogue) -> None:
+    catalogue.put("Lampu", attributes={"umur_jam": 10**400, "daya_w": 9.5, "sinar_lumen": 1_000_000})
+    assert catalogue.names("lampu 9,5 watt") == catalogue.names("lampu 1000000 lumen") == ["Lampu"]
+
+
+def test_the_cheapest_are_those_that_were_asked_for(catalogue: Catalogue) -> None:
+    catalogue.put("Helm baja", price=900_000)
+    catalogue.put("Ember baja", price=10_000)
+    assert catalogue.names("helm baja") == ["Helm baja", "Ember baja"]
+    assert catalogue.names("helm baja", sort="price_asc") == ["Helm baja"]
+
+
+def test_a_short_page_is_no_reason_to_drop_words(catalogue: Catalogue) -> None:
+    for number in range(6):
+        catalogue.put(f"Laptop gaming {number}")
+    assert not catalogue.find("laptop gaming", limit=2).relaxed
 
 
 def test_text_of_any_letters_has_words() -> None:

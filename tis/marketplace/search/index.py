@@ -19,6 +19,7 @@ from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
 _MAX_ATTRIBUTES = 50
+_MAX_ATTRIBUTE_CHARS = 200
 _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 
 _PRODUCT_COLUMNS = "price rating rating_rank created_us condition category_key brand_key sellable words_digest".split()
@@ -188,8 +189,9 @@ def _attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
     for name, value in itertools.islice((attributes or {}).items(), _MAX_ATTRIBUTES):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             label, _, unit = name.rpartition("_")
-            measured = f"{value:g} {unit}" if label and not isinstance(value, str) else ""
-            yield from filter(None, (indexed_words(label or name), indexed_words(measured or str(value)[:200])))
+            said = repr(value).removesuffix(".0") if isinstance(value, float) else str(value)[:_MAX_ATTRIBUTE_CHARS]
+            measured = f"{said} {unit}" if label and not isinstance(value, str) else said
+            yield from filter(None, (indexed_words(label or name), indexed_words(measured)))
 
 
 def _cell(known: KnownFacts) -> str:

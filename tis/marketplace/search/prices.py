@@ -9,7 +9,8 @@ from dataclasses import dataclass
 _SCALES = {"juta": 10**6, "jt": 10**6, "jutaan": 10**6, "million": 10**6, "mio": 10**6}
 _SCALES |= {"ribu": 1000, "rb": 1000, "ribuan": 1000, "rban": 1000, "thousand": 1000, "k": 1000}
 _ROUGH = {"jutaan", "ribuan", "rban"}
-_NUMBER = r"\d{1,3}(?:[.,]\d{3})+|\d+(?:[.,]\d+)?"
+_GROUPED = r"\d{1,3}(?:[.,]\d{3}){1,4}"
+_NUMBER = rf"{_GROUPED}|\d{{1,15}}(?:[.,]\d{{1,3}})?"
 _SCALE = r"jutaan|juta|jt|million|mio|ribuan|ribu|rban|rb|thousand|k"
 
 
@@ -34,6 +35,7 @@ _FORMS = [
 _LEAST_BARE_RUPIAH = 10_000
 _ABOUT_SHARE = 0.2
 _ROUGH_SHARE = 0.05
+_MAX_CHARS_OF_FRACTION = 7  # "123.456" with a scale
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,14 @@ def _bounds(form: str, found: "re.Match[str]") -> tuple[int | None, int | None] 
 
 
 def _rupiah(found: "re.Match[str]", name: str, *, has_words: bool, scale: str | None = None) -> int | None:
-    number, scale = found[name], scale or found[f"{name}_scale"]
-    if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", number) and not scale:
+    number, scale = found[name], found[f"{name}_scale"] or scale
+    if is_grouped := bool(re.fullmatch(_GROUPED, number)):
         value = float(re.sub("[.,]", "", number))
+        scale = found[f"{name}_scale"]  # 500.000 of "500.000 - 2 juta" are no millions
     else:
         value = float(number.replace(",", "."))
+    if is_grouped and scale and len(number) <= _MAX_CHARS_OF_FRACTION:
+        value /= 1000  # 1.500 ribu, as 1,5 juta
     if scale == "k" and not (has_words or found[f"{name}_rp"]):
         return None  # a monitor of 4k
     if not scale and not found[f"{name}_rp"] and (not has_words or value < _LEAST_BARE_RUPIAH):

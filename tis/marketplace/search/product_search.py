@@ -72,7 +72,8 @@ class ProductSearch:
             after=after,
         )
         positions = pager.positions()
-        num_found = (pager.total(_FEW) if page.skip else len(positions)) if after is None else _FEW
+        is_whole_list = not page.skip and len(positions) <= page.limit
+        num_found = _FEW if after else len(positions) if is_whole_list else pager.total(_FEW)
         if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
             pager, resolved = replace(pager, resolved=relaxed), relaxed
             positions = pager.positions()
@@ -146,10 +147,14 @@ class ProductSearch:
         text_query = resolved.text_query
         if text_query is None or not text_query.groups or (num_found and len(text_query.groups) == 1):
             return resolved
+        if num_found and query.sort != "relevance":
+            return resolved  # the nearest or cheapest of what matches a word would come before what was asked for
         pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
         relaxed = relaxed_query(session, text_query, pager.ids)
         if relaxed is None or (num_found and len(relaxed.stages) == 1):
             return resolved
+        if query.sort != "relevance":
+            relaxed = replace(relaxed, stages=relaxed.stages[:1])
         return replace(resolved, text_query=relaxed, relaxed=True)
 
 

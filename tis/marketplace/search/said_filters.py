@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tis.marketplace.places.gazetteer import gazetteer
+from tis.marketplace.search.city_filter import city_test
 from tis.marketplace.search.prices import said_prices
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.tables import MAX_RUPIAH
@@ -39,4 +40,7 @@ def _with_said_place(query: ProductQuery) -> ProductQuery:
     rest = [*words[: place.start], *words[place.end :]]
     if not any(map(str.isalnum, "".join(rest))):
         return query
-    return replace(query, text=" ".join(rest), city=" ".join(words[place.start : place.end]))
+    said, own = " ".join(words[place.start : place.end]), place.places[0].name
+    # A slip, or a city with its province: the filter knows the city alone.
+    city = said if city_test(said) else own if len(place.places) == 1 else None
+    return query if city is None else replace(query, text=" ".join(rest), city=city)

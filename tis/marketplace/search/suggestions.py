@@ -1,5 +1,6 @@
 """Suggests, while somebody types, how the text may go on: with words of the catalogue, categories and product names."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,12 +50,11 @@ def _words(session: Session, text: str, prefix: str) -> list[Suggestion]:
 
 
 def _categories(vocabulary: Vocabulary, words: list[str]) -> list[Suggestion]:
-    said = " ".join(words)
     found: dict[str, str] = {}
-    for phrase, slugs in sorted(vocabulary.phrases.items()):
-        name = " ".join(phrase)
-        if name.startswith(said) or name.startswith(words[-1]):
-            for slug in slugs:
+    for prefix in (" ".join(words), words[-1]):
+        start = bisect_left(vocabulary.category_names, (prefix,))
+        for name, slugs in vocabulary.category_names[start : start + _NUM_CATEGORIES]:
+            for slug in slugs if name.startswith(prefix) else ():
                 found.setdefault(slug, name)
     return [Suggestion(name, "category", category=slug) for slug, name in list(found.items())[:_NUM_CATEGORIES]]
 

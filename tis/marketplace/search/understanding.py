@@ -10,7 +10,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
 from tis.marketplace.search.measures import UNIT_OF
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
-from tis.marketplace.search.sql import placeholders, run
+from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
 from tis.marketplace.search.tokens import SaidWord, category_token, said_words
 from tis.marketplace.search.vocabulary import Phrase, Vocabulary
@@ -93,10 +93,8 @@ def _leave_brands(session: Session, expansions: QueryExpansions) -> None:
     nouns = [phrase for phrase, tokens in expansions.category_tokens.items() if tokens]
     if len(nouns) < 2:
         return
-    names, values = placeholders("brand", [" ".join(phrase) for phrase in nouns])
-    sql = f"SELECT brand_key FROM product_search WHERE brand_key IN {names}"
-    brands = {brand for [brand] in run(session, sql, values)}
-    found = [phrase for phrase in nouns if " ".join(phrase) in brands]
+    sql = "SELECT 1 FROM product_search WHERE brand_key = :brand LIMIT 1"
+    found = [phrase for phrase in nouns if run(session, sql, {"brand": " ".join(phrase)})]
     for phrase in found if len(found) < len(nouns) else ():
         expansions.category_tokens.pop(phrase)
         expansions.synonyms.pop(phrase, None)
@@ -105,11 +103,8 @@ def _leave_brands(session: Session, expansions: QueryExpansions) -> None:
 def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:
     """`wi-fi` stays one word if the catalogue has it; else its parts are words of their own."""
     counts = document_counts(session, [one.word for one in said if one.parts])
-    known = (one if not one.parts or one.word in counts else None for one in said)
     return [
-        form
-        for one, form_or_none in zip(said, known, strict=True)
-        for form in ([form_or_none] if form_or_none else map(SaidWord, one.parts))
+        form for one in said for form in (map(SaidWord, one.parts) if one.parts and one.word not in counts else [one])
     ]
 
 

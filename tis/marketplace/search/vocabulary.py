@@ -30,6 +30,11 @@ class Vocabulary:
     synonyms: Mapping[Phrase, tuple[Phrase, ...]]
 
     @cached_property
+    def category_names(self) -> list[tuple[str, tuple[str, ...]]]:
+        """With their slugs, in the order of the alphabet."""
+        return sorted((" ".join(phrase), slugs) for phrase, slugs in self.phrases.items())
+
+    @cached_property
     def _slugs_of_name(self) -> dict[str, set[str]]:
         slugs: dict[str, set[str]] = {}
         for slug, names in self.names.items():
