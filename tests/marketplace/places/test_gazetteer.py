@@ -183,7 +183,7 @@ def test_the_tables_fit_together() -> None:
     assert (len(places), kinds.count("province")) == (38 + 514, 38)
     codes = {row["code"] for row in places}
     assert {row["province_code"] for row in places} <= codes
-    for row in read_table("aliases.csv"):
+    for row in [*read_table("aliases.csv"), *read_table("capitals.csv")]:
         assert set(row["codes"].split()) <= codes and row["codes"], row
     for row in read_table("place_words.csv"):
         assert row["words"] == row["words"].lower().strip() and row["words"], row
@@ -208,6 +208,15 @@ def test_the_tables_and_their_notice_are_installed_with_the_package() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["*"]
     files = [path for path in FOLDER.iterdir() if path.suffix not in (".py", "")]
-    assert len(files) == 4
+    assert len(files) == 5
     assert [path.name for path in files if not any(fnmatch(path.name, pattern) for pattern in patterns)] == []
     assert "MIT License" in Path(FOLDER / "places.LICENSE.txt").read_text(encoding="utf-8")
+
+
+def test_a_town_is_in_its_regency_and_a_city_has_its_by_name() -> None:
+    assert [place.name for place in gazetteer().find("Takengon")] == ["Aceh Tengah"]
+    assert [place.name for place in gazetteer().find("kota kembang")] == ["Bandung"]
+    [named] = gazetteer().named_in("kopi dari takengon".split())
+    assert named.is_certain
+    [word] = gazetteer().named_in("tas sumber".split())  # also a town, but hardly here
+    assert not word.is_certain

@@ -201,8 +201,9 @@ def _read_place_words() -> PlaceWords:
     words: dict[str, list[str]] = {}
     for row in read_table("place_words.csv"):
         words.setdefault(row["use"], []).append(row["words"])
+    towns = [row["name"] for row in read_table("capitals.csv")]  # many are a word, too: sumber, rantau
     return PlaceWords(
-        ambiguous=frozenset(name.replace(" ", "") for name in words["ambiguous"]),
+        ambiguous=frozenset("".join(words_of(name)) for name in (*words["ambiguous"], *towns)),
         prepositions=frozenset(words["preposition"]),
         conjunctions=frozenset(words["conjunction"]),
         not_places=frozenset(words["not_a_place"]),

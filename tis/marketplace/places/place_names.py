@@ -118,6 +118,8 @@ def read_place_names() -> PlaceNames:
         meanings[letters] = (*meanings.get(letters, ()), meaning)
         if len(letters) >= min_letters:
             spellings[len(words)] = (*spellings.get(len(words), ()), " ".join(words))
+    for name, meaning in capitals(places):
+        meanings.setdefault("".join(words_of(name)), (meaning,))
     return PlaceNames(places, meanings, {count: tuple(dict.fromkeys(names)) for count, names in spellings.items()})
 
 
@@ -127,6 +129,12 @@ def _named(places: Mapping[str, Place]) -> Iterator[tuple[str, Meaning, int]]:
         yield place.name, (place,), _MIN_LETTERS
     for row in read_table("aliases.csv"):
         yield row["name"], tuple(places[code] for code in row["codes"].split()), _MIN_LETTERS_OF_ALIAS
+
+
+def capitals(places: Mapping[str, Place]) -> Iterator[tuple[str, Meaning]]:
+    """Towns that no place is named after, and the regency of each: Takengon is in Aceh Tengah."""
+    for row in read_table("capitals.csv"):
+        yield row["name"], tuple(places[code] for code in row["codes"].split())
 
 
 def read_table(name: str) -> Iterable[dict[str, str]]:

@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import zip_longest
 
 # Each spelling of a unit, and the one that is indexed.
@@ -12,26 +13,26 @@ _SPELLINGS = {
     "gb": "gb gigabyte gigabytes giga gig",
     "tb": "tb terabyte terabytes tera",
     "mb": "mb megabyte",
-    "inch": 'inch inches inci in " ”',
+    "inch": 'inch inches inchi inci in " ”',
     "hz": "hz hertz",
     "ghz": "ghz",
     "mhz": "mhz",
     "mah": "mah",
     "wh": "wh",
-    "w": "w watt watts",
+    "w": "w watt watts wat",
     "v": "v volt",
     "va": "va",
     "a": "ampere amp",
     "pk": "pk",
     "mp": "mp megapixel megapiksel",
-    "kg": "kg kilogram kilo kgs",
-    "g": "g gr gram grams",
+    "kg": "kg kilogram kilo kgs kiloan kilos",
+    "g": "g gr gram grams graman",
     "mg": "mg",
-    "l": "l lt ltr liter litre liters",
+    "l": "l lt ltr liter litre liters litres literan",
     "ml": "ml mililiter cc",
     "mm": "mm milimeter",
-    "cm": "cm senti sentimeter centimeter",
-    "m": "m meter metre",
+    "cm": "cm senti sentimeter centimeter centimeters centimetres",
+    "m": "m mtr meter metre meters metres",
     "m2": "m2",
     "dpi": "dpi",
     "rpm": "rpm",
@@ -45,6 +46,15 @@ _SPELLINGS = {
     "pintu": "pintu",
     "core": "core cores",
 }
+# 2 m is 200 cm.
+_SMALLER = {"kg": ("g", 1000), "l": ("ml", 1000), "m": ("cm", 100), "cm": ("mm", 10), "tb": ("gb", 1000), "gb": ("mb", 1000)}
+_LARGER = {smaller: (larger, factor) for larger, (smaller, factor) in _SMALLER.items()}
+_FRACTIONS = {"0d5": "1s2", "0d25": "1s4", "0d75": "3s4"}
+_WORD = re.compile(r"(\d+)(?:d(\d+)|s(\d+))?([a-z]+\d?)")
+_MOST_DIGITS = 9
+# "sekilo" is a word of one kilogram.
+_ONE = re.compile(r"(?<!\w)(se|setengah |seperempat )(kilo|liter|meter|gram|ons)(?!\w)")
+_SAID_AMOUNTS = {"se": "1", "setengah ": "0.5", "seperempat ": "0.25"}
 UNIT_OF = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 _UNITS = "|".join(sorted(map(re.escape, UNIT_OF), key=len, reverse=True))
 _MEASURE = re.compile(rf"(?<![\w.,/])(\d{{1,9}}(?:[.,]\d{{1,9}}){{0,3}}|\d/\d)[ -]?({_UNITS})(?![^\W_])")
@@ -82,6 +92,40 @@ def joined_words(text: str) -> Iterator[str]:
         is_series = word.isalpha() and len(word) > 1 and next_word[0].isdecimal()
         if (between == "-" and len(word) + len(next_word) > 3) or (between == " " and is_series):
             yield word + next_word
+
+
+def with_digits(text: str) -> str:
+    """`sekilo` and `setengah liter`, which people say and do not print."""
+    return _ONE.sub(lambda found: f"{_SAID_AMOUNTS[found[1]]} {found[2]}", text)
+
+
+def equal_measures(word: str) -> Iterator[str]:
+    """The same measure in the next smaller and the next larger unit, if it is one: `2m` is `200cm`."""
+    found = _WORD.fullmatch(word)
+    if not found or len(word) > 2 * _MOST_DIGITS:
+        return
+    whole, decimals, divisor, unit = found.groups()
+    amount = Fraction(int(whole), int(divisor or 1) or 1) + Fraction(int(decimals or 0), 10 ** len(decimals or ""))
+    if divisor or f"{whole}d{decimals}" in _FRACTIONS:
+        yield from (one for one in _spelt(amount, unit) if one != word)
+    if unit in _SMALLER:
+        smaller, factor = _SMALLER[unit]
+        yield from _spelt(amount * factor, smaller)
+    if unit in _LARGER:
+        larger, factor = _LARGER[unit]
+        yield from _spelt(amount / factor, larger)
+
+
+def _spelt(amount: Fraction, unit: str) -> Iterator[str]:
+    """With at most two decimals, also as the half or quarter that shops write."""
+    hundredths = amount * 100
+    if hundredths.denominator == 1 and hundredths:
+        whole, rest = divmod(int(hundredths), 100)
+        decimals = f"{rest:02}".rstrip("0")
+        number = f"{whole}d{decimals}" if decimals else str(whole)
+        yield number + unit
+        if number in _FRACTIONS:
+            yield _FRACTIONS[number] + unit
 
 
 def _number(digits: str) -> str:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tis.marketplace.search.measures import joined_words, measures
+from tis.marketplace.search.measures import joined_words, measures, with_digits
 
 _MAX_WORD_CHARS = 64
 _CHUNK = re.compile(r"[^\W_]+(?:[-._/][^\W_]+)*")
@@ -33,7 +33,7 @@ def said_words(text: str | None) -> list[SaidWord]:
     """The words of a query. A number and its unit are one word, and so is what has no space in it."""
     if not text:
         return []
-    folded, said, end = _folded(text), list[SaidWord](), 0
+    folded, said, end = with_digits(_folded(text)), list[SaidWord](), 0
     for start, stop, measure in measures(folded):
         said += [*_chunks(folded[end:start]), SaidWord(measure)]
         end = stop

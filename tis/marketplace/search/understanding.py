@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
-from tis.marketplace.search.measures import UNIT_OF
+from tis.marketplace.search.measures import UNIT_OF, equal_measures
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
@@ -73,6 +73,8 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
         expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
     for word in words:
         expansions.add_synonym((word,), parts.get(word, ()))
+        for measure in equal_measures(word):
+            expansions.add_synonym((word,), (measure,))
     _add_compounds(session, words, expansions)
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
