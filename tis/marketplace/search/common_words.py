@@ -27,6 +27,23 @@ FUNCTION_WORDS = frozenset(
     sembilan sepuluh hari minggu tahun kemarin besok nanti sekarang tadi mohon silakan silahkan harap kabar
     salam assalamualaikum wassalam ok oke iya ngga gapapa kah lah pun kan toh loh lho nah wah tuh daripada
     walaupun meskipun sehingga bahwa yakni yaitu hal macam jenis harus
+    dikirim kirim kiriman pengiriman mengirim ongkir shipped shipping ship deliver delivered delivery send sent
+    order pesan pesanan ordered stok ready restock tersedia available barang barangnya produk product items toko
+    shop store seller penjual pembeli buyer lapak lokasi located location wilayah ibu bapak ayah mama papa istri
+    suami adik kakak kakek nenek tante paman ponakan keponakan teman temen kawan sahabat pacar anakku mother father
+    mom dad wife husband brother sister son daughter friend friends parents family keluarga orangtua grandma grandpa
+    aunt uncle boss gampang mudah praktis nyaman enak easy comfortable durable handy nice great really pretty udah
+    dah blm belom lg lgi jg jgn krn karna sbg dlm kpd pd bs bgmn gmn spt tp trs skrg klo kl yaa yg2 mau2 kayanya
+    kayaknya sepertinya mungkin maybe perhaps coba try tried trying apaan mending mendingan cocok suitable suits
+    bagusnya enaknya sebaiknya rekomen rekomended worth worthit bener benar cuman doang aja2 sekalian sekali2 biasa
+    biasanya usually often kadang2 setiap2 hubungi chat wa whatsapp telepon call contact info infonya pm inbox jawab
+    balas reply first third pertama kedua ketiga kali lain lainnya others another different beda bikin membuat
+    dibuat bekerja dimainkan jalan pergi pulang pindah tinggal mulai start started butuhnya perlunya maunya
+    kebutuhan kebutuhannya keperluan buatan punyaku punyanya milik gede gampangan sederhana simpel thankyou tks tq
+    trims trimakasih nuhun suwun matur sir madam team everyone guys gaes guna cheers sorry maaf permisi izin bantu
+    bantuan bantuannya advice advise suggestion opinion question tanya nanya bertanya mind care worry love loved
+    like likes liked wish hope hoping happy glad prefer preferably ideally kalaupun walau meski asal asalkan yaitu
+    misal misalnya contoh contohnya example instance etc dll dsb
     """.split()
 )
 
