@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     event,
+    false,
     select,
     text,
 )
@@ -196,13 +197,17 @@ class Category(Table):
 
 
 class Synonym(Table):
-    """Maps a word of buyers to words of the catalogue, or to a category."""
+    """Maps a word of buyers to words of the catalogue, or to a category.
+
+    With `is_broader`, only in this direction: `sembako` is rice and oil, and rice is neither of these.
+    """
 
     __tablename__ = "synonyms"
 
     term: Mapped[str] = mapped_column(String(100), primary_key=True)
     means: Mapped[str] = mapped_column(String(200))
     category: Mapped[str | None] = mapped_column(ForeignKey("categories.slug", ondelete="CASCADE"))
+    is_broader: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class TaxonomyVersion(Table):

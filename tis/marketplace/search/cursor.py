@@ -74,8 +74,10 @@ def _validate(resolved: ResolvedQuery) -> None:
             if tokenize(word) != [word]:
                 raise ValueError
         for token in group.category_tokens:
-            if not token.startswith("§") or tokenize(token) != token[1:].split("·"):
+            if not token.startswith("§") or tokenize(token) != token.removeprefix("§·").removeprefix("§").split("·"):
                 raise ValueError
+        if not group.terms and not group.category_tokens:
+            raise ValueError
     if resolved.text_query and any(stage >> len(resolved.text_query.groups) for stage in resolved.text_query.stages):
         raise ValueError
     if resolved.categories is not None or resolved.cities is not None:

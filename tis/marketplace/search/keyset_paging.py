@@ -71,6 +71,13 @@ class KeysetPager:
         [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
         return int(total)
 
+    def num_matching_all(self, max_count: int) -> int:
+        """How many products match all words, and are of the kind that these say. It stops at `max_count`."""
+        query = self.resolved.text_query
+        if not query or not query.stages:
+            return self.total(max_count)
+        return len(self.ids(TextMatch(query, stage=query.stages[0]), max_count))
+
     def _candidates(self, match: TextMatch | None = None, radius_km: float | None = None) -> CandidateQuery:
         text_query = self.resolved.text_query
         match = match or (TextMatch(text_query) if text_query else None)

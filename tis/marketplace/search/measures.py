@@ -47,7 +47,14 @@ _SPELLINGS = {
     "core": "core cores",
 }
 # 2 m is 200 cm.
-_SMALLER = {"kg": ("g", 1000), "l": ("ml", 1000), "m": ("cm", 100), "cm": ("mm", 10), "tb": ("gb", 1000), "gb": ("mb", 1000)}
+_SMALLER = {
+    "kg": ("g", 1000),
+    "l": ("ml", 1000),
+    "m": ("cm", 100),
+    "cm": ("mm", 10),
+    "tb": ("gb", 1000),
+    "gb": ("mb", 1000),
+}
 _LARGER = {smaller: (larger, factor) for larger, (smaller, factor) in _SMALLER.items()}
 _FRACTIONS = {"0d5": "1s2", "0d25": "1s4", "0d75": "3s4"}
 _WORD = re.compile(r"(\d+)(?:d(\d+)|s(\d+))?([a-z]+\d?)")

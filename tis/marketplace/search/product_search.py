@@ -72,8 +72,7 @@ class ProductSearch:
             after=after,
         )
         positions = pager.positions()
-        is_whole_list = not page.skip and len(positions) <= page.limit
-        num_found = _FEW if after else len(positions) if is_whole_list else pager.total(_FEW)
+        num_found = _FEW if after else pager.num_matching_all(_FEW)
         if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
             pager, resolved = replace(pager, resolved=relaxed), relaxed
             positions = pager.positions()
@@ -97,7 +96,7 @@ class ProductSearch:
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
             pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
-            if (num_found := pager.total(_FEW)) < _FEW:
+            if (num_found := pager.num_matching_all(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
         counter = FacetCounter(session, self.index, self._vocabulary.current(session), self._limits.max_faceted)
         return counter.count(query, resolved, names)

@@ -7,7 +7,6 @@ the rarest words are read with the words that each has; each set of words that o
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -19,6 +18,7 @@ from tis.marketplace.search.tokens import head_token
 _LEAST_SHARE = 0.3  # of the weight of all words, that a product must match
 _ENOUGH = 10  # so many products are shown, whatever they weigh
 _WEIGHT_OF_NOUNS = 2
+_WEIGHT_OF_KIND = 0.75  # of the weight of all words
 _WEIGHT_OF_LABELS = 0.3
 _LEAST_SHARE_OF_HEADS = 0.3  # of the products with a word, whose name it must begin
 _MAX_READ_PER_GROUP = 2000  # a more common word finds no products, and is only looked for in those of the others
@@ -42,6 +42,9 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> Text
         * (_WEIGHT_OF_LABELS if _is_label(groups, number) else 1)
         for number, group in enumerate(groups)
     ]
+    for number, group in enumerate(groups):
+        if group.is_kind:
+            weights[number] = round(_WEIGHT_OF_KIND * (sum(weights) - weights[number]))
     found = _sets_of_products(groups, [counts[group] for group in groups], weights, find_ids)
     num_with = Counter(found.values())
     least, num_shown, stages = _LEAST_SHARE * sum(weights), 0, list[int]()
@@ -50,7 +53,7 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> Text
             break
         stages.append(one)
         num_shown += num_with[one]
-    return replace(query, groups=tuple(groups), stages=tuple(stages)) if stages else None
+    return TextQuery(tuple(groups), stages=tuple(stages)) if stages else None
 
 
 def _sets_of_products(
@@ -61,7 +64,7 @@ def _sets_of_products(
     num_read = 0
     common = list[int]()
     for number in sorted(range(len(groups)), key=lambda one: (counts[one], one)):
-        if found and (counts[number] > _MAX_READ_PER_GROUP or num_read > _MAX_READ):
+        if groups[number].is_kind or (found and (counts[number] > _MAX_READ_PER_GROUP or num_read > _MAX_READ)):
             common.append(number)
             continue
         ids = find_ids(TextMatch(TextQuery((groups[number],))), _MAX_READ_PER_GROUP, None)
@@ -84,8 +87,10 @@ def _rarity(count: int, num_heads: int, num_products: int) -> int:
 
 def _is_label(groups: Sequence[TermGroup], number: int) -> bool:
     """In `laptop ram 16gb ssd 512gb`, the measures say what `ram` and `ssd` name."""
-    following = groups[number + 1].terms[0].words[0] if 0 < number < len(groups) - 1 else ""
-    return following[:1].isdecimal() and not groups[number].terms[0].words[0][0].isdecimal()
+    if not 0 < number < len(groups) - 1 or groups[number + 1].is_kind or groups[number].is_kind:
+        return False
+    own, following = (group.terms[0].words[0] for group in groups[number : number + 2])
+    return following[0].isdecimal() and not own[0].isdecimal()
 
 
 def _weight(groups: int, weights: Sequence[float]) -> float:
@@ -97,6 +102,8 @@ def _counts(session: Session, groups: Sequence[TermGroup]) -> dict[TermGroup, in
     counts = document_counts(session, [word for group in groups for term in group.terms for word in term.words])
 
     def count(group: TermGroup) -> int:
+        if group.is_kind:
+            return 1
         most = max(min(counts.get(word, 0) for word in term.words) for term in group.terms)
         return most or int(bool(group.category_tokens) or group.terms[0].is_prefix)
 

@@ -24,13 +24,20 @@ class Term:
 
 @dataclass(frozen=True)
 class TermGroup:
-    """Synonymous terms, one of which must match. Products of a category in `category_tokens` match without any."""
+    """Synonymous terms, one of which must match. Products of a category in `category_tokens` match without any.
 
-    terms: Annotated[tuple[Term, ...], Field(min_length=1)]
+    Without terms it is a kind: its tokens are the first words of names and the categories of the goods that are wanted.
+    """
+
+    terms: tuple[Term, ...]
     category_tokens: tuple[str, ...] = ()
 
+    @property
+    def is_kind(self) -> bool:
+        return not self.terms
 
-Stage = Annotated[int, Field(ge=1, lt=2**MAX_WORDS)]
+
+Stage = Annotated[int, Field(ge=1, lt=2 ** (MAX_WORDS + 1))]
 
 
 @dataclass(frozen=True)
@@ -39,12 +46,13 @@ class TextQuery:
     exactly the groups of a stage belongs to it. Without stages, all groups must match.
     """
 
-    groups: Annotated[tuple[TermGroup, ...], Field(max_length=MAX_WORDS)]
+    groups: Annotated[tuple[TermGroup, ...], Field(max_length=MAX_WORDS + 1)]
     stages: Annotated[tuple[Stage, ...], Field(max_length=MAX_STAGES)] = ()
 
     @property
     def category_tokens(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(token for group in self.groups for token in group.category_tokens))
+        groups = (group for group in self.groups if not group.is_kind)
+        return tuple(dict.fromkeys(token for group in groups for token in group.category_tokens))
 
     def groups_of(self, stage: int) -> tuple[TermGroup, ...]:
         return tuple(group for number, group in enumerate(self.groups) if stage >> number & 1)
@@ -82,7 +90,9 @@ class TextMatch:
         return (self._wanted(self.query.groups),)
 
     def _wanted(self, groups: tuple[TermGroup, ...]) -> tuple[TermGroup, ...]:
-        return tuple(TermGroup(group.terms[:1]) for group in groups) if self.is_said else groups
+        if not self.is_said:
+            return groups
+        return tuple(group if group.is_kind else TermGroup(group.terms[:1]) for group in groups)
 
     @property
     def excluded_groups(self) -> tuple[TermGroup, ...]:
@@ -92,7 +102,13 @@ class TextMatch:
     def category_tokens(self) -> tuple[str, ...]:
         alternatives = replace(self, is_said=False).alternatives
         return tuple(
-            dict.fromkeys(token for groups in alternatives for group in groups for token in group.category_tokens)
+            dict.fromkeys(
+                token
+                for groups in alternatives
+                for group in groups
+                if not group.is_kind
+                for token in group.category_tokens
+            )
         )
 
     @property
@@ -115,7 +131,8 @@ def match_tiers(query: TextQuery) -> list[TextMatch]:
 
 
 def _tiers(match: TextMatch) -> list[TextMatch]:
-    num_categories = sum(bool(group.category_tokens) for groups in match.alternatives for group in groups)
+    groups = (group for groups in match.alternatives for group in groups if not group.is_kind)
+    num_categories = sum(bool(group.category_tokens) for group in groups)
     has_category = num_categories == 1  # "charger laptop" is of neither category for sure
     said = replace(match, scope="name", is_said=True, is_head=True, in_category=True if has_category else None)
     in_category: list[TextMatch] = []

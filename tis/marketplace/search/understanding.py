@@ -1,13 +1,14 @@
 """Turns the text that a buyer types into a `TextQuery`: spelling correction, synonyms, prefixes, relaxation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
+from tis.marketplace.search.main_noun import main_kind, purpose_of
 from tis.marketplace.search.measures import UNIT_OF, equal_measures
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import run
@@ -21,6 +22,7 @@ _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MIN_COUNT_OF_CORRECTION = 5
 _MIN_STEM_CHARS = 3
 _MAX_CATEGORY_TOKENS = 40
+_MAX_GROUPS_WITH_KIND = 8  # a longer text names many goods
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     _add_compounds(session, words, expansions)
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
+    query = _with_kind(session, index, query, purpose_of([one.word for one in said]))
     return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
 
 
@@ -150,6 +153,23 @@ def _correct_rare_word(session: Session, index: TextIndex, word: str) -> str | N
     where = " AND ".join(source.conditions) or "1 = 1"
     sql = f"{source.with_clause}SELECT 1 FROM {source.tables} WHERE {where} LIMIT 1"
     return None if run(session, sql, source.values) else other
+
+
+def _with_kind(session: Session, index: TextIndex, query: TextQuery, purpose: frozenset[str]) -> TextQuery:
+    """First the goods that the main noun says, then others that match the words."""
+
+    def count(match: TextMatch, most: int) -> int:
+        source = index.match_source(match)
+        where = " AND ".join(source.conditions) or "1 = 1"
+        sql = f"{source.with_clause}SELECT count(*) FROM (SELECT 1 FROM {source.tables} WHERE {where} LIMIT :most) x"
+        [(found,)] = run(session, sql, {**source.values, "most": most})
+        return int(found)
+
+    kind = main_kind(session, query.groups, purpose, count) if len(query.groups) <= _MAX_GROUPS_WITH_KIND else None
+    if kind is None:
+        return query
+    rest = (1 << len(query.groups)) - 1
+    return replace(query, groups=(*query.groups, kind), stages=(rest | 1 << len(query.groups), rest))
 
 
 def _text_query(

@@ -15,6 +15,7 @@ from tis.marketplace.tables import TaxonomyVersion
 
 Phrase = tuple[str, ...]
 _MIN_TWO_WAY_CHARS = 3  # shorter synonyms expand in one direction only
+_SYNONYMS = "SELECT term, means, category, is_broader FROM synonyms ORDER BY term"
 _MAX_SYNONYMS = 24  # of one phrase
 
 
@@ -88,14 +89,14 @@ def _load_vocabulary(session: Session) -> Vocabulary:
     names = {slug: _spellings(slug, name_id, name_en) for slug, _, name_id, name_en in rows}
     own_names = {slug: {_phrase(name) for name in (slug, *own)} for slug, _, *own in rows}
     synonyms: dict[Phrase, dict[Phrase, None]] = {}  # in the order of their rows
-    for term, means, category in run(session, "SELECT term, means, category FROM synonyms ORDER BY term"):
+    for term, means, category, is_broader in run(session, _SYNONYMS):
         own, others = _phrase(term), [_phrase(one) for one in means.split(",")]
         if category is not None:
             names[category] |= _spellings(term)
             # "palu, hammer" is one of the tools, "perkakas, tools" all of them.
             if own_names[category].intersection(others):
                 own_names[category].add(own)
-        for phrase in (own, *others):
+        for phrase in [own] if is_broader else (own, *others):
             # A buyer's "hp" is a telephone, a seller's "hp" a maker of printers.
             targets = [one for one in (own, *others) if one != own or len(term) >= _MIN_TWO_WAY_CHARS]
             synonyms.setdefault(phrase, {}).update(dict.fromkeys(one for one in targets if one and one != phrase))

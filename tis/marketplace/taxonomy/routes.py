@@ -88,7 +88,7 @@ def add_synonym(form: SynonymForm, context: ContextDep, idempotency_key: Idempot
         return idempotency_key.answer(
             session,
             principal,
-            lambda: json_response(_synonym(put_synonym(session, principal, form.term, form.means, form.category))),
+            lambda: json_response(_synonym(put_synonym(session, principal, form.model_dump()))),
         )
 
 

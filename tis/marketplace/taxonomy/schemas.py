@@ -10,7 +10,7 @@ from tis.marketplace.kit.unknown_fields import StrictBody
 
 CATEGORY_FORM_EXAMPLE: dict[str, Any] = {"slug": "laptop", "name_id": "Laptop", "name_en": "Laptop", "parent": None}
 CATEGORY_EXAMPLE: dict[str, Any] = {**CATEGORY_FORM_EXAMPLE, "product_count": 3}
-SYNONYM_EXAMPLE: dict[str, Any] = {"term": "notebook", "means": "laptop", "category": "laptop"}
+SYNONYM_EXAMPLE: dict[str, Any] = {"term": "notebook", "means": "laptop", "category": "laptop", "is_broader": False}
 
 SLUG_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 Slug = Annotated[str, Field(max_length=100, pattern=SLUG_PATTERN)]
@@ -45,6 +45,10 @@ class SynonymForm(StrictBody):
     term: Term = Field(description="the word that people type")
     means: Name = Field(description="the words that the catalogue uses")
     category: Slug | None = Field(None, description="the category of these products, if there is one")
+    is_broader: bool = Field(
+        False,
+        description="the words are kinds of what the term means: `sembako` finds rice, `beras` finds no `sembako`",
+    )
 
 
 # Answers of the routes, for /docs.

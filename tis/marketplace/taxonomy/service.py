@@ -1,6 +1,7 @@
 """Categories and search synonyms. Both are changed by admins only."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
@@ -78,8 +79,9 @@ def list_synonyms(session: Session, principal: Principal) -> Sequence[Synonym]:
     return session.scalars(select(Synonym).order_by(Synonym.term)).all()
 
 
-def put_synonym(session: Session, principal: Principal, term: str, means: str, category: str | None) -> Synonym:
+def put_synonym(session: Session, principal: Principal, values: dict[str, Any]) -> Synonym:
     """Creates or replaces the synonym."""
+    term, means, category = values["term"], values["means"], values["category"]
     _begin_change(session, principal)
     if category is not None:
         _find_category(session, category)
@@ -87,7 +89,7 @@ def put_synonym(session: Session, principal: Principal, term: str, means: str, c
     if before is None:
         _require_room(session, Synonym, _MAX_SYNONYMS, "synonyms")
     change = [before and before.means, means]
-    synonym = session.merge(Synonym(term=term, means=means, category=category))
+    synonym = session.merge(Synonym(**values))
     try:
         session.flush()
     except IntegrityError as error:

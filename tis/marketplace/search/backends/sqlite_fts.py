@@ -82,7 +82,8 @@ def _query(match: TextMatch, scope: TextScope) -> str:
 
 def _group(group: TermGroup, scope: TextScope) -> str:
     terms = " OR ".join(f"({_term(term)})" for term in group.terms)
-    return " OR ".join([f"({_COLUMN_FILTERS[scope]}({terms}))", *(f'"{token}"' for token in group.category_tokens)])
+    said = [f"({_COLUMN_FILTERS[scope]}({terms}))"] if terms else []
+    return " OR ".join([*said, *(f'"{token}"' for token in group.category_tokens)])
 
 
 def _term(term: Term) -> str:
