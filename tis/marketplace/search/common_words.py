@@ -44,6 +44,8 @@ FUNCTION_WORDS = frozenset(
     bantuan bantuannya advice advise suggestion opinion question tanya nanya bertanya mind care worry love loved
     like likes liked wish hope hoping happy glad prefer preferably ideally kalaupun walau meski asal asalkan yaitu
     misal misalnya contoh contohnya example instance etc dll dsb
+    dulu banyak per day seluruh indonesia harus size ukuran ukurannya warna bebas merek merk lokal bulan depan lewat
+    ganti jenis
     """.split()
 )
 

@@ -53,7 +53,7 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> Text
             break
         stages.append(one)
         num_shown += num_with[one]
-    return TextQuery(tuple(groups), stages=tuple(stages)) if stages else None
+    return TextQuery(tuple(groups), tuple(stages), query.heads, query.likely_categories) if stages else None
 
 
 def _sets_of_products(

@@ -11,7 +11,7 @@ from tis.marketplace.search.tokens import head_token
 TextScope = Literal["name", "labels", "text"]
 MAX_WORDS = 24
 MAX_STAGES = 32
-MAX_TIERS = 8 * MAX_STAGES
+MAX_TIERS = 9 * MAX_STAGES
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ class TextQuery:
 
     groups: Annotated[tuple[TermGroup, ...], Field(max_length=MAX_WORDS + 1)]
     stages: Annotated[tuple[Stage, ...], Field(max_length=MAX_STAGES)] = ()
+    # Of the main noun, if there is one: the tokens of what names begin with, and of the category that most are in.
+    heads: tuple[str, ...] = ()
+    likely_categories: tuple[str, ...] = ()
 
     @property
     def category_tokens(self) -> tuple[str, ...]:
@@ -101,18 +104,14 @@ class TextMatch:
     @property
     def category_tokens(self) -> tuple[str, ...]:
         alternatives = replace(self, is_said=False).alternatives
-        return tuple(
-            dict.fromkeys(
-                token
-                for groups in alternatives
-                for group in groups
-                if not group.is_kind
-                for token in group.category_tokens
-            )
-        )
+        groups = (group for groups in alternatives for group in groups if not group.is_kind)
+        named = tuple(dict.fromkeys(token for group in groups for token in group.category_tokens))
+        return named or self.query.likely_categories
 
     @property
     def head_tokens(self) -> tuple[str, ...]:
+        if self.query.heads and not self.is_said:
+            return self.query.heads
         heads = (
             head_token(word)
             for groups in self.alternatives
@@ -120,7 +119,8 @@ class TextMatch:
             for term in group.terms
             for word in (term.words[0], term.words[-1])
         )
-        return tuple(dict.fromkeys(heads))
+        said = tuple(dict.fromkeys(heads))
+        return tuple(head for head in said if head in self.query.heads) or said
 
 
 def match_tiers(query: TextQuery) -> list[TextMatch]:
@@ -133,13 +133,15 @@ def match_tiers(query: TextQuery) -> list[TextMatch]:
 def _tiers(match: TextMatch) -> list[TextMatch]:
     groups = (group for groups in match.alternatives for group in groups if not group.is_kind)
     num_categories = sum(bool(group.category_tokens) for group in groups)
-    has_category = num_categories == 1  # "charger laptop" is of neither category for sure
+    # "charger laptop" is of neither category for sure.
+    has_category = num_categories == 1 or (not num_categories and bool(match.query.likely_categories))
     said = replace(match, scope="name", is_said=True, is_head=True, in_category=True if has_category else None)
     in_category: list[TextMatch] = []
     match = replace(match, without=said)
     if has_category:
         in_category = [
-            replace(match, scope="name", in_category=True),
+            replace(match, scope="name", is_head=True, in_category=True),
+            replace(match, scope="name", is_head=False, in_category=True),
             replace(match, scope="text", excluded_scope="name", in_category=True),
         ]
         match = replace(match, in_category=False, without=None)

@@ -1,28 +1,32 @@
 """Turns the text that a buyer types into a `TextQuery`: spelling correction, synonyms, prefixes, relaxation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
-from tis.marketplace.search.main_noun import main_kind, purpose_of
+from tis.marketplace.search.long_texts import MIN_WORDS, telling_words, wished_clauses, wished_noun
+from tis.marketplace.search.main_noun import nouns_of, purpose_of, with_main_noun, with_noun
 from tis.marketplace.search.measures import UNIT_OF, equal_measures
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import SaidWord, category_token, said_words
+from tis.marketplace.search.tokens import SaidWord, category_token, head_token, said_words
 from tis.marketplace.search.vocabulary import Phrase, Vocabulary
 
 _MAX_PHRASE_WORDS = 3
 # A last word that this many products contain is hardly a prefix, and looking up common prefixes is slow.
 _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MIN_COUNT_OF_CORRECTION = 5
+_ENDINGS = ("nya", "2", "es", "s")
 _MIN_STEM_CHARS = 3
+_MAX_LONG_TEXT_CHARS = 2000
+_MAX_NOUNS = 200
+_LEAST_SHARE_OF_WISHED = 0.4
 _MAX_CATEGORY_TOKENS = 40
-_MAX_GROUPS_WITH_KIND = 8  # a longer text names many goods
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class QueryExpansions:
     def __contains__(self, phrase: Phrase) -> bool:
         return phrase in self.synonyms or phrase in self.category_tokens
 
+    def update(self, other: "QueryExpansions") -> None:
+        self.synonyms |= other.synonyms
+        self.category_tokens |= other.category_tokens
+
     def add_synonym(self, phrase: Phrase, other: Phrase) -> None:
         if phrase and other and other != phrase and other not in self.synonyms.setdefault(phrase, []):
             self.synonyms[phrase].append(other)
@@ -57,6 +65,8 @@ class QueryExpansions:
 def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text: str) -> UnderstoodText:
     said = _known_forms(session, said_words(text))
     unsaid = FUNCTION_WORDS | PRAISE_WORDS
+    if len(said) >= MIN_WORDS:
+        return _understand_long(session, index, vocabulary, text)
     kept = [one for one in said if one.word not in unsaid] or said
     words = list(dict.fromkeys(one.word for one in kept))
     is_cut = len(words) > MAX_WORDS
@@ -80,8 +90,63 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     _add_compounds(session, words, expansions)
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
-    query = _with_kind(session, index, query, purpose_of([one.word for one in said]))
+    query = with_main_noun(session, index, query, purpose_of([one.word for one in said]))
     return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
+
+
+def _understand_long(session: Session, index: TextIndex, vocabulary: Vocabulary, text: str) -> UnderstoodText:
+    """Of a pasted text, the words that say most, as they are: nobody typed them, so they are not corrected."""
+    clauses = wished_clauses(text[:_MAX_LONG_TEXT_CHARS])
+    said = [word for clause in clauses for word in _content_words(clause)]
+    meant = {word: [word, *_single_words(vocabulary, word), *_stems(word)] for word in dict.fromkeys(said)}
+    known = {one for others in meant.values() for one in others}
+    counts = document_counts(session, [*known, *map(head_token, known)])
+    stems = {word: next((one for one in others if one in counts), word) for word, others in meant.items()}
+
+    def words_of(clause: str) -> list[str]:
+        return [word if word in vocabulary.synonyms else stems.get(word, word) for word in _content_words(clause)]
+
+    said = [word for clause in clauses for word in words_of(clause)]
+    own = {word: max((counts.get(one, 0) for one in meant.get(word, [word])), default=0) for word in said}
+    heads = {word: sum(counts.get(head_token(one), 0) for one in meant.get(word, [word])) for word in said}
+    known_words = [word for word in dict.fromkeys(said) if own[word]]
+    if not known_words:
+        return UnderstoodText(TextQuery(()), is_cut=True)
+    expansions = _expansions(vocabulary, known_words)
+    for clause in clauses:
+        expansions.update(_expansions(vocabulary, words_of(clause)))
+    _leave_brands(session, expansions)
+    phrases = dict.fromkeys(phrase for clause in clauses for phrase in _phrases(words_of(clause)))
+    named = [phrase for phrase in phrases if phrase in expansions or (len(phrase) == 1 and own.get(phrase[0]))]
+    candidates = [_group_of(phrase, expansions) for phrase in named[:_MAX_NOUNS]]
+    nouns = nouns_of(session, candidates, _LEAST_SHARE_OF_WISHED)
+    nouns = [noun for noun in nouns if noun.terms[0].words not in vocabulary.broader] or nouns
+    main = wished_noun(nouns, clauses, words_of)
+    telling = telling_words(said, own, heads, max(counts.values(), default=1), main.terms[0].words if main else ())
+    for word in telling:
+        for measure in equal_measures(word):
+            expansions.add_synonym((word,), (measure,))
+    query = _text_query(telling, expansions, counts, may_be_prefix=False)
+    if main:
+        query = with_noun(session, index, query, main, is_sure=True)
+    return UnderstoodText(query, is_cut=len(known_words) > len(telling))
+
+
+def _content_words(clause: str) -> list[str]:
+    unsaid = FUNCTION_WORDS | PRAISE_WORDS
+    return [one.word for one in said_words(clause) if one.word not in unsaid and len(one.word) > 1]
+
+
+def _single_words(vocabulary: Vocabulary, word: str) -> list[str]:
+    return [other[0] for other in vocabulary.synonyms.get((word,), ()) if len(other) == 1]
+
+
+def _stems(word: str) -> list[str]:
+    return [
+        word.removesuffix(ending)
+        for ending in _ENDINGS
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS
+    ]
 
 
 def _add_compounds(session: Session, words: Sequence[str], expansions: QueryExpansions) -> None:
@@ -134,11 +199,7 @@ def _correct(
 
 def _known_stem(session: Session, vocabulary: Vocabulary, word: str) -> str | None:
     """The word without an ending, if that is a word of the catalogue: `laptopnya`, `buku2`, `laptops`, `watches`."""
-    stems = [
-        word.removesuffix(ending)
-        for ending in ("nya", "2", "es", "s")
-        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS
-    ]
+    stems = _stems(word)
     counts = document_counts(session, stems) if stems else {}
     known = (stem for stem in stems if stem.isalpha() and (counts.get(stem) or (stem,) in vocabulary.synonyms))
     return next(known, None)
@@ -155,23 +216,6 @@ def _correct_rare_word(session: Session, index: TextIndex, word: str) -> str | N
     return None if run(session, sql, source.values) else other
 
 
-def _with_kind(session: Session, index: TextIndex, query: TextQuery, purpose: frozenset[str]) -> TextQuery:
-    """First the goods that the main noun says, then others that match the words."""
-
-    def count(match: TextMatch, most: int) -> int:
-        source = index.match_source(match)
-        where = " AND ".join(source.conditions) or "1 = 1"
-        sql = f"{source.with_clause}SELECT count(*) FROM (SELECT 1 FROM {source.tables} WHERE {where} LIMIT :most) x"
-        [(found,)] = run(session, sql, {**source.values, "most": most})
-        return int(found)
-
-    kind = main_kind(session, query.groups, purpose, count) if len(query.groups) <= _MAX_GROUPS_WITH_KIND else None
-    if kind is None:
-        return query
-    rest = (1 << len(query.groups)) - 1
-    return replace(query, groups=(*query.groups, kind), stages=(rest | 1 << len(query.groups), rest))
-
-
 def _text_query(
     words: list[str], expansions: QueryExpansions, counts: dict[str, int], *, may_be_prefix: bool
 ) -> TextQuery:
@@ -184,10 +228,13 @@ def _text_query(
         phrase = tuple(words[start : start + length])
         start += length
         is_prefix = may_be_prefix and start >= len(words) and _may_be_prefix(phrase, expansions, counts)
-        synonyms = expansions.synonyms.get(phrase, [])
-        terms = (Term(phrase, is_prefix), *(Term(synonym) for synonym in synonyms))
-        groups.append(TermGroup(terms, tuple(expansions.category_tokens.get(phrase, ()))))
+        groups.append(_group_of(phrase, expansions, is_prefix=is_prefix))
     return TextQuery(tuple(groups))
+
+
+def _group_of(phrase: Phrase, expansions: QueryExpansions, *, is_prefix: bool = False) -> TermGroup:
+    synonyms = (Term(synonym) for synonym in expansions.synonyms.get(phrase, ()))
+    return TermGroup((Term(phrase, is_prefix), *synonyms), tuple(expansions.category_tokens.get(phrase, ())))
 
 
 def _may_be_prefix(phrase: Phrase, expansions: QueryExpansions, counts: dict[str, int]) -> bool:

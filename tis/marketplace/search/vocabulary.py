@@ -29,6 +29,7 @@ class Vocabulary:
     # The slugs of each phrase that means all goods of a category: its own names, and synonyms that mean one of these.
     phrases: Mapping[Phrase, tuple[str, ...]]
     synonyms: Mapping[Phrase, tuple[Phrase, ...]]
+    broader: frozenset[Phrase] = frozenset()  # whose synonyms are kinds of what they mean
 
     @cached_property
     def category_names(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -88,6 +89,7 @@ def _load_vocabulary(session: Session) -> Vocabulary:
     rows = run(session, "SELECT slug, parent, name_id, name_en FROM categories ORDER BY slug")
     names = {slug: _spellings(slug, name_id, name_en) for slug, _, name_id, name_en in rows}
     own_names = {slug: {_phrase(name) for name in (slug, *own)} for slug, _, *own in rows}
+    broader = set[Phrase]()
     synonyms: dict[Phrase, dict[Phrase, None]] = {}  # in the order of their rows
     for term, means, category, is_broader in run(session, _SYNONYMS):
         own, others = _phrase(term), [_phrase(one) for one in means.split(",")]
@@ -96,6 +98,7 @@ def _load_vocabulary(session: Session) -> Vocabulary:
             # "palu, hammer" is one of the tools, "perkakas, tools" all of them.
             if own_names[category].intersection(others):
                 own_names[category].add(own)
+        broader |= {own} if is_broader else set()
         for phrase in [own] if is_broader else (own, *others):
             # A buyer's "hp" is a telephone, a seller's "hp" a maker of printers.
             targets = [one for one in (own, *others) if one != own or len(term) >= _MIN_TWO_WAY_CHARS]
@@ -111,6 +114,7 @@ def _load_vocabulary(session: Session) -> Vocabulary:
         {slug: parent for slug, parent, *_ in rows},
         phrases,
         {phrase: tuple(others)[:_MAX_SYNONYMS] for phrase, others in synonyms.items()},
+        frozenset(broader),
     )
 
 
