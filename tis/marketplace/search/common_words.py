@@ -17,7 +17,7 @@ FUNCTION_WORDS = frozenset(
     than too very just but if because while during before after above below between through into out off up down
     again further then once here why who whom whose when all both each few more most other such until against
     without within also ever never every almost already always really quite rather since still yet one two three
-    four five six seven eight nine ten first last next old us ours him his her hers its their theirs them myself
+    four five six seven eight nine ten last next old us ours him his her hers its their theirs them myself
     yourself let lets make makes made take takes put keep keeps go goes going come comes see seen know think
     thing things something anything use uses using work works working well fit fits times days year years week
     weekend month today say says said tell ask hi hello thanks thank dear regards kindly recommend recommended
@@ -36,8 +36,8 @@ FUNCTION_WORDS = frozenset(
     dah blm belom lg lgi jg jgn krn karna sbg dlm kpd pd bs bgmn gmn spt tp trs skrg klo kl yaa yg2 mau2 kayanya
     kayaknya sepertinya mungkin maybe perhaps coba try tried trying apaan mending mendingan cocok suitable suits
     bagusnya enaknya sebaiknya rekomen rekomended worth worthit bener benar cuman doang aja2 sekalian sekali2 biasa
-    biasanya usually often kadang2 setiap2 hubungi chat wa whatsapp telepon call contact info infonya pm inbox jawab
-    balas reply first third pertama kedua ketiga kali lain lainnya others another different beda bikin membuat
+    biasanya usually often kadang2 setiap2 hubungi wa whatsapp contact info infonya pm inbox jawab
+    balas reply pertama kedua ketiga kali lain lainnya others another different beda bikin membuat
     dibuat bekerja dimainkan jalan pergi pulang pindah tinggal mulai start started butuhnya perlunya maunya
     kebutuhan kebutuhannya keperluan buatan punyaku punyanya milik gede gampangan sederhana simpel thankyou tks tq
     trims trimakasih nuhun suwun matur sir madam team everyone guys gaes guna cheers sorry maaf permisi izin bantu
@@ -57,3 +57,6 @@ PRAISE_WORDS = frozenset(
     top popular quality harga price dibawah diatas sekitar jutaan ribuan juta jt ribu rb rp rupiah idr
     """.split()
 )
+
+# What follows one of these is not wanted.
+NEGATIONS = frozenset("bukan selain kecuali jangan tanpa except without".split())

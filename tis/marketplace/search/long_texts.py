@@ -13,10 +13,13 @@ _CLAUSE = re.compile(r",\s|[()–]|\s-\s|\b(?:tapi|but)\b")
 # What somebody has already, or does not want: in a whole sentence, for it goes on with a list.
 _UNWANTED = re.compile(
     r"\b(?:(?:sudah|udah|udh) (?:punya|ada|lengkap|beli)|(?:ga|gak|nggak|enggak|tidak|tdk) (?:usah|perlu|butuh|cari)"
-    r"|(?:do not|don't|does not|doesn't) need|not (?:wanted|needed|looking for|included|be included)|no need|already (?:have|own|got)|separate order"
+    r"|(?:do not|don't|does not|doesn't) need|not (?:wanted|needed|looking for|included|be included)|no need"
+    r"|already (?:have|own|got)|separate order"
     r"|kecuali|selain|except|excluding|instead of|jangan|kemarin|last (?:time|year|week|month))\b"
 )
-_NEGATION = re.compile(r"\b(?:bukan|bkn|ga|gak|nggak|enggak|tidak|tdk|tanpa|not|no|never|nor|neither|without|don't|skip)\b")
+_NEGATION = re.compile(
+    r"\b(?:bukan|bkn|ga|gak|nggak|enggak|tidak|tdk|tanpa|not|no|never|nor|neither|without|don't|skip)\b"
+)
 _WISH = re.compile(
     r"\b(?:cari\w*|nyari|butuh\w*|perlu|beli|pengen|ingin|mau|upgrade|target|jenis|type|tipe|item|looking for|need\w*"
     r"|want\w*|recommend\w*|rekomendasi\w*|market for|advice on|order|should be)\b"
@@ -53,7 +56,9 @@ def telling_words(
     return [word for word in known if word in best]
 
 
-def wished_noun(nouns: Sequence[TermGroup], clauses: Sequence[str], words_of: Callable[[str], Sequence[str]]) -> TermGroup | None:
+def wished_noun(
+    nouns: Sequence[TermGroup], clauses: Sequence[str], words_of: Callable[[str], Sequence[str]]
+) -> TermGroup | None:
     """The goods that the text speaks of again and again, most of all where it says that it looks for them."""
     scores = [0] * len(nouns)
     for number, clause in enumerate(clauses):

@@ -26,6 +26,8 @@ _SPELLINGS = {
     "pk": "pk",
     "mp": "mp megapixel megapiksel",
     "kg": "kg kilogram kilo kgs kiloan kilos",
+    "ons": "ons",
+    "ah": "ah",
     "g": "g gr gram grams graman",
     "mg": "mg",
     "l": "l lt ltr liter litre liters litres literan",
@@ -55,12 +57,13 @@ _SMALLER = {
     "tb": ("gb", 1000),
     "gb": ("mb", 1000),
 }
-_LARGER = {smaller: (larger, factor) for larger, (smaller, factor) in _SMALLER.items()}
+_SMALLER |= {"ons": ("g", 100), "ah": ("mah", 1000)}
+_LARGER = {smaller: (larger, factor) for larger, (smaller, factor) in _SMALLER.items() if larger != "ons"}
 _FRACTIONS = {"0d5": "1s2", "0d25": "1s4", "0d75": "3s4"}
 _WORD = re.compile(r"(\d+)(?:d(\d+)|s(\d+))?([a-z]+\d?)")
 _MOST_DIGITS = 9
 # "sekilo" is a word of one kilogram.
-_ONE = re.compile(r"(?<!\w)(se|setengah |seperempat )(kilo|liter|meter|gram|ons)(?!\w)")
+_ONE = re.compile(r"(?<!\w)(se|setengah |seperempat )(kilo|liter|meter|gram|ons|tera)(?!\w)")
 _SAID_AMOUNTS = {"se": "1", "setengah ": "0.5", "seperempat ": "0.25"}
 UNIT_OF = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 _UNITS = "|".join(sorted(map(re.escape, UNIT_OF), key=len, reverse=True))

@@ -19,8 +19,9 @@ def _amount(name: str) -> str:
 
 
 _AT_MOST = (
-    r"(?:harga\s*)?(?:di\s*bawah|kurang dari|maksimal|maks|max|budget|bujet|bajet|under|below|less than|up to"
-    r"|at most|<=?)"
+    r"(?:harga\s*)?(?:di\s*bawah|kurang dari|maksimal|maks|max|mentok|budget|bujet|bajet|under|below|less than|up to"
+    r"|at most|<=?"
+    r"|(?:tidak|tdk|ga|gak|nggak|enggak|jangan|no|not)\s+(?:lebih|lewat|di\s*atas|more|over|above)(?:\s+(?:dari|than))?)"
 )
 _AT_LEAST = r"(?:harga\s*)?(?:di\s*atas|lebih dari|minimal|min|mulai(?: dari)?|over|above|more than|at least|from|>=?)"
 _ABOUT = r"(?:harga\s*)?(?:sekitar(?:an)?|kisaran|kira-kira|around|about|harga)"

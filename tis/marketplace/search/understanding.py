@@ -7,7 +7,7 @@ from itertools import pairwise
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
+from tis.marketplace.search.common_words import FUNCTION_WORDS, NEGATIONS, PRAISE_WORDS
 from tis.marketplace.search.long_texts import MIN_WORDS, telling_words, wished_clauses, wished_noun
 from tis.marketplace.search.main_noun import nouns_of, purpose_of, with_main_noun, with_noun
 from tis.marketplace.search.measures import UNIT_OF, equal_measures
@@ -67,7 +67,13 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     unsaid = FUNCTION_WORDS | PRAISE_WORDS
     if len(said) >= MIN_WORDS:
         return _understand_long(session, index, vocabulary, text)
-    kept = [one for one in said if one.word not in unsaid] or said
+    in_phrases = _in_known_phrases(vocabulary, [one.word for one in said])
+    negated = _negated(vocabulary, [one.word for one in said])
+    kept = [
+        one
+        for number, one in enumerate(said)
+        if number not in negated and (one.word not in unsaid or number in in_phrases)
+    ] or said
     words = list(dict.fromkeys(one.word for one in kept))
     is_cut = len(words) > MAX_WORDS
     del words[MAX_WORDS:]
@@ -94,6 +100,27 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
 
 
+def _in_known_phrases(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
+    """Where words stand that mean something together: a `telepon genggam`."""
+    return {
+        place
+        for length in range(2, _MAX_PHRASE_WORDS + 1)
+        for start in range(len(words) - length + 1)
+        if (phrase := tuple(words[start : start + length])) in vocabulary.synonyms or phrase in vocabulary.phrases
+        for place in range(start, start + length)
+    }
+
+
+def _negated(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
+    """Where words stand that the buyer does not want: `kursi kantor tanpa roda`, but not `bor tanpa kabel`."""
+    return {
+        place
+        for start, word in enumerate(words[:-1])
+        if start and word in NEGATIONS and (word, words[start + 1]) not in vocabulary.synonyms
+        for place in (start, start + 1)
+    }
+
+
 def _understand_long(session: Session, index: TextIndex, vocabulary: Vocabulary, text: str) -> UnderstoodText:
     """Of a pasted text, the words that say most, as they are: nobody typed them, so they are not corrected."""
     clauses = wished_clauses(text[:_MAX_LONG_TEXT_CHARS])
@@ -104,7 +131,7 @@ def _understand_long(session: Session, index: TextIndex, vocabulary: Vocabulary,
     stems = {word: next((one for one in others if one in counts), word) for word, others in meant.items()}
 
     def words_of(clause: str) -> list[str]:
-        return [word if word in vocabulary.synonyms else stems.get(word, word) for word in _content_words(clause)]
+        return [word if (word,) in vocabulary.synonyms else stems.get(word, word) for word in _content_words(clause)]
 
     said = [word for clause in clauses for word in words_of(clause)]
     own = {word: max((counts.get(one, 0) for one in meant.get(word, [word])), default=0) for word in said}
