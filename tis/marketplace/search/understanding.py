@@ -191,10 +191,10 @@ def _correct(
     if word in UNIT_OF or any(word in phrase for phrase in (*expansions.synonyms, *expansions.category_tokens)):
         return word
     if counts.get(word) == 1:
-        return _correct_rare_word(session, index, word) or word
+        return _correct_rare_word(session, index, vocabulary, word) or word
     if word in counts or (is_last and is_known_prefix(session, word)):
         return word
-    return _known_stem(session, vocabulary, word) or correct_spelling(session, word) or word
+    return _known_stem(session, vocabulary, word) or correct_spelling(session, vocabulary, word) or word
 
 
 def _known_stem(session: Session, vocabulary: Vocabulary, word: str) -> str | None:
@@ -205,9 +205,9 @@ def _known_stem(session: Session, vocabulary: Vocabulary, word: str) -> str | No
     return next(known, None)
 
 
-def _correct_rare_word(session: Session, index: TextIndex, word: str) -> str | None:
+def _correct_rare_word(session: Session, index: TextIndex, vocabulary: Vocabulary, word: str) -> str | None:
     """A word of a single product is a seller's typo if it is close to a common word, unless it is in name or labels."""
-    other = correct_spelling(session, word)
+    other = correct_spelling(session, vocabulary, word)
     if other is None or document_counts(session, [other]).get(other, 0) < _MIN_COUNT_OF_CORRECTION:
         return None
     source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))
