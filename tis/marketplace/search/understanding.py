@@ -11,6 +11,7 @@ from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
 from tis.marketplace.search.long_texts import MIN_WORDS, telling_words, wished_clauses, wished_noun
 from tis.marketplace.search.main_noun import nouns_of, purpose_of, with_main_noun, with_noun
 from tis.marketplace.search.measures import UNIT_OF, equal_measures
+from tis.marketplace.search.said_shops import with_shops, words_of_shops
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
@@ -76,13 +77,17 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     parts = {one.word: one.parts for one in kept if one.parts and one.word in words}
     is_last_said = words[-1] == said[-1].word
     expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
+    shops = words_of_shops(session, vocabulary, words)
     corrected = [
-        _correct(session, index, vocabulary, word, counts, expansions, is_last=is_last_said and word == words[-1])
+        word
+        if word in shops
+        else _correct(session, index, vocabulary, word, counts, expansions, is_last=is_last_said and word == words[-1])
         for word in words
     ]
     if is_corrected := corrected != words:
         words = list(dict.fromkeys(corrected))
         expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
+        shops = words_of_shops(session, vocabulary, words)
     for word in words:
         expansions.add_synonym((word,), parts.get(word, ()))
         for measure in equal_measures(word):
@@ -90,6 +95,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     _add_compounds(session, words, expansions)
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
+    query = with_shops(query, shops, counts)
     query = with_main_noun(session, index, query, purpose_of([one.word for one in said]))
     return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
 
