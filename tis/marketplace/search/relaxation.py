@@ -7,6 +7,7 @@ the rarest words are read with the words that each has; each set of words that o
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -31,13 +32,16 @@ _MAX_COMPARED = 500  # products in which common words are looked for
 FindIds = Callable[[TextMatch, int, Sequence[int] | None], Sequence[int]]
 
 
-def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> TextQuery | None:
-    """None if no product matches any word."""
+def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds, *, are_all_matched: bool) -> TextQuery | None:
+    """None if no product matches any word. `are_all_matched`: some products match all words."""
     [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
     counts = _counts(session, query.groups)
-    of_shops = _counts_of_shops(session, [one for one in query.groups if not counts[one]], num_products or 1)
+    if not are_all_matched:
+        # "kursi kerja dari rumah": a word that shops and goods have means goods.
+        counts = {replace(group, shop_tokens=()) if count else group: count for group, count in counts.items()}
+    of_shops = _counts_of_shops(session, [group for group in counts if not counts[group]], num_products or 1)
     counts |= of_shops
-    groups = [group for group in query.groups if counts[group]]
+    groups = [group for group in counts if counts[group]]
     if not groups:
         return None
     heads = _head_counts(session, groups)
