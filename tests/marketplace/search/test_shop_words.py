@@ -8,12 +8,15 @@ from sqlalchemy import text as sql
 from tests.marketplace.search.conftest import BANDUNG, Catalogue, lock_supplier
 from tests.marketplace.search.test_index import assert_index_agrees
 from tis.errors import BadRequest
+from tis.marketplace.columns import now
 from tis.marketplace.kit.cursor_key import CursorKey
+from tis.marketplace.kit.principal import Principal
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.search.supplier_words import index_supplier_words
 from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
+from tis.marketplace.suppliers.deletion import erase_supplier
 from tis.marketplace.tables import Supplier
 
 
@@ -154,3 +157,13 @@ def test_a_cursor_with_a_forged_token_of_a_shop_is_rejected(token: str) -> None:
     forged = encode_cursor(ListPosition(ResolvedQuery(TextQuery((group,))), 7), query, key)
     with pytest.raises(BadRequest):
         decode_cursor(forged, query, key)
+
+
+def test_a_shop_that_was_closed_and_is_then_deleted_leaves_no_words(catalogue: Catalogue) -> None:
+    shop = named_shop(catalogue, "Sinar Abadi")
+    product = catalogue.put("Gembor", shop=shop)
+    rename(catalogue, shop, deleted_at=now())
+    with catalogue.market.writing() as session:
+        erase_supplier(session, Principal(is_open=True), catalogue.search, lock_supplier(session, shop))
+        [tokens] = catalogue.search.index.shop_tokens(session, [product]).values()
+    assert "¶·deleted" in tokens and not {"¶·sinar", "¶·abadi"} & tokens

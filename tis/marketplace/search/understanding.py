@@ -96,7 +96,8 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
     query = with_shops(query, shops, counts)
-    query = with_main_noun(session, index, query, purpose_of([one.word for one in said]))
+    names_shop = any(word not in counts for word in shops)
+    query = with_main_noun(session, index, query, purpose_of([one.word for one in said]), names_shop=names_shop)
     return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
 
 
