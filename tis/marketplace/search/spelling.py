@@ -11,7 +11,12 @@ from tis.marketplace.search.vocabulary import Vocabulary
 _MIN_WORD_CHARS = 4
 _MIN_CHARS_FOR_TWO_TYPOS = 8
 _MAX_EQUALLY_CLOSE = 1000
-_JOINED_TERMS = {"sqlite": "group_concat(term, ' ')", "postgresql": "string_agg(term, ' ')"}
+_JOINED_TERMS = {
+    "sqlite": "group_concat(term, ' ')",
+    "postgresql": "string_agg(term, ' ')",
+    "mysql": "group_concat(term SEPARATOR ' ')",
+}
+_MAX_JOINED_BYTES = 2**24
 
 
 def document_counts(session: Session, words: Iterable[str]) -> dict[str, int]:
@@ -62,11 +67,11 @@ def _same_first_letter(session: Session, word: str, max_distance: int) -> list[s
     dialect = session.get_bind().dialect.name
     length = "char_length" if dialect == "mysql" else "length"  # of letters, not of bytes
     where = f"term >= :first AND term < :prefix_end AND {length}(term) BETWEEN :min_length AND :max_length"
-    # One long text is read three times faster than thousands of rows. That of MySQL has a limit.
-    if joined := _JOINED_TERMS.get(dialect):
-        [(terms,)] = run(session, f"SELECT {joined} FROM lexicon WHERE {where}", values)
-        return terms.split() if terms else []
-    return [term for [term] in run(session, f"SELECT term FROM lexicon WHERE {where}", values)]
+    if dialect == "mysql":
+        run(session, f"SET SESSION group_concat_max_len = {_MAX_JOINED_BYTES}")  # else MySQL cuts the text after a KB
+    # One long text is read three times faster than thousands of rows.
+    [(terms,)] = run(session, f"SELECT {_JOINED_TERMS[dialect]} FROM lexicon WHERE {where}", values)
+    return terms.split() if terms else []
 
 
 def _typo_in_first_letter(session: Session, word: str) -> list[str]:
