@@ -18,7 +18,8 @@ from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.index import head_word, supplier_tokens, words_of_shop
+from tis.marketplace.search.index import head_word
+from tis.marketplace.search.shop_tokens import supplier_tokens, words_of_shop
 from tis.marketplace.search.tokens import head_token, indexed_words
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 

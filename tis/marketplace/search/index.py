@@ -13,16 +13,14 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
-from tis.marketplace.search.common_words import FUNCTION_WORDS
 from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.shop_tokens import products_of_other_words, shop_words, supplier_tokens
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
 from tis.marketplace.search.tokens import (
     category_token,
     head_token,
     indexed_words,
-    is_cell_token,
     joined_word,
-    shop_token,
     tokenize,
 )
 from tis.marketplace.tables import Product, Supplier
@@ -30,7 +28,6 @@ from tis.marketplace.tables import Product, Supplier
 _BATCH_SIZE = 1000
 _MAX_ATTRIBUTES = 50
 _MAX_ATTRIBUTE_CHARS = 200
-_MAX_WORDS_OF_SHOP = 30
 _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 
 _PRODUCT_COLUMNS = "price rating rating_rank created_us condition category_key brand_key sellable words_digest".split()
@@ -94,7 +91,7 @@ def _index_batch(
     products = {product.id: product for product in _select_indexable(session, ids)}
     # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
     known = _lock_known(session, ids)
-    renamed = _of_other_words(session, index, products, list(known)) if with_suppliers and known else ()
+    renamed = products_of_other_words(session, index, products, list(known)) if with_suppliers and known else ()
     outdated, entries = [one for one in known if one not in products], list[IndexEntry]()
     inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
     for product_id, product in products.items():
@@ -108,7 +105,7 @@ def _index_batch(
             outdated += [] if before is None else [product_id]
         (inserted if before is None else updated).append(columns)
 
-    shops = _shop_words(session, {products[entry.product_id].supplier_id for entry in entries}) if entries else {}
+    shops = shop_words(session, {products[entry.product_id].supplier_id for entry in entries}) if entries else {}
     entries = [
         replace(entry, tokens=supplier_tokens(entry.tokens, shops[products[entry.product_id].supplier_id]))
         for entry in entries
@@ -175,38 +172,6 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
         # whoever adds products has locked it already.
         rows = rows.with_for_update(read=True, of=Product)
     return session.execute(rows).all()
-
-
-def _shop_words(session: Session, supplier_ids: Iterable[int]) -> dict[int, list[str]]:
-    """Read after the entries are locked: a supplier that is renamed later writes the tokens of these entries, too."""
-    names = select(Supplier.id, Supplier.business_name, Supplier.city, Supplier.province)
-    rows = session.execute(names.where(Supplier.id.in_(supplier_ids))).all()
-    return {supplier_id: words_of_shop(name, city, province) for supplier_id, name, city, province in rows}
-
-
-def _of_other_words(
-    session: Session, index: TextIndex, products: Mapping[int, Row[Any]], known: Sequence[int]
-) -> set[int]:
-    """Products whose entries have other words than their shop."""
-    shops = _shop_words(session, {product.supplier_id for product in products.values()})
-    indexed = index.shop_tokens(session, known)
-    return {
-        one
-        for one, tokens in indexed.items()
-        if one in products
-        and {token for token in tokens if not is_cell_token(token)}
-        != set(map(shop_token, shops[products[one].supplier_id]))
-    }
-
-
-def words_of_shop(name: str, city: str, province: str | None) -> list[str]:
-    words = [word for text in (name, city, province) for word in tokenize(text) if word not in FUNCTION_WORDS]
-    return list(dict.fromkeys(words))[:_MAX_WORDS_OF_SHOP]
-
-
-def supplier_tokens(tokens: str, shop_words: Iterable[str]) -> str:
-    """`tokens` end with the cell."""
-    return " ".join([tokens, *map(shop_token, shop_words)])
 
 
 def _entry(product: Row[Any], cell: str) -> IndexEntry:
