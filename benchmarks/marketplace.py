@@ -1,7 +1,7 @@
 """What a search costs: `ProductSearch.find` and `facets` in this process, without HTTP, beside bare SQL for the same.
 
     python benchmarks/marketplace.py --products 10000,100000 [--database sqlite|postgresql] [--folder FOLDER]
-    python benchmarks/marketplace.py --reserve [--database sqlite|postgresql]
+    python benchmarks/marketplace.py --reserve|--typos [--database sqlite|postgresql]
 
 The catalogue is `seed_data.py --many`; a FOLDER keeps it (SQLite) for the next run. Ours and the bare SQL take turns,
 warm, `--rounds` times each. CPU is that of this process, which is SQLite's too; of PostgreSQL that of this process and
@@ -57,6 +57,11 @@ def main() -> None:
             from market_stock import reserve_together
 
             print(reserve_together(url_for("stock", None), given.threads, given.seconds))
+            return
+        if given.typos:
+            from market_typos import look_up_typos
+
+            print(look_up_typos(url_for("typos", None)))
             return
         results = []
         for products in given.products:
@@ -146,6 +151,7 @@ def _arguments() -> argparse.Namespace:
     arguments.add_argument("--results", type=Path, help="collect the numbers of several runs here")
     arguments.add_argument("--plot", type=Path, help="draw all collected numbers here, as SVG")
     arguments.add_argument("--reserve", action="store_true", help="reservations per second instead")
+    arguments.add_argument("--typos", action="store_true", help="what a misspelt word costs instead")
     arguments.add_argument("--threads", type=int, default=16)
     arguments.add_argument("--seconds", type=float, default=10)
     return arguments.parse_args()

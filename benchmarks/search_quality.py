@@ -28,6 +28,7 @@ from tis.database.database import Database  # noqa: E402
 from tis.marketplace.kit.fields import key_of  # noqa: E402
 from tis.marketplace.market import Market, MarketRules  # noqa: E402
 from tis.marketplace.search.query import PageRequest, ProductQuery  # noqa: E402
+from tis.marketplace.search.supplier_words import index_new_suppliers  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 
 FOLDER = Path(__file__).parent / "judged_queries"
@@ -73,6 +74,7 @@ class Ours:
             session.flush()
             self._id_of = {product.id: own for own, product in products}
             self._market.search.refresh(session, list(self._id_of))
+            index_new_suppliers(session)
 
     def __call__(self, query: str) -> list[str]:
         with self._market.reading() as session:

@@ -113,7 +113,7 @@ def test_the_cell_of_existing_products_is_that_of_the_public_place(database_url:
                 word for word in session.scalar(text(f"SELECT {column} FROM product_words")).split() if word[0] > "~"
             }
 
-    assert tokens() == {"§tools", "§·kompas", "¤335x1148"}
+    assert tokens() == {"§tools", "§·kompas", "¤335x1148", "¶·b", "¶·c"}
     market.database.migrate(MIGRATIONS, f"-{steps_after('0050')}")
     with market.writing() as session:
         words = "to_tsvector('simple', 'kompas') || array_to_tsvector(ARRAY['§tools', '¤335x1147'])"

@@ -47,12 +47,12 @@ class Catalogue:
         latitude, longitude = place
         row = Supplier(
             name="Budi",
-            business_name=f"Toko {city}",
             email=email,
             email_key=email,
             city=city,
             city_key=key_of(city),
-            **{"latitude": latitude, "longitude": longitude, "shows_place": True, **values},
+            **{"business_name": f"Toko {city}", "latitude": latitude, "longitude": longitude, "shows_place": True}
+            | values,
         )
         with self.market.writing() as session:
             session.add(row)

@@ -19,6 +19,7 @@ from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.index import head_word
+from tis.marketplace.search.shop_tokens import supplier_tokens, words_of_shop
 from tis.marketplace.search.tokens import head_token, indexed_words
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 
@@ -73,6 +74,18 @@ def assert_index_agrees(catalogue: Catalogue) -> None:
         assert cells_of_words(session) == {
             row.product_id: cell_token_at(row.latitude, row.longitude) for row in session.scalars(select(ProductFacts))
         }
+        of_shops = catalogue.search.index.shop_tokens(session, indexed)
+        assert of_shops == {
+            facts.product_id: set(
+                supplier_tokens(
+                    cell_token_at(facts.latitude, facts.longitude),
+                    words_of_shop(shop.business_name, shop.city, shop.province),
+                ).split()
+            )
+            for facts, shop in session.execute(
+                select(ProductFacts, Supplier).join(Supplier, Supplier.id == ProductFacts.supplier_id)
+            ).all()
+        }
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -97,7 +110,10 @@ def test_index_and_tables_agree_after_random_changes(catalogue: Catalogue, seed:
         elif act == 5:
             catalogue.change_shop(chance.choice(shops), status=chance.choice(["active", "suspended"]))
         else:
-            catalogue.change_shop(chance.choice(shops), latitude=chance.uniform(-9, -5), city_key=some_words())
+            values = {"city": some_words(), "business_name": some_words()}
+            catalogue.change_shop(
+                chance.choice(shops), latitude=chance.uniform(-9, -5), city_key=some_words(), **values
+            )
     assert_index_agrees(catalogue)
     if isinstance(choose_backend(catalogue.market.database), SqliteFtsIndex):
         with catalogue.market.writing() as session:
@@ -115,6 +131,8 @@ def test_index_and_tables_agree_after_concurrent_changes_of_suppliers_and_produc
             try:
                 if seed == 0:
                     catalogue.change_shop(chance.choice(shops), status=chance.choice(["active", "suspended"]))
+                elif seed == 4:
+                    catalogue.change_shop(chance.choice(shops), business_name=chance.choice(WORDS))
                 elif seed == 1:
                     catalogue.put("cangkir biru", shop=chance.choice(shops))
                 else:
@@ -124,7 +142,7 @@ def test_index_and_tables_agree_after_concurrent_changes_of_suppliers_and_produc
             except BaseException as error:
                 failed.append(error)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:

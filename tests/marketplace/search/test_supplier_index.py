@@ -18,7 +18,8 @@ from tis.marketplace.tables import Product, ProductFacts, Supplier
 @pytest.mark.parametrize(
     ("values", "written"),
     [
-        ({"business_name": "Toko Baru"}, {"suppliers"}),
+        ({"business_name": "Toko Baru"}, {"suppliers", "product_words"}),
+        ({"name": "Wati"}, {"suppliers"}),
         ({"latitude": -6.21}, {"suppliers", "product_search"}),
         (
             {"latitude": -6.9, "longitude": 107.6, "city_key": "bandung"},

@@ -76,6 +76,9 @@ def _validate(resolved: ResolvedQuery) -> None:
         for token in group.category_tokens:
             if not token.startswith("§") or tokenize(token) != token.removeprefix("§·").removeprefix("§").split("·"):
                 raise ValueError
+        for token in group.shop_tokens:
+            if not token.startswith("¶·") or tokenize(token) != [token.removeprefix("¶·")]:
+                raise ValueError
         if not group.terms and not group.category_tokens:
             raise ValueError
     if resolved.text_query and any(stage >> len(resolved.text_query.groups) for stage in resolved.text_query.stages):

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row, func, select
@@ -13,8 +14,15 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.ratings import mean_rating
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.shop_tokens import products_of_other_words, shop_words, supplier_tokens
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.tokens import category_token, head_token, indexed_words, joined_word, tokenize
+from tis.marketplace.search.tokens import (
+    category_token,
+    head_token,
+    indexed_words,
+    joined_word,
+    tokenize,
+)
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
@@ -83,18 +91,25 @@ def _index_batch(
     products = {product.id: product for product in _select_indexable(session, ids)}
     # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
     known = _lock_known(session, ids)
+    renamed = products_of_other_words(session, index, products, list(known)) if with_suppliers and known else ()
     outdated, entries = [one for one in known if one not in products], list[IndexEntry]()
     inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
     for product_id, product in products.items():
         before = known.get(product_id)
         columns = _columns(product, None if with_suppliers else before)
-        entry = _entry(product, columns["latitude"], columns["longitude"])
+        entry = _entry(product, cell_token_at(columns["latitude"], columns["longitude"]))
         columns["words_digest"] = _digest(entry)
-        if before is None or before.words_digest != columns["words_digest"] or _cell(before) != entry.cell:
+        is_moved = before is not None and cell_token_at(before.latitude, before.longitude) != entry.cell
+        if before is None or before.words_digest != columns["words_digest"] or is_moved or product_id in renamed:
             entries.append(entry)
             outdated += [] if before is None else [product_id]
         (inserted if before is None else updated).append(columns)
 
+    shops = shop_words(session, {products[entry.product_id].supplier_id for entry in entries}) if entries else {}
+    entries = [
+        replace(entry, tokens=supplier_tokens(entry.tokens, shops[products[entry.product_id].supplier_id]))
+        for entry in entries
+    ]
     for words in index.indexed_words(session, outdated).values() if outdated else ():
         counts.subtract(words)
     for entry in entries:
@@ -159,9 +174,9 @@ def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]
     return session.execute(rows).all()
 
 
-def _entry(product: Row[Any], latitude: float, longitude: float) -> IndexEntry:
+def _entry(product: Row[Any], cell: str) -> IndexEntry:
+    """Without the words of its shop."""
     head = head_word(product.name, product.brand)
-    cell = cell_token_at(latitude, longitude)
     tokens = (category_token(product.category_key), head and head_token(head), cell)
     labels = (product.brand, product.tags, product.category)
     return IndexEntry(
@@ -194,13 +209,10 @@ def _attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
             yield from filter(None, (indexed_words(label or name), indexed_words(measured)))
 
 
-def _cell(known: KnownFacts) -> str:
-    return cell_token_at(known.latitude, known.longitude)
-
-
 def _digest(entry: IndexEntry) -> int:
-    """Without the cell, which a change of the supplier replaces in the index."""
-    text = "\n".join((entry.name, entry.labels, entry.description, entry.tokens.removesuffix(entry.cell)))
+    """Without the tokens of the supplier, which a change of the supplier replaces in the index."""
+    own_tokens = entry.tokens.partition(entry.cell)[0]
+    text = "\n".join((entry.name, entry.labels, entry.description, own_tokens))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 

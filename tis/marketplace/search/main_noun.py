@@ -31,7 +31,9 @@ def purpose_of(said: Sequence[str]) -> frozenset[str]:
     return frozenset(said[start:]) - frozenset(said[:start])
 
 
-def with_main_noun(session: Session, index: TextIndex, query: TextQuery, purpose: frozenset[str]) -> TextQuery:
+def with_main_noun(
+    session: Session, index: TextIndex, query: TextQuery, purpose: frozenset[str], *, names_shop: bool = False
+) -> TextQuery:
     """First the goods that the main noun says, then others that match the words."""
     if len(query.groups) > _MAX_GROUPS:
         return query
@@ -42,7 +44,7 @@ def with_main_noun(session: Session, index: TextIndex, query: TextQuery, purpose
     main, *others = before
     if others and main.terms[0].words[0] not in _COMPONENTS and _is_english_order(session, index, main, others[-1]):
         main = others[-1]
-    return with_noun(session, index, query, main, is_sure=len(nouns) > 1 or bool(purpose))
+    return with_noun(session, index, query, main, is_sure=len(nouns) > 1 or bool(purpose) or names_shop)
 
 
 def with_noun(session: Session, index: TextIndex, query: TextQuery, main: TermGroup, *, is_sure: bool) -> TextQuery:

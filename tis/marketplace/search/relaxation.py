@@ -7,11 +7,13 @@ the rarest words are read with the words that each has; each set of words that o
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
+from tis.marketplace.search.supplier_words import shop_counts
 from tis.marketplace.search.text_query import MAX_STAGES, TermGroup, TextMatch, TextQuery
 from tis.marketplace.search.tokens import head_token
 
@@ -20,6 +22,7 @@ _ENOUGH = 10  # so many products are shown, whatever they weigh
 _WEIGHT_OF_NOUNS = 2
 _WEIGHT_OF_KIND = 0.75  # of the weight of all words
 _WEIGHT_OF_LABELS = 0.3
+_WEIGHT_OF_SHOPS = 0.5  # words that no product has: goods of other shops come before other goods of the shop
 _LEAST_SHARE_OF_HEADS = 0.3  # of the products with a word, whose name it must begin
 _MAX_READ_PER_GROUP = 2000  # a more common word finds no products, and is only looked for in those of the others
 _MAX_READ = 6000
@@ -29,17 +32,23 @@ _MAX_COMPARED = 500  # products in which common words are looked for
 FindIds = Callable[[TextMatch, int, Sequence[int] | None], Sequence[int]]
 
 
-def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds) -> TextQuery | None:
-    """None if no product matches any word."""
+def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds, *, are_all_matched: bool) -> TextQuery | None:
+    """None if no product matches any word. `are_all_matched`: some products match all words."""
+    [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
     counts = _counts(session, query.groups)
-    groups = [group for group in query.groups if counts[group]]
+    if not are_all_matched:
+        # "kursi kerja dari rumah": a word that shops and goods have means goods.
+        counts = {replace(group, shop_tokens=()) if count else group: count for group, count in counts.items()}
+    of_shops = _counts_of_shops(session, [group for group in counts if not counts[group]], num_products or 1)
+    counts |= of_shops
+    groups = [group for group in counts if counts[group]]
     if not groups:
         return None
-    [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
     heads = _head_counts(session, groups)
     weights = [
         _rarity(counts[group], heads[group], num_products or 1)
         * (_WEIGHT_OF_LABELS if _is_label(groups, number) else 1)
+        * (_WEIGHT_OF_SHOPS if group in of_shops else 1)
         for number, group in enumerate(groups)
     ]
     for number, group in enumerate(groups):
@@ -67,10 +76,14 @@ def _sets_of_products(
         if groups[number].is_kind or (found and (counts[number] > _MAX_READ_PER_GROUP or num_read > _MAX_READ)):
             common.append(number)
             continue
-        ids = find_ids(TextMatch(TextQuery((groups[number],))), _MAX_READ_PER_GROUP, None)
+        ids = find_ids(TextMatch(TextQuery((groups[number],)), "text"), _MAX_READ_PER_GROUP, None)
+        if not ids and groups[number].shop_tokens:
+            ids = find_ids(TextMatch(TextQuery((groups[number],))), _MAX_READ_PER_GROUP, None)
         num_read += len(ids)
         for one in ids:
             found[one] |= 1 << number
+    # More products may have a word by their shop than are read.
+    common += [number for number, group in enumerate(groups) if group.shop_tokens and number not in common]
     if common and found:
         best = sorted(found, key=lambda one: (-_weight(found[one], weights), one))[:_MAX_COMPARED]
         for number in common:
@@ -105,9 +118,21 @@ def _counts(session: Session, groups: Sequence[TermGroup]) -> dict[TermGroup, in
         if group.is_kind:
             return 1
         most = max(min(counts.get(word, 0) for word in term.words) for term in group.terms)
-        return most or int(bool(group.category_tokens) or group.terms[0].is_prefix)
+        return most or int(bool(group.category_tokens) or (group.terms[0].is_prefix and not group.shop_tokens))
 
     return {group: count(group) for group in groups}
+
+
+def _counts_of_shops(session: Session, groups: Sequence[TermGroup], num_products: int) -> dict[TermGroup, int]:
+    """How many products the shops of each group have, if all shops have as many."""
+    words = {group: group.terms[0].words[0] for group in groups if group.shop_tokens}
+    if not words:
+        return {}
+    shops = shop_counts(session, list(words.values()))
+    [(num_shops,)] = run(session, "SELECT max(id) FROM suppliers")
+    return {
+        group: max(1, num_products * shops[word] // (num_shops or 1)) for group, word in words.items() if word in shops
+    }
 
 
 def _head_counts(session: Session, groups: Sequence[TermGroup]) -> dict[TermGroup, int]:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.index import index_products
+from tis.marketplace.search.shop_tokens import supplier_tokens, words_of_shop
 from tis.marketplace.search.sql import run
 from tis.marketplace.tables import Supplier
 
@@ -20,7 +21,8 @@ _MISSING = (
     " WHERE p.supplier_id = :supplier_id AND p.deleted_at IS NULL AND f.product_id IS NULL"
 )
 _ANY_ENTRY = (
-    "SELECT latitude, longitude, city_key, sellable FROM product_search WHERE supplier_id = :supplier_id LIMIT 1"
+    "SELECT latitude, longitude, city_key, sellable, product_id FROM product_search"
+    " WHERE supplier_id = :supplier_id LIMIT 1"
 )
 
 
@@ -29,7 +31,14 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
     session.flush()
     supplier = session.execute(
         select(
-            Supplier.public_latitude, Supplier.public_longitude, Supplier.city_key, Supplier.status, Supplier.deleted_at
+            Supplier.public_latitude,
+            Supplier.public_longitude,
+            Supplier.city_key,
+            Supplier.status,
+            Supplier.deleted_at,
+            Supplier.business_name,
+            Supplier.city,
+            Supplier.province,
         ).where(Supplier.id == supplier_id)
     ).one()
     is_open = supplier.status == "active" and supplier.deleted_at is None
@@ -40,7 +49,7 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
         index_products(session, index, [product_id for [product_id] in missing])
     if not entries:
         return
-    [(latitude, longitude, city_key, sellable)] = entries
+    [(latitude, longitude, city_key, sellable, product_id)] = entries
     place = supplier.public_latitude, supplier.public_longitude
     changes: dict[str, str] = {}
     # Only what changed: a database rewrites the indexes of every column that is named.
@@ -54,9 +63,19 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
     values = {"latitude": place[0], "longitude": place[1], "city_key": supplier.city_key, "supplier_id": supplier_id}
     if changes:
         _update_entries(session, changes, values)
-    old_cell, new_cell = cell_token_at(latitude, longitude), cell_token_at(*place)
-    if old_cell != new_cell:
-        index.move(session, supplier_id, old_cell, new_cell)
+    words = words_of_shop(supplier.business_name, supplier.city, supplier.province)
+    tokens = supplier_tokens(cell_token_at(*place), words)
+    if index.shop_tokens(session, [product_id]).get(product_id, set()) != set(tokens.split()):
+        if not changes:
+            _lock_entries(session, supplier_id)
+        index.move(session, supplier_id, tokens)
+
+
+def _lock_entries(session: Session, supplier_id: int) -> None:
+    """Or a change of a product at the same time would write the old words of the shop after this transaction."""
+    if session.get_bind().dialect.name != "sqlite":
+        sql = "SELECT product_id FROM product_search WHERE supplier_id = :supplier_id ORDER BY product_id FOR UPDATE"
+        run(session, sql, {"supplier_id": supplier_id})
 
 
 def _update_entries(session: Session, changes: dict[str, str], values: dict[str, Any]) -> None:

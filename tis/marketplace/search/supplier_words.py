@@ -11,10 +11,12 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
 from tis.marketplace.kit.ratings import weighted_stars
+from tis.marketplace.search.sql import run
 from tis.marketplace.search.tokens import tokenize
 from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
 
 _BATCH_SIZE = 500
+_MAX_COUNTED_SHOPS = 1000
 NAME, PLACE = 0, 1  # scopes of words
 _COLUMNS = (
     Supplier.id,
@@ -84,6 +86,17 @@ def _hours(supplier: Row[Any]) -> list[dict[str, Any]]:
     zone = cast(TimeZone | None, supplier.time_zone) or zone_of(supplier.longitude)
     spans = utc_spans(supplier.opening_hours, zone)
     return [{"supplier_id": supplier.id, "opens": opens, "closes": closes} for opens, closes in spans]
+
+
+def shop_counts(session: Session, words: Sequence[str]) -> dict[str, int]:
+    """How many shops have each word in their name, city or province. Words that no shop has are missing."""
+    if not words:
+        return {}
+    rows_of = "SELECT 1 FROM supplier_words WHERE word = :word{0} LIMIT {1}"
+    count = f"SELECT :word{{0}} AS word, (SELECT count(*) FROM ({rows_of}) x)"
+    sql = " UNION ALL ".join(count.format(number, _MAX_COUNTED_SHOPS) for number in range(len(words)))
+    rows = run(session, sql, {f"word{number}": word for number, word in enumerate(words)})
+    return {word: count for word, count in rows if count}
 
 
 def count_stars(session: Session, product_id: int, counters: Any) -> None:

@@ -7,11 +7,12 @@ from pydantic import Field  # cursors contain text queries, and a client can for
 
 from tis.marketplace.search.tokens import head_token
 
-# Parts of a product, each including the one before it. `labels` are brand, tags and category.
-TextScope = Literal["name", "labels", "text"]
+# Parts of a product, each including the one before it. `labels` are brand, tags and category; `shop` includes the words
+# of the shop's name, city and province.
+TextScope = Literal["name", "labels", "text", "shop"]
 MAX_WORDS = 24
 MAX_STAGES = 32
-MAX_TIERS = 9 * MAX_STAGES
+MAX_TIERS = 12 * MAX_STAGES
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class TermGroup:
 
     terms: tuple[Term, ...]
     category_tokens: tuple[str, ...] = ()
+    shop_tokens: tuple[str, ...] = ()  # of shops whose products match, too, in the scope `shop`
 
     @property
     def is_kind(self) -> bool:
@@ -73,7 +75,7 @@ class TextMatch:
     """Products that match the query in `scope`, except those that match it in `excluded_scope` already."""
 
     query: TextQuery
-    scope: TextScope = "text"
+    scope: TextScope = "shop"
     excluded_scope: TextScope | None = None
     in_category: bool | None = None  # whether the product must be in a category of the query's `category_tokens`
     is_head: bool | None = None  # whether its name must begin with a word of the query
@@ -137,6 +139,7 @@ def _tiers(match: TextMatch) -> list[TextMatch]:
     has_category = num_categories == 1 or (not num_categories and bool(match.query.likely_categories))
     said = replace(match, scope="name", is_said=True, is_head=True, in_category=True if has_category else None)
     in_category: list[TextMatch] = []
+    by_shop = _tiers_of_shops(match, has_category=has_category)
     match = replace(match, without=said)
     if has_category:
         in_category = [
@@ -153,4 +156,15 @@ def _tiers(match: TextMatch) -> list[TextMatch]:
         replace(match, scope="name", is_head=False),
         replace(match, scope="labels", excluded_scope="name", is_head=False),
         replace(match, scope="text", excluded_scope="labels", is_head=False),
+        *by_shop,
     ]
+
+
+def _tiers_of_shops(match: TextMatch, *, has_category: bool) -> list[TextMatch]:
+    """What matches by the words of its shop alone comes last."""
+    if not any(group.shop_tokens for groups in match.alternatives for group in groups):
+        return []
+    match = replace(match, scope="shop", excluded_scope="text")
+    in_category = [replace(match, in_category=True)] if has_category else []
+    match = replace(match, in_category=False if has_category else None)
+    return [*in_category, replace(match, is_head=True), replace(match, is_head=False)]

@@ -105,6 +105,19 @@ def is_head_token(token: str) -> bool:
     return token.startswith("§·")
 
 
+def shop_token(word: str) -> str:
+    """Of a word of the shop's name, city or province. It stands behind the cell."""
+    return f"¶·{word}"
+
+
+def is_cell_token(token: str) -> bool:
+    return token.startswith("¤")
+
+
+def is_of_shop(token: str) -> bool:
+    return token.startswith(("¤", "¶"))
+
+
 def cell_token(row: int, column: int) -> str:
     """Token of a grid cell of a quarter of a degree, about 28 km."""
     return f"¤{row}x{column}"

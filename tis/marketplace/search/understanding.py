@@ -11,6 +11,7 @@ from tis.marketplace.search.common_words import FUNCTION_WORDS, NEGATIONS, PRAIS
 from tis.marketplace.search.long_texts import MIN_WORDS, telling_words, wished_clauses, wished_noun
 from tis.marketplace.search.main_noun import nouns_of, purpose_of, with_main_noun, with_noun
 from tis.marketplace.search.measures import UNIT_OF, equal_measures
+from tis.marketplace.search.said_shops import with_shops, words_of_shops
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
@@ -82,13 +83,17 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     parts = {one.word: one.parts for one in kept if one.parts and one.word in words}
     is_last_said = words[-1] == said[-1].word
     expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
+    shops = words_of_shops(session, vocabulary, words)
     corrected = [
-        _correct(session, index, vocabulary, word, counts, expansions, is_last=is_last_said and word == words[-1])
+        word
+        if word in shops
+        else _correct(session, index, vocabulary, word, counts, expansions, is_last=is_last_said and word == words[-1])
         for word in words
     ]
     if is_corrected := corrected != words:
         words = list(dict.fromkeys(corrected))
         expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
+        shops = words_of_shops(session, vocabulary, words)
     for word in words:
         expansions.add_synonym((word,), parts.get(word, ()))
         for measure in equal_measures(word):
@@ -96,7 +101,9 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     _add_compounds(session, words, expansions)
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
-    query = with_main_noun(session, index, query, purpose_of([one.word for one in said]))
+    query = with_shops(query, shops, counts)
+    names_shop = any(word not in counts for word in shops)
+    query = with_main_noun(session, index, query, purpose_of([one.word for one in said]), names_shop=names_shop)
     return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
 
 
@@ -218,10 +225,10 @@ def _correct(
     if word in UNIT_OF or any(word in phrase for phrase in (*expansions.synonyms, *expansions.category_tokens)):
         return word
     if counts.get(word) == 1:
-        return _correct_rare_word(session, index, word) or word
+        return _correct_rare_word(session, index, vocabulary, word) or word
     if word in counts or (is_last and is_known_prefix(session, word)):
         return word
-    return _known_stem(session, vocabulary, word) or correct_spelling(session, word) or word
+    return _known_stem(session, vocabulary, word) or correct_spelling(session, vocabulary, word) or word
 
 
 def _known_stem(session: Session, vocabulary: Vocabulary, word: str) -> str | None:
@@ -232,9 +239,9 @@ def _known_stem(session: Session, vocabulary: Vocabulary, word: str) -> str | No
     return next(known, None)
 
 
-def _correct_rare_word(session: Session, index: TextIndex, word: str) -> str | None:
+def _correct_rare_word(session: Session, index: TextIndex, vocabulary: Vocabulary, word: str) -> str | None:
     """A word of a single product is a seller's typo if it is close to a common word, unless it is in name or labels."""
-    other = correct_spelling(session, word)
+    other = correct_spelling(session, vocabulary, word)
     if other is None or document_counts(session, [other]).get(other, 0) < _MIN_COUNT_OF_CORRECTION:
         return None
     source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))

@@ -30,6 +30,7 @@ class Vocabulary:
     phrases: Mapping[Phrase, tuple[str, ...]]
     synonyms: Mapping[Phrase, tuple[Phrase, ...]]
     broader: frozenset[Phrase] = frozenset()  # whose synonyms are kinds of what they mean
+    single_words: tuple[str, ...] = ()  # names of categories and synonyms of one word
 
     @cached_property
     def category_names(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -89,6 +90,7 @@ def _load_vocabulary(session: Session) -> Vocabulary:
     rows = run(session, "SELECT slug, parent, name_id, name_en FROM categories ORDER BY slug")
     names = {slug: _spellings(slug, name_id, name_en) for slug, _, name_id, name_en in rows}
     own_names = {slug: {_phrase(name) for name in (slug, *own)} for slug, _, *own in rows}
+    terms = {_phrase(name) for _, _, *own in rows for name in own}
     broader = set[Phrase]()
     synonyms: dict[Phrase, dict[Phrase, None]] = {}  # in the order of their rows
     for term, means, category, is_broader in run(session, _SYNONYMS):
@@ -98,6 +100,7 @@ def _load_vocabulary(session: Session) -> Vocabulary:
             # "palu, hammer" is one of the tools, "perkakas, tools" all of them.
             if own_names[category].intersection(others):
                 own_names[category].add(own)
+        terms.add(own)
         broader |= {own} if is_broader else set()
         for phrase in [own] if is_broader else (own, *others):
             # A buyer's "hp" is a telephone, a seller's "hp" a maker of printers.
@@ -115,6 +118,7 @@ def _load_vocabulary(session: Session) -> Vocabulary:
         phrases,
         {phrase: tuple(others)[:_MAX_SYNONYMS] for phrase, others in synonyms.items()},
         frozenset(broader),
+        tuple(sorted(term[0] for term in terms if len(term) == 1)),
     )
 
 

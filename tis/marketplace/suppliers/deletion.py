@@ -50,6 +50,7 @@ def erase_supplier(session: Session, principal: Principal, search: ProductSearch
     supplier.latitude, supplier.longitude = round(supplier.latitude, 1), round(supplier.longitude, 1)
     supplier.opening_hours = supplier.time_zone = None
     close_supplier(session, principal, search, supplier)
+    search.refresh_supplier(session, supplier.id)  # of a shop that was closed before: its products have its old words
     index_supplier_words(session, [supplier.id])
     audit.note(session, principal, "supplier.erase", "supplier", supplier.id)
 

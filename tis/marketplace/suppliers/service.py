@@ -20,7 +20,7 @@ from tis.marketplace.search.supplier_words import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.tables import Supplier, SupplierMember
 
-_SEARCHED = {"city", "latitude", "longitude", "shows_place"}  # a change of these re-indexes all its products
+_SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
 _PRIVATE = {"name", "email", "phone", "address", "latitude", "longitude"}
 

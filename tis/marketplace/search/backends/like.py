@@ -7,11 +7,13 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
+from tis.marketplace.search.tokens import is_of_shop
 
 _COLUMNS: dict[TextScope, tuple[str, ...]] = {
     "name": ("name",),
     "labels": ("name", "labels"),
     "text": ("name", "labels", "description"),
+    "shop": ("name", "labels", "description"),
 }
 
 
@@ -34,6 +36,10 @@ class LikeIndex:
         rows = run(session, sql + id_list(product_ids))
         return {product_id: counted_words(*texts) for product_id, *texts in rows}
 
+    def shop_tokens(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
+        rows = run(session, f"SELECT product_id, tokens FROM product_words WHERE product_id IN {id_list(product_ids)}")
+        return {product_id: set(filter(is_of_shop, tokens.split())) for product_id, tokens in rows}
+
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         if entries:
             self.delete(session, [entry.product_id for entry in entries])
@@ -51,9 +57,11 @@ class LikeIndex:
     def delete(self, session: Session, product_ids: Sequence[int]) -> None:
         run(session, f"DELETE FROM product_words WHERE product_id IN {id_list(product_ids)}")
 
-    def move(self, session: Session, supplier_id: int, old_cell: str, new_cell: str) -> None:
-        sql = "UPDATE product_words SET tokens = replace(tokens, :old_cell, :new_cell) WHERE product_id IN"
-        values = {"old_cell": old_cell, "new_cell": new_cell, "supplier_id": supplier_id}
+    def move(self, session: Session, supplier_id: int, shop_tokens: str) -> None:
+        # From the cell on: an entry that an older version wrote has no words of the shop.
+        tokens = "replace(tokens, substr(tokens, instr(tokens, '¤')), :shop_tokens)"
+        sql = f"UPDATE product_words SET tokens = {tokens} WHERE product_id IN"
+        values = {"shop_tokens": f"{shop_tokens} ", "supplier_id": supplier_id}
         run(session, f"{sql} (SELECT product_id FROM product_search WHERE supplier_id = :supplier_id)", values)
 
     def before_rebuild(self, session: Session) -> None:
@@ -67,7 +75,7 @@ def _conditions(match: TextMatch, values: dict[str, object]) -> list[str]:
     conditions = [_query(match, match.scope, values)]
     if match.excluded_scope:
         conditions.append(f"NOT ({_query(match, match.excluded_scope, values)})")
-    conditions += [f"NOT {_group(group, 'text', values)}" for group in match.excluded_groups]
+    conditions += [f"NOT {_group(group, 'shop', values)}" for group in match.excluded_groups]
     if match.in_category is not None and match.category_tokens:
         tokens = _any_token(match.category_tokens, values)
         conditions.append(tokens if match.in_category else f"NOT {tokens}")
@@ -86,8 +94,8 @@ def _query(match: TextMatch, scope: TextScope, values: dict[str, object]) -> str
 
 def _group(group: TermGroup, scope: TextScope, values: dict[str, object]) -> str:
     conditions = [_term(term, scope, values) for term in group.terms]
-    if group.category_tokens:
-        conditions.append(_any_token(group.category_tokens, values))
+    if tokens := group.category_tokens + (group.shop_tokens if scope == "shop" else ()):
+        conditions.append(_any_token(tokens, values))
     return "(" + " OR ".join(conditions) + ")"
 
 

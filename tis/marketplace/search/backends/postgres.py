@@ -7,9 +7,9 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
-from tis.marketplace.search.tokens import is_head_token
+from tis.marketplace.search.tokens import is_head_token, is_of_shop
 
-_WEIGHTS: dict[TextScope, str] = {"name": "A", "labels": "AB", "text": ""}
+_WEIGHTS: dict[TextScope, str] = {"name": "A", "labels": "AB", "text": "", "shop": ""}
 _MAX_POSITION = 16383  # PostgreSQL stores no higher one
 
 
@@ -33,6 +33,11 @@ class PostgresTextIndex:
             product_id: {word for word in words if word.isalnum() or is_head_token(word)} for product_id, words in rows
         }
 
+    def shop_tokens(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
+        sql = "SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN "
+        rows = run(session, sql + id_list(product_ids))
+        return {product_id: set(filter(is_of_shop, words)) for product_id, words in rows}
+
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         run_many(
             session,
@@ -44,9 +49,10 @@ class PostgresTextIndex:
     def delete(self, session: Session, product_ids: Sequence[int]) -> None:
         run(session, f"DELETE FROM product_words WHERE product_id IN {id_list(product_ids)}")
 
-    def move(self, session: Session, supplier_id: int, old_cell: str, new_cell: str) -> None:
-        sql = "UPDATE product_words SET words = ts_delete(words, :old_cell) || CAST(:new_cell AS tsvector)"
-        values = {"old_cell": old_cell, "new_cell": f"'{new_cell}':1D", "supplier_id": supplier_id}
+    def move(self, session: Session, supplier_id: int, shop_tokens: str) -> None:
+        old = "ARRAY(SELECT word FROM unnest(tsvector_to_array(words)) word WHERE word ^@ '¤' OR word ^@ '¶')"
+        sql = f"UPDATE product_words SET words = ts_delete(words, {old}) || CAST(:new AS tsvector)"
+        values = {"new": " ".join(f"'{token}':1D" for token in shop_tokens.split()), "supplier_id": supplier_id}
         where = "WHERE product_id IN (SELECT product_id FROM product_search WHERE supplier_id = :supplier_id)"
         run(session, f"{sql} {where}", values)
 
@@ -65,7 +71,7 @@ def match_expression(match: TextMatch) -> str:
     if match.excluded_scope:
         expression = f"({expression}) & !({_query(match, match.excluded_scope)})"
     for group in match.excluded_groups:
-        expression = f"({expression}) & !({_group(group, 'text')})"
+        expression = f"({expression}) & !({_group(group, 'shop')})"
     tokens = _any_token(match.category_tokens)
     if match.in_category is not None and tokens:
         expression = f"({expression}) & {'' if match.in_category else '!'}({tokens})"
@@ -86,7 +92,8 @@ def _query(match: TextMatch, scope: TextScope) -> str:
 
 def _group(group: TermGroup, scope: TextScope) -> str:
     terms = (f"({_term(term, scope)})" for term in group.terms)
-    return " | ".join([*terms, *(f"'{token}'" for token in group.category_tokens)])
+    tokens = group.category_tokens + (group.shop_tokens if scope == "shop" else ())
+    return " | ".join([*terms, *(f"'{token}'" for token in tokens)])
 
 
 def _term(term: Term, scope: TextScope) -> str:

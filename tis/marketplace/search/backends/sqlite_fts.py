@@ -7,8 +7,9 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
+from tis.marketplace.search.tokens import is_of_shop
 
-_COLUMN_FILTERS: dict[TextScope, str] = {"name": "{name} : ", "labels": "{name labels} : ", "text": ""}
+_COLUMN_FILTERS: dict[TextScope, str] = {"name": "{name} : ", "labels": "{name labels} : ", "text": "", "shop": ""}
 
 
 class SqliteFtsIndex:
@@ -29,6 +30,10 @@ class SqliteFtsIndex:
         rows = run(session, sql + id_list(product_ids))
         return {product_id: counted_words(*texts) for product_id, *texts in rows}
 
+    def shop_tokens(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
+        rows = run(session, f"SELECT product_id, tokens FROM product_words WHERE product_id IN {id_list(product_ids)}")
+        return {product_id: set(filter(is_of_shop, tokens.split())) for product_id, tokens in rows}
+
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         # `INSERT OR REPLACE` would not fire the trigger that removes the old words.
         run_many(
@@ -43,9 +48,11 @@ class SqliteFtsIndex:
     def delete(self, session: Session, product_ids: Sequence[int]) -> None:
         run(session, f"DELETE FROM product_words WHERE product_id IN {id_list(product_ids)}")
 
-    def move(self, session: Session, supplier_id: int, old_cell: str, new_cell: str) -> None:
-        sql = "UPDATE product_words SET tokens = replace(tokens, :old_cell, :new_cell) WHERE product_id IN"
-        values = {"old_cell": old_cell, "new_cell": new_cell, "supplier_id": supplier_id}
+    def move(self, session: Session, supplier_id: int, shop_tokens: str) -> None:
+        # From the cell on: an entry that an older version wrote has no words of the shop.
+        tokens = "replace(tokens, substr(tokens, instr(tokens, '¤')), :shop_tokens)"
+        sql = f"UPDATE product_words SET tokens = {tokens} WHERE product_id IN"
+        values = {"shop_tokens": shop_tokens, "supplier_id": supplier_id}
         run(session, f"{sql} (SELECT product_id FROM product_search WHERE supplier_id = :supplier_id)", values)
 
     def before_rebuild(self, session: Session) -> None:
@@ -61,7 +68,7 @@ def match_expression(match: TextMatch) -> str:
     if match.excluded_scope:
         expression = f"({expression}) NOT ({_query(match, match.excluded_scope)})"
     for group in match.excluded_groups:
-        expression = f"({expression}) NOT ({_group(group, 'text')})"
+        expression = f"({expression}) NOT ({_group(group, 'shop')})"
     tokens = _any_token(match.category_tokens)
     if match.in_category is not None and tokens:
         expression = f"({expression}) {'AND' if match.in_category else 'NOT'} ({tokens})"
@@ -82,8 +89,9 @@ def _query(match: TextMatch, scope: TextScope) -> str:
 
 def _group(group: TermGroup, scope: TextScope) -> str:
     terms = " OR ".join(f"({_term(term)})" for term in group.terms)
+    tokens = group.category_tokens + (group.shop_tokens if scope == "shop" else ())
     said = [f"({_COLUMN_FILTERS[scope]}({terms}))"] if terms else []
-    return " OR ".join([*said, *(f'"{token}"' for token in group.category_tokens)])
+    return " OR ".join([*said, *(f'"{token}"' for token in tokens)])
 
 
 def _term(term: Term) -> str:

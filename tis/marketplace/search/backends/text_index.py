@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.sql import SqlValues
 from tis.marketplace.search.text_query import TextMatch
-from tis.marketplace.search.tokens import is_head_token
+from tis.marketplace.search.tokens import is_cell_token, is_head_token
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class IndexEntry:
     name: str
     labels: str  # brand, tags, category
     description: str
-    tokens: str  # the grid cell of the supplier is the last one
+    tokens: str  # those of the supplier are the last ones, and its grid cell is the first of these
 
     @property
     def cell(self) -> str:
-        return self.tokens.rpartition(" ")[2]
+        return next(token for token in self.tokens.split() if is_cell_token(token))
 
     @property
     def words(self) -> set[str]:
@@ -54,14 +54,18 @@ class TextIndex(Protocol):
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]: ...
 
+    def shop_tokens(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
+        """The tokens of the supplier that are indexed with each product."""
+        ...
+
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         """Inserts entries, or replaces those of the same products."""
         ...
 
     def delete(self, session: Session, product_ids: Sequence[int]) -> None: ...
 
-    def move(self, session: Session, supplier_id: int, old_cell: str, new_cell: str) -> None:
-        """Replaces the grid cell of all products of a supplier."""
+    def move(self, session: Session, supplier_id: int, shop_tokens: str) -> None:
+        """Replaces the tokens of the supplier with all its products."""
         ...
 
     def before_rebuild(self, session: Session) -> None: ...
