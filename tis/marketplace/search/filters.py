@@ -1,14 +1,18 @@
-"""Resolves the filter `category` to the keys that products are indexed with."""
+"""Resolves the filters `category` and `sku` to the keys and ids that products are indexed with."""
 
 from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.sql import placeholders, run
+from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.tokens import joined_word, tokenize
 from tis.marketplace.search.vocabulary import Vocabulary
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
+_MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 
 
 def category_keys(session: Session, categories: Vocabulary, category: str) -> list[str]:
@@ -21,6 +25,21 @@ def category_counts(session: Session) -> dict[str, int]:
     """How many products that can be bought have each key."""
     sql = "SELECT category_key, count(*) FROM product_search WHERE sellable = 1 GROUP BY category_key"
     return {key: int(count) for key, count in run(session, sql)}
+
+
+def ids_of_sku(session: Session, index: TextIndex, sku: str) -> list[int]:
+    """The products whose SKU has the same letters and digits: case, blanks and other signs do not count."""
+    word = joined_word(tokenize(sku))
+    if not word:
+        return []
+    source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))
+    sql = (
+        f"{source.with_clause}SELECT p.product_id, g.sku FROM {source.tables} JOIN products g ON g.id = p.product_id"
+        f" WHERE {' AND '.join((*source.conditions, 'g.sku IS NOT NULL'))}"
+        f" ORDER BY {source.product_id} DESC LIMIT {_MAX_COMPARED_SKUS}"
+    )
+    letters = "".join(tokenize(sku))
+    return [product_id for product_id, other in run(session, sql, source.values) if "".join(tokenize(other)) == letters]
 
 
 def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from sqlalchemy.orm import Session
@@ -9,10 +10,10 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.city_filter import resolve_city
+from tis.marketplace.search.city_filter import resolve_cities
 from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import category_counts, category_keys
+from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import ProductRow, load_products
@@ -99,7 +100,13 @@ class ProductSearch:
             pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
             if (num_found := pager.total(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
-        counter = FacetCounter(session, self.index, self._vocabulary.current(session), self._limits.max_faceted)
+        counter = FacetCounter(
+            session,
+            self.index,
+            self._vocabulary.current(session),
+            self._limits.max_faceted,
+            partial(self._resolve, session),
+        )
         return counter.count(query, resolved, names)
 
     def vocabulary(self, session: Session) -> Vocabulary:
@@ -135,12 +142,21 @@ class ProductSearch:
 
     def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Adds the keys of the filters."""
-        categories, cities, are_rare = None, None, False
+        categories, ids = None, query.product_ids
         if query.category is not None:
             categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
-        if query.city is not None:
-            cities, are_rare = resolve_city(session, query.city, self._limits.max_products_of_rare_cities)
-        return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare)
+        if query.sku is not None:
+            of_sku = ids_of_sku(session, self.index, query.sku)
+            ids = tuple(of_sku if ids is None else set(of_sku).intersection(ids))
+        cities = resolve_cities(session, query, self._limits.max_products_of_rare_cities)
+        return replace(
+            resolved,
+            categories=categories,
+            cities=cities.found,
+            are_cities_rare=cities.are_rare,
+            excluded_cities=cities.excluded,
+            product_ids=ids,
+        )
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:
         """Returns a query of fewer words if more products match some words than match all of them."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
+from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 
@@ -23,6 +24,10 @@ class SqliteFtsIndex:
             values={"match": match_expression(match)},
             product_id="f.rowid",
         )
+
+    def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
+        matching = "SELECT rowid FROM product_fts WHERE product_fts MATCH :excluded"
+        return f"p.product_id NOT IN ({matching})", {"excluded": _any_phrase(phrases)}
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "
@@ -71,7 +76,15 @@ def match_expression(match: TextMatch) -> str:
         expression = f"({expression}) NOT ({match_expression(match.without)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) AND ({_any_token(alternatives)})"
+    if match.excluded_phrases:
+        expression = f"({expression}) NOT ({_any_phrase(match.excluded_phrases)})"
     return expression
+
+
+def _any_phrase(phrases: Sequence[ExcludedPhrase]) -> str:
+    return " OR ".join(
+        _any_token([" ".join(one.words)]) if one.in_order else f"({_term(Term(one.words))})" for one in phrases
+    )
 
 
 def _query(match: TextMatch, scope: TextScope) -> str:
