@@ -15,6 +15,10 @@ class ExcludedPhrase:
     words: tuple[str, ...]
     in_order: bool = True
 
+    @property
+    def is_text(self) -> bool:
+        return self.in_order and len(self.words) > 1
+
 
 def excluded_phrases(terms: Iterable[str]) -> tuple[ExcludedPhrase, ...]:
     phrases: dict[ExcludedPhrase, None] = {}

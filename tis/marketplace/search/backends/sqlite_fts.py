@@ -18,16 +18,20 @@ class SqliteFtsIndex:
     ordered_join = "CROSS JOIN"
 
     def match_source(self, match: TextMatch) -> RowSource:
+        without, values = _without_texts("f.rowid", match.excluded_phrases)
         return RowSource(
             tables="product_fts f CROSS JOIN product_search p ON p.product_id = f.rowid",
-            conditions=("product_fts MATCH :match",),
-            values={"match": match_expression(match)},
+            conditions=("product_fts MATCH :match", *without),
+            values={"match": match_expression(match), **values},
             product_id="f.rowid",
         )
 
     def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
-        matching = "SELECT rowid FROM product_fts WHERE product_fts MATCH :excluded"
-        return f"p.product_id NOT IN ({matching})", {"excluded": _any_phrase(phrases)}
+        conditions, values = _without_texts("p.product_id", phrases)
+        if words := _any_word(phrases):
+            conditions.append("p.product_id NOT IN (SELECT rowid FROM product_fts WHERE product_fts MATCH :excluded)")
+            values["excluded"] = words
+        return " AND ".join(conditions), values
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "
@@ -76,15 +80,29 @@ def match_expression(match: TextMatch) -> str:
         expression = f"({expression}) NOT ({match_expression(match.without)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) AND ({_any_token(alternatives)})"
-    if match.excluded_phrases:
-        expression = f"({expression}) NOT ({_any_phrase(match.excluded_phrases)})"
+    if words := _any_word(match.excluded_phrases):
+        expression = f"({expression}) NOT ({words})"
     return expression
 
 
-def _any_phrase(phrases: Sequence[ExcludedPhrase]) -> str:
-    return " OR ".join(
-        _any_token([" ".join(one.words)]) if one.in_order else f"({_term(Term(one.words))})" for one in phrases
+def _any_word(phrases: Sequence[ExcludedPhrase]) -> str:
+    return " OR ".join(f"({_term(Term(one.words))})" for one in phrases if not one.is_text)
+
+
+def _without_texts(product_id: str, phrases: Sequence[ExcludedPhrase]) -> tuple[list[str], dict[str, object]]:
+    """The index does not know the order of words: they are read from the products that have all of them."""
+    texts = [one for one in phrases if one.is_text]
+    if not texts:
+        return [], {}
+    values: dict[str, object] = {
+        f"excluded_text{number}": f" {' '.join(one.words)} " for number, one in enumerate(texts)
+    }
+    is_there = " OR ".join(
+        f"instr(' ' || {column} || ' ', :{name}) > 0" for column in ("name", "labels", "description") for name in values
     )
+    values["excluded_words"] = " OR ".join(f"({_term(Term(one.words))})" for one in texts)
+    matching = f"SELECT rowid FROM product_fts WHERE product_fts MATCH :excluded_words AND ({is_there})"
+    return [f"{product_id} NOT IN ({matching})"], values
 
 
 def _query(match: TextMatch, scope: TextScope) -> str:
