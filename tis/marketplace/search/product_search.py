@@ -8,17 +8,28 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
-from tis.marketplace.kit.geo import Point, kilometres_between
+from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_cities
-from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
+from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
 from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
+from tis.marketplace.search.lookup import distance_to, look_up
+from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate, candidate_of, tiers_of
 from tis.marketplace.search.product_rows import ProductRow, load_products
-from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
+from tis.marketplace.search.query import (
+    FacetCounts,
+    FacetName,
+    PageRequest,
+    ProductCount,
+    ProductQuery,
+    SearchHit,
+    SearchResults,
+)
 from tis.marketplace.search.relaxation import relaxed_query
+from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations
 from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.supplier_words import index_new_suppliers
@@ -57,11 +68,32 @@ class ProductSearch:
     def find(
         self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
     ) -> SearchResults:
-        query = _with_default_sort(with_said_filters(query))
+        query = with_said_filters(query).with_default_sort()
+        pager, positions = self._read(session, query, page)
+        if pager is None:
+            return SearchResults([], total=0 if page.with_total else None)
+        resolved, on_page = pager.resolved, positions[: page.limit]
+        products = load_products(session, [position.product_id for position in on_page])
+        max_counted = self._limits.max_counted
+        total = pager.total(max_counted + 1) if page.with_total else None
+        return SearchResults(
+            hits=_rerank(reranker, query, _hits(products, query.origin)),
+            total=None if total is None else min(total, max_counted),
+            total_is_exact=total is None or total <= max_counted,
+            next_cursor=encode_cursor(on_page[-1], query, self.cursor_key) if len(positions) > page.limit else None,
+            corrected=resolved.corrected,
+            relaxed=resolved.relaxed,
+            is_cut=resolved.is_cut,
+        )
+
+    def _read(
+        self, session: Session, query: ProductQuery, page: PageRequest
+    ) -> tuple[KeysetPager | None, list[ListPosition]]:
+        """The positions of a page and of the product behind it; no pager for a text without any word."""
         after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
         resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
         if resolved.text_query is not None and not resolved.text_query.groups:
-            return SearchResults([], total=0 if page.with_total else None)
+            return None, []
         pager = KeysetPager(
             session,
             self.index,
@@ -76,25 +108,49 @@ class ProductSearch:
         is_whole_list = not page.skip and len(positions) <= page.limit
         num_found = _FEW if after else len(positions) if is_whole_list else pager.total(_FEW)
         if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
-            pager, resolved = replace(pager, resolved=relaxed), relaxed
+            pager = replace(pager, resolved=relaxed)
             positions = pager.positions()
-        on_page = positions[: page.limit]
-        products = load_products(session, [position.product_id for position in on_page])
-        max_counted = self._limits.max_counted
-        total = pager.total(max_counted + 1) if page.with_total else None
-        return SearchResults(
-            hits=_rerank(reranker, query, _hits(products, query.origin)),
-            total=None if total is None else min(total, max_counted),
-            total_is_exact=total is None or total <= max_counted,
-            next_cursor=encode_cursor(on_page[-1], query, self.cursor_key) if len(positions) > page.limit else None,
-            corrected=resolved.corrected,
-            relaxed=resolved.relaxed,
-            is_cut=resolved.is_cut,
-        )
+        return pager, positions
+
+    def candidates(self, session: Session, query: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
+        """The first products of the search, in its order, with how well each fits."""
+        query = with_said_filters(query).with_default_sort()
+        limit = min(limit, MAX_CANDIDATES)
+        pager, positions = self._read(session, query, PageRequest(limit, with_total=False))
+        if pager is None:
+            return []
+        ids = [position.product_id for position in positions[:limit]]
+        by_relevance = {position.product_id: position.tier for position in positions}
+        tiers = by_relevance if query.sort == "relevance" else tiers_of(pager, ids)
+        hits = _hits(load_products(session, ids), query.origin)
+        return [candidate_of(hit, query, tiers.get(hit.product.id, 0)) for hit in hits]
+
+    def lookup(self, session: Session, product_ids: Sequence[int], origin: Point | None = None) -> list[SearchHit]:
+        """Products by their ids, in this order; those that nobody finds are left out."""
+        return look_up(session, product_ids, origin)
+
+    def count(self, session: Session, query: ProductQuery, limit: int = 1000) -> ProductCount:
+        """How many products match, without those that match only some of the words. It stops counting at `limit`."""
+        query = with_said_filters(query)
+        return self._count(session, self._understand(session, query), query, limit)
+
+    def relaxations(self, session: Session, query: ProductQuery) -> list[RelaxedFilter]:
+        """If few products match: which filter alone, dropped or widened, finds more; nearest to the query first."""
+        stated = with_said_filters(query)
+        understood = self._understand(session, stated)
+        return counted_relaxations(stated, partial(self._count, session, understood))
+
+    def _count(self, session: Session, understood: ResolvedQuery, query: ProductQuery, limit: int) -> ProductCount:
+        if understood.text_query is not None and not understood.text_query.groups:
+            return ProductCount(0)
+        resolved = self._resolve(session, query, understood)
+        pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
+        total = pager.total(limit + 1)
+        return ProductCount(min(total, limit), is_exact=total <= limit)
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
         """How many products each value would leave; each facet ignores the filter of its own name."""
-        query = _with_default_sort(with_said_filters(query))
+        query = with_said_filters(query).with_default_sort()
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
             pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
@@ -174,24 +230,8 @@ class ProductSearch:
         return replace(resolved, text_query=relaxed, relaxed=True)
 
 
-def _with_default_sort(query: ProductQuery) -> ProductQuery:
-    """A text is sorted by relevance by default; without a text there is no relevance."""
-    if query.text is not None and query.sort is None:
-        return replace(query, sort="relevance")
-    if query.text is None and query.sort == "relevance":
-        return replace(query, sort=None)
-    return query
-
-
 def _hits(products: Sequence[ProductRow], origin: Point | None) -> list[SearchHit]:
-    if origin is None:
-        return [SearchHit(product) for product in products]
-    return [
-        SearchHit(
-            product, kilometres_between(origin, Point(product.shop_public_latitude, product.shop_public_longitude))
-        )
-        for product in products
-    ]
+    return [SearchHit(product, distance_to(product, origin)) for product in products]
 
 
 def _rerank(reranker: Reranker | None, query: ProductQuery, hits: list[SearchHit]) -> list[SearchHit]:

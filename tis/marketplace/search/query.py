@@ -1,6 +1,6 @@
 """What a search takes and returns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tis.marketplace.kit.geo import Point
@@ -46,6 +46,14 @@ class ProductQuery:
     radius_km: float | None = None
     sort: Sort | None = None
 
+    def with_default_sort(self) -> "ProductQuery":
+        """A text is sorted by relevance by default; without a text there is no relevance."""
+        if self.text is not None and self.sort is None:
+            return replace(self, sort="relevance")
+        if self.text is None and self.sort == "relevance":
+            return replace(self, sort=None)
+        return self
+
     @property
     def any_brand(self) -> Names:
         return self.brands if self.brand is None else (self.brand, *self.brands)
@@ -82,6 +90,14 @@ class SearchResults:
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for
+
+
+@dataclass(frozen=True)
+class ProductCount:
+    """How many products match; a lower bound if it is not exact."""
+
+    count: int
+    is_exact: bool = True
 
 
 @dataclass(frozen=True)
