@@ -1,4 +1,4 @@
-"""Resolves the filters `category` and `sku` to the keys and ids that products are indexed with."""
+"""Resolves the filters `category`, `sku` and `quantity` to the keys and ids of products."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,13 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.sql import placeholders, run
+from tis.marketplace.search.sql import id_list, placeholders, run
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
 from tis.marketplace.search.tokens import joined_word, tokenize
 from tis.marketplace.search.vocabulary import Vocabulary
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
+_MAX_WITH_LARGE_STOCK = 1000
 _MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 
 
@@ -40,6 +41,24 @@ def ids_of_sku(session: Session, index: TextIndex, sku: str) -> list[int]:
     )
     letters = "".join(tokenize(sku))
     return [product_id for product_id, other in run(session, sql, source.values) if "".join(tokenize(other)) == letters]
+
+
+def ids_with_stock(session: Session, quantity: int) -> list[int] | None:
+    """The products of which so many can be bought; None if many may be: then each candidate is looked at."""
+    few = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity"
+    sql = f"{few} LIMIT {_MAX_WITH_LARGE_STOCK + 1}"
+    ids = [product_id for [product_id] in run(session, sql, {"quantity": quantity})]
+    if len(ids) > _MAX_WITH_LARGE_STOCK:
+        return None
+    available = f"SELECT id FROM products WHERE on_hand - reserved >= :quantity AND id IN {id_list(ids)}"
+    return [product_id for [product_id] in run(session, available, {"quantity": quantity})] if ids else []
+
+
+def within(ids: tuple[int, ...] | None, others: Sequence[int] | None) -> tuple[int, ...] | None:
+    """None is all products."""
+    if ids is None or others is None:
+        return ids if others is None else tuple(others)
+    return tuple(set(ids).intersection(others))
 
 
 def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:

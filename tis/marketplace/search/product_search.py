@@ -13,7 +13,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_cities
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku
+from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku, ids_with_stock, within
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.lookup import distance_to, look_up
@@ -202,8 +202,9 @@ class ProductSearch:
         if query.category is not None:
             categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
         if query.sku is not None:
-            of_sku = ids_of_sku(session, self.index, query.sku)
-            ids = tuple(of_sku if ids is None else set(of_sku).intersection(ids))
+            ids = within(ids, ids_of_sku(session, self.index, query.sku))
+        if query.quantity is not None and not query.is_any_quantity:
+            ids = within(ids, ids_with_stock(session, query.quantity))
         cities = resolve_cities(session, query, self._limits.max_products_of_rare_cities)
         return replace(
             resolved,

@@ -55,6 +55,11 @@ class ProductQuery:
         return self
 
     @property
+    def is_any_quantity(self) -> bool:
+        """Whether the other filters find products of which `quantity` can be bought, and no others."""
+        return self.quantity is None or (self.quantity <= 1 and self.available_only)
+
+    @property
     def any_brand(self) -> Names:
         return self.brands if self.brand is None else (self.brand, *self.brands)
 

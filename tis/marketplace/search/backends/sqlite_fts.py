@@ -9,6 +9,7 @@ from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 
+_TEXTS = tuple(f"' ' || w.{column} || ' '" for column in ("name", "labels", "description"))
 _COLUMN_FILTERS: dict[TextScope, str] = {"name": "{name} : ", "labels": "{name labels} : ", "text": ""}
 
 
@@ -90,7 +91,7 @@ def _any_word(phrases: Sequence[ExcludedPhrase]) -> str:
 
 
 def _without_texts(product_id: str, phrases: Sequence[ExcludedPhrase]) -> tuple[list[str], dict[str, object]]:
-    """The index does not know the order of words: they are read from the products that have all of them."""
+    """The index does not know the order of words: the words of each product that matches otherwise are read."""
     texts = [one for one in phrases if one.is_text]
     if not texts:
         return [], {}
@@ -98,11 +99,12 @@ def _without_texts(product_id: str, phrases: Sequence[ExcludedPhrase]) -> tuple[
         f"excluded_text{number}": f" {' '.join(one.words)} " for number, one in enumerate(texts)
     }
     is_there = " OR ".join(
-        f"instr(' ' || {column} || ' ', :{name}) > 0" for column in ("name", "labels", "description") for name in values
+        f"instr(' ' || w.{column} || ' ', :{name}) > 0"
+        for column in ("name", "labels", "description")
+        for name in values
     )
-    values["excluded_words"] = " OR ".join(f"({_term(Term(one.words))})" for one in texts)
-    matching = f"SELECT rowid FROM product_fts WHERE product_fts MATCH :excluded_words AND ({is_there})"
-    return [f"{product_id} NOT IN ({matching})"], values
+    matching = f"SELECT 1 FROM product_words w WHERE w.product_id = {product_id} AND ({is_there})"
+    return [f"NOT EXISTS ({matching})"], values
 
 
 def _query(match: TextMatch, scope: TextScope) -> str:
