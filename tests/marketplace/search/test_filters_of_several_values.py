@@ -105,7 +105,9 @@ def test_products_by_their_ids(catalogue: Catalogue, text: str | None, sort: str
 
 
 @BOTH
-def test_a_quantity_is_what_can_be_bought_at_once(catalogue: Catalogue, text: str | None) -> None:
+@pytest.mark.parametrize("max_large", [1000, 1])
+def test_a_quantity_is_what_can_be_bought_at_once(catalogue: Catalogue, text: str | None, max_large: int) -> None:
+    catalogue.limit_search(max_products_of_large_stock=max_large)
     catalogue.put("Teko A", on_hand=5)
     catalogue.put("Teko B", on_hand=9, reserved=5)
     catalogue.put("Teko C", on_hand=9, is_available=False)
@@ -113,6 +115,7 @@ def test_a_quantity_is_what_can_be_bought_at_once(catalogue: Catalogue, text: st
     assert sorted(catalogue.names(text, quantity=4)) == ["Teko A", "Teko B"]
     assert sorted(catalogue.names(text, quantity=5, available_only=False)) == ["Teko A", "Teko C"]
     assert sorted(catalogue.names(text, quantity=1)) == ["Teko A", "Teko B"]
+    assert catalogue.names(text, quantity=10) == catalogue.names(text, quantity=5, product_ids=(0,)) == []
 
 
 @BOTH

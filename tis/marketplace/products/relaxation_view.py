@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from tis.marketplace.kit.docs import schema_example
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import RelaxedFilter
 from tis.marketplace.search.said_filters import with_said_filters
@@ -14,6 +15,9 @@ _FIELDS = [field.name for field in fields(ProductQuery) if field.name != "sort"]
 
 
 class RelaxationView(BaseModel):
+    model_config = schema_example(
+        {"without": "max_price", "changed": {"max_price": 12500000}, "count": 3, "is_exact": True}
+    )
     without: str = Field(description="the filter that is dropped or widened")
     changed: dict[str, Any] = Field(description="the query parameters that change; null: leave it out")
     count: int = Field(description="how many products that finds")

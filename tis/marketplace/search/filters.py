@@ -12,7 +12,7 @@ from tis.marketplace.search.tokens import joined_word, tokenize
 from tis.marketplace.search.vocabulary import Vocabulary
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
-_MAX_WITH_LARGE_STOCK = 1000
+STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity LIMIT :max_products"
 _MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 
 
@@ -43,12 +43,11 @@ def ids_of_sku(session: Session, index: TextIndex, sku: str) -> list[int]:
     return [product_id for product_id, other in run(session, sql, source.values) if "".join(tokenize(other)) == letters]
 
 
-def ids_with_stock(session: Session, quantity: int) -> list[int] | None:
+def ids_with_stock(session: Session, quantity: int, max_products: int) -> list[int] | None:
     """The products of which so many can be bought; None if many may be: then each candidate is looked at."""
-    few = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity"
-    sql = f"{few} LIMIT {_MAX_WITH_LARGE_STOCK + 1}"
-    ids = [product_id for [product_id] in run(session, sql, {"quantity": quantity})]
-    if len(ids) > _MAX_WITH_LARGE_STOCK:
+    values = {"quantity": quantity, "max_products": max_products + 1}
+    ids = [product_id for [product_id] in run(session, STOCKED, values)]
+    if len(ids) > max_products:
         return None
     available = f"SELECT id FROM products WHERE on_hand - reserved >= :quantity AND id IN {id_list(ids)}"
     return [product_id for [product_id] in run(session, available, {"quantity": quantity})] if ids else []

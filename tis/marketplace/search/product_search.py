@@ -53,6 +53,7 @@ class SearchLimits:
     max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
     max_ranked_per_tier: int = 5000  # of larger tiers, only the newest products are ranked
     max_products_of_rare_cities: int = 1000
+    max_products_of_large_stock: int = 1000
     max_faceted: int = 50_000  # of more candidates, this many are counted: a tenth of a second
 
 
@@ -204,7 +205,7 @@ class ProductSearch:
         if query.sku is not None:
             ids = within(ids, ids_of_sku(session, self.index, query.sku))
         if query.quantity is not None and not query.is_any_quantity:
-            ids = within(ids, ids_with_stock(session, query.quantity))
+            ids = within(ids, ids_with_stock(session, query.quantity, self._limits.max_products_of_large_stock))
         cities = resolve_cities(session, query, self._limits.max_products_of_rare_cities)
         return replace(
             resolved,
