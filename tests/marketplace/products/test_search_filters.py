@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
+from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SECRET, Catalogue
 from tests.serving import served, settings_with
 
 SEARCH, LIST, FACETS, LOOKUP = (f"/api/products{end}" for end in ("/search", "", "/facets", "/lookup"))
@@ -15,7 +15,7 @@ CIMAHI = (-6.8722, 107.5423)
 
 @pytest.fixture(scope="module")
 def client(database_url: str) -> Iterator[httpx2.Client]:
-    settings = settings_with(database_url=database_url, jwt_secret_key="a secret of the tests, long enough to be taken")
+    settings = settings_with(database_url=database_url, jwt_secret_key=SECRET)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         fill(Catalogue(running.app.state.marketplace.market))
         yield client
@@ -141,6 +141,14 @@ def test_every_relaxation_finds_what_it_says(client: httpx2.Client) -> None:
             changed = {**given, **one["changed"]}
             again = client.get(SEARCH, params={name: value for name, value in changed.items() if value is not None})
             assert int(again.headers["x-total-count"]) == one["count"], (given, one)
+
+
+def test_relaxations_of_a_list_count_as_a_search(database_url: str) -> None:
+    settings = settings_with(database_url=database_url, jwt_secret_key=SECRET, searches_per_minute=1)
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as few:
+        assert [few.get(LIST, params={"quantity": 999, "envelope": 1}).status_code for _ in range(2)] == [200, 429]
+        assert few.get(LIST, params={"quantity": 999}).status_code == 200
+        assert few.get(LOOKUP, params={"ids": "1"}).status_code == 429
 
 
 def test_a_full_list_and_a_later_page_have_no_relaxations(client: httpx2.Client) -> None:

@@ -81,7 +81,10 @@ def list_products(
     page = page_request(limit, skip, cursor)
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
-        relaxations = _relaxations(context, session, query, page, results) if envelope else []
+        relaxations = []
+        if envelope and _are_few(page, results):
+            count_request(request, "searches")
+            relaxations = _relaxations(context, session, query)
     return _results_response(request, results, language, in_envelope=envelope, relaxations=relaxations)
 
 
@@ -120,7 +123,7 @@ def search_products(
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
         counts = context.market.search.facets(session, query, facet_names) if facet_names else None
-        relaxations = _relaxations(context, session, query, page, results) if envelope else []
+        relaxations = _relaxations(context, session, query) if envelope and _are_few(page, results) else []
     return _results_response(request, results, language, in_envelope=envelope, counts=counts, relaxations=relaxations)
 
 
@@ -168,12 +171,12 @@ def look_products_up(ids: IdsParameter, context: ContextDep, origin: OriginDep, 
     return json_response(LookedUpProducts(items=items, not_found=[one for one in wanted if one not in found]))
 
 
-def _relaxations(
-    context: RequestContext, session: Session, query: ProductQuery, page: PageRequest, results: SearchResults
-) -> list[RelaxationView]:
-    """Of a whole list of few products."""
-    if page.cursor or page.skip or results.next_cursor or len(results.hits) >= FEW:
-        return []
+def _are_few(page: PageRequest, results: SearchResults) -> bool:
+    """Whether this is the whole list."""
+    return not (page.cursor or page.skip or results.next_cursor) and len(results.hits) < FEW
+
+
+def _relaxations(context: RequestContext, session: Session, query: ProductQuery) -> list[RelaxationView]:
     return [relaxation_view(query, one) for one in context.market.search.relaxations(session, query)]
 
 
