@@ -4,7 +4,10 @@ import pytest
 
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.search.candidates import candidate_query
+from tis.marketplace.search.cursor import ResolvedQuery
 from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, ProductQuery
+from tis.marketplace.search.sql import run
 
 BOTH = pytest.mark.parametrize("text", ["teko", None])
 
@@ -161,3 +164,24 @@ def test_a_cursor_belongs_to_all_filters(catalogue: Catalogue) -> None:
             seen += [hit.product.id for hit in page.hits]
             cursor = page.next_cursor
     assert len(set(seen)) == 3 and cursor is None
+
+
+def test_of_too_many_cities_to_name_parts_are_compared(catalogue: Catalogue) -> None:
+    catalogue.put_all([{"name": city, "shop": catalogue.shop(city)} for city in ("Ruko_1", "Ruko 2", "Blok 3")])
+    for cities, names in ((("ruko", "blok"), ["Blok 3", "Ruko 2", "Ruko_1"]), (("_", "3"), ["Blok 3", "Ruko_1"])):
+        query = ProductQuery(cities=cities)
+        candidates = candidate_query(catalogue.search.index, query, ResolvedQuery(), None, None)
+        with catalogue.market.reading() as session:
+            rows = run(session, candidates.select("p.product_id"), candidates.values)
+            found = catalogue.search.lookup(session, [product_id for [product_id] in rows])
+        assert sorted(hit.product.name for hit in found) == names
+
+
+def test_a_place_in_the_text_is_a_filter_unless_one_is_given(catalogue: Catalogue) -> None:
+    for city in ("Medan", "Cimahi"):
+        catalogue.put(f"Teko {city}", shop=catalogue.shop(city))
+    assert catalogue.names("teko di Medan") == ["Teko Medan"]
+    assert catalogue.names("teko di Medan", exclude_cities=("medan",)) == []
+    assert catalogue.names("teko di Medan", exclude_cities=("cimahi",)) == ["Teko Medan"]
+    for given in ({"cities": ("cimahi",)}, {"provinces": ("jabar",)}, {"city": "cimahi"}):
+        assert set(catalogue.names("teko di Medan", **given)) <= {"Teko Cimahi"}

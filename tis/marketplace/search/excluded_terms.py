@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from tis.marketplace.search.tokens import said_words
 
-_MAX_WORDS = 12  # of a term
-
 
 @dataclass(frozen=True)
 class ExcludedPhrase:
@@ -28,7 +26,7 @@ def excluded_phrases(terms: Iterable[str]) -> tuple[ExcludedPhrase, ...]:
         if any(one.parts for one in said):  # `wi-fi` is indexed as wifi, and as two words
             spellings.append([part for one in said for part in one.parts or (one.word,)])
         for words in spellings:
-            phrase = tuple(words[:_MAX_WORDS])
+            phrase = tuple(words)
             # Measures are indexed behind the other words: `16 GB` as 16gb.
             in_order = not any(letter.isdigit() for word in phrase for letter in word)
             if phrase:

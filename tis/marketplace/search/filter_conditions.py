@@ -45,7 +45,7 @@ def goods_conditions(query: ProductQuery, resolved: ResolvedQuery) -> list[SqlCo
     if resolved.product_ids is not None:
         found = f"p.product_id IN {id_list(resolved.product_ids)}" if resolved.product_ids else _NOTHING
         conditions.append((found, {}))
-    if not query.is_any_quantity:
+    if query.large_quantity is not None:
         # Not a column of `product_search`: every reservation would write it, and its row is otherwise written only when
         # the last unit goes or the first one comes.
         units = "SELECT 1 FROM products g WHERE g.id = p.product_id AND g.on_hand - g.reserved >= :quantity"

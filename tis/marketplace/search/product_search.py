@@ -204,8 +204,8 @@ class ProductSearch:
             categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
         if query.sku is not None:
             ids = within(ids, ids_of_sku(session, self.index, query.sku))
-        if query.quantity is not None and not query.is_any_quantity:
-            ids = within(ids, ids_with_stock(session, query.quantity, self._limits.max_products_of_large_stock))
+        if query.large_quantity is not None:
+            ids = within(ids, ids_with_stock(session, query.large_quantity, self._limits.max_products_of_large_stock))
         cities = resolve_cities(session, query, self._limits.max_products_of_rare_cities)
         return replace(
             resolved,

@@ -55,9 +55,9 @@ class ProductQuery:
         return self
 
     @property
-    def is_any_quantity(self) -> bool:
-        """Whether the other filters find products of which `quantity` can be bought, and no others."""
-        return self.quantity is None or (self.quantity <= 1 and self.available_only)
+    def large_quantity(self) -> int | None:
+        """The quantity, unless every available product has it."""
+        return None if self.quantity == 1 and self.available_only else self.quantity
 
     @property
     def any_brand(self) -> Names:
