@@ -10,7 +10,7 @@ from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import RelaxedFilter
 from tis.marketplace.search.said_filters import with_said_filters
 
-_PARAMETERS = {"text": "q", "cities": "city", "brands": "brand", "provinces": "province"}
+_PARAMETERS = {"text": "q", "cities": "city", "brands": "brand", "provinces": "province", "attributes": "attr.*"}
 _FIELDS = [field.name for field in fields(ProductQuery) if field.name != "sort"]
 
 
