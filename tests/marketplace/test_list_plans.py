@@ -47,6 +47,7 @@ SEARCHES = {
     "GET /api/products/facets",
     "GET /api/products/compare",
     "GET /api/products/suggest",
+    "GET /api/products/lookup",
 }
 SINGLE = {
     "GET /api/auth/me",

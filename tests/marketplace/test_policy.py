@@ -104,6 +104,7 @@ TABLE = {
     "GET /api/products/search": RoutePolicy(EVERYBODY, params={"q": "kipas"}),
     "GET /api/products/facets": RoutePolicy(EVERYBODY, params={"facets": "category"}),
     "GET /api/products/suggest": RoutePolicy(EVERYBODY, params={"q": "lap"}),
+    "GET /api/products/lookup": RoutePolicy(EVERYBODY, params={"ids": "{product_id}"}),
     "GET /api/products/compare": RoutePolicy(EVERYBODY, params={"ids": "{product_id},{other_product_id}"}),
     "POST /api/suppliers/{supplier_id}/products": RoutePolicy(MEMBERS, json=PRODUCT),
     "GET /api/products/{product_id}": RoutePolicy(EVERYBODY),

@@ -273,6 +273,13 @@ class Product(Table):
             postgresql_where=text("deleted_at IS NULL"),
         ),
         Index("ix_products_supplier_id_id", "supplier_id", "id"),
+        # For a quantity that few products have. A reservation does not change `on_hand`, so it does not write it.
+        Index(
+            "ix_products_on_hand",
+            "on_hand",
+            sqlite_where=text("deleted_at IS NULL"),
+            postgresql_where=text("deleted_at IS NULL"),
+        ),
         Index(
             "ix_products_deleted",
             "supplier_id",

@@ -29,13 +29,13 @@ def test_a_misspelt_field_of_a_product_is_ignored_with_a_warning(server: MarketS
 
 
 def test_a_list_has_its_warnings_in_a_header(anybody: httpx2.Client) -> None:
-    listed = anybody.get("/api/products", params={"sku": "A-1", "näme": "x\r\ny"})
+    listed = anybody.get("/api/products", params={"barcode": "A-1", "näme": "x\r\ny"})
     assert listed.status_code == 200 and isinstance(listed.json(), list)
     assert unquote(listed.headers["x-warnings"]) == (
-        "Unknown query parameter 'sku' was ignored.; Unknown query parameter 'näme' was ignored."
+        "Unknown query parameter 'barcode' was ignored.; Unknown query parameter 'näme' was ignored."
     )
-    in_envelope = anybody.get("/api/products?sku=A-1&envelope=1").json()
-    assert in_envelope["warnings"] == ["Unknown query parameter 'sku' was ignored."]
+    in_envelope = anybody.get("/api/products?barcode=A-1&envelope=1").json()
+    assert in_envelope["warnings"] == ["Unknown query parameter 'barcode' was ignored."]
 
 
 def test_warnings_are_bounded_and_their_names_are_printable(server: MarketServer, anybody: httpx2.Client) -> None:
@@ -86,8 +86,8 @@ def test_other_routes_refuse_unknown_fields_by_name(anybody: httpx2.Client) -> N
 
 
 def test_other_routes_refuse_unknown_query_parameters_by_name(anybody: httpx2.Client) -> None:
-    answer = anybody.get("/api/products/facets?sku=A-1&category=fan")
-    assert answer.status_code == 422 and answer.json() == {"detail": [extra("query", "sku")]}
+    answer = anybody.get("/api/products/facets?barcode=A-1&category=fan")
+    assert answer.status_code == 422 and answer.json() == {"detail": [extra("query", "barcode")]}
 
 
 def test_a_profile_with_an_unknown_field_stays_as_it_was(internet: httpx2.Client) -> None:

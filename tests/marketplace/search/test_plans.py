@@ -11,6 +11,7 @@ from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.candidates import candidate_query
 from tis.marketplace.search.cursor import ResolvedQuery
+from tis.marketplace.search.filters import STOCKED, ids_with_stock
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
@@ -71,3 +72,43 @@ def test_a_page_sorted_by_price_comes_from_an_index(large: Market) -> None:
     steps = plan(large, query, LAPTOPS, None, "ORDER BY p.price, p.product_id LIMIT 20")
     assert any("ix_product_search_category_price" in step for step in steps)
     assert not any("TEMP B-TREE" in step or "Sort" in step for step in steps)
+
+
+BY_PRICE = "ORDER BY p.price, p.product_id LIMIT 20"
+
+
+def test_an_excluded_word_is_no_search_for_each_row(large: Market) -> None:
+    in_text = plan(large, ProductQuery("gaming", exclude_terms=("bekas",)), ResolvedQuery(), GAMING)
+    in_list = plan(large, ProductQuery(exclude_terms=("bekas",), sort="price_asc"), ResolvedQuery(), None, BY_PRICE)
+    if large.database.dialect == "sqlite":
+        assert len([step for step in in_text if "VIRTUAL TABLE" in step]) == 1
+        assert in_list[0] == "SCAN p USING INDEX ix_product_search_price" and "LIST SUBQUERY 1" in in_list[1]
+        assert not any("CORRELATED" in step or "TEMP B-TREE FOR ORDER" in step for step in in_list)
+    else:
+        assert not any("SubPlan" in step for step in in_text + in_list)
+        assert any("Anti Join" in step for step in in_list)
+
+
+def test_stock_and_shop_are_read_of_the_rows_of_a_page_only(large: Market) -> None:
+    query = ProductQuery(quantity=2, fulfilment="delivery", origin=Point(*JAKARTA), sort="price_asc")
+    steps = plan(large, query, ResolvedQuery(), None, BY_PRICE)
+    assert any("ix_product_search_price" in step for step in steps)
+    if large.database.dialect == "sqlite":
+        assert len([step for step in steps if "USING INTEGER PRIMARY KEY" in step]) == 2
+    else:
+        assert any("pk_products" in step for step in steps) and any("suppliers" in step for step in steps)
+        assert not any("Seq Scan on products" in step or "Sort" in step for step in steps)
+
+
+def test_products_are_read_by_their_ids_and_not_near_the_buyer(large: Market) -> None:
+    query = ProductQuery(product_ids=(1, 2, 3), origin=Point(*JAKARTA), radius_km=100.0, sort="distance")
+    first, *_ = plan(large, query, ResolvedQuery(product_ids=query.product_ids), None)
+    assert "PRIMARY KEY" in first or "pk_product_search" in first
+
+
+def test_a_quantity_that_no_product_has_is_known_from_an_index(large: Market) -> None:
+    with large.reading() as session:
+        assert ids_with_stock(session, 10**9, 1000) == [] and ids_with_stock(session, 2, 1000) is None
+        explain = "EXPLAIN QUERY PLAN " if large.database.dialect == "sqlite" else "EXPLAIN "
+        steps = run(session, explain + STOCKED, {"quantity": 10**9, "max_products": 9})
+        assert any("ix_products_on_hand" in str(row[-1]) for row in steps)

@@ -8,7 +8,7 @@ twice. Bodies of those forbid unknown fields themselves, by `StrictBody`.
 import json
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, get_args, get_origin
 from urllib.parse import quote
 
 from fastapi import Request, Response
@@ -47,13 +47,13 @@ class CheckedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        parameters = _query_names(self.dependant)
+        parameters, lists = _query_names(self.dependant), _list_names(self.dependant)
         [method] = self.methods or {""}
         if f"{method} {self.path}" not in DOCUMENTED:
 
             async def refuse_unknown(request: Request) -> Response:
                 problems = [_problem(name) for name in _unknown_parameters(request, parameters)]
-                if problems := problems or [_repetition(name) for name in _repeated_parameters(request)]:
+                if problems := problems or [_repetition(name) for name in _repeated_parameters(request, lists)]:
                     raise RequestValidationError(problems)
                 return await handle(request)
 
@@ -74,9 +74,9 @@ def _unknown_parameters(request: Request, known: frozenset[str]) -> list[str]:
     return [name[:_MAX_NAME_CHARS] for name in request.query_params if name not in known]
 
 
-def _repeated_parameters(request: Request) -> list[str]:
-    """FastAPI takes the last: `dry_run=1&dry_run=0` would import."""
-    names = Counter(name for name, _ in request.query_params.multi_items())
+def _repeated_parameters(request: Request, lists: frozenset[str]) -> list[str]:
+    """FastAPI takes the last: `dry_run=1&dry_run=0` would import. Of `brand=asus&brand=hp` it takes both."""
+    names = Counter(name for name, _ in request.query_params.multi_items() if name not in lists)
     return [name for name, count in names.items() if count > 1]
 
 
@@ -108,6 +108,16 @@ def _with_warnings(response: Response, unknown: list[str]) -> Response:
 def _query_names(dependant: Dependant) -> frozenset[str]:
     own = {parameter.alias for parameter in dependant.query_params}
     return frozenset(own.union(*(_query_names(inner) for inner in dependant.dependencies)))
+
+
+def _list_names(dependant: Dependant) -> frozenset[str]:
+    own = {parameter.alias for parameter in dependant.query_params if _is_list(parameter.field_info.annotation)}
+    return frozenset(own.union(*(_list_names(inner) for inner in dependant.dependencies)))
+
+
+def _is_list(annotation: Any) -> bool:
+    """`list[str] | None` is one, too."""
+    return any(get_origin(one) is list for one in (annotation, *get_args(annotation)))
 
 
 def _body_names(route: APIRoute) -> frozenset[str]:

@@ -67,6 +67,17 @@ class Gazetteer:
         meanings = self._named(name)
         return self._names.regencies(meanings[0]) if meanings else ()
 
+    def province(self, name: str) -> frozenset[str]:
+        """The codes of all cities and regencies of the province; none if no province has the name.
+
+        Jambi is the province here, and Yogyakarta Daerah Istimewa Yogyakarta.
+        """
+        for spelling in (name, f"DI {name}"):
+            for meaning in self._named(spelling):
+                if [place.kind for place in meaning] == ["province"]:
+                    return frozenset(place.code for place in self._names.regencies(meaning))
+        return frozenset()
+
     def code_of(self, city: str | None, province: str | None) -> str | None:
         """The code of the place that an account names; None if there is none or more than one.
 

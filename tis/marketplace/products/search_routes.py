@@ -1,31 +1,38 @@
 """Routes that list, search and count products."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
+from sqlalchemy.orm import Session
 
 from tis.errors import Unprocessable
 from tis.marketplace.columns import now
-from tis.marketplace.context import ContextDep
+from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.geo import shown_distance
+from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
-from tis.marketplace.kit.responses import JSONText
+from tis.marketplace.kit.responses import JSONText, json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.delivery import Language, advise, opens_today
+from tis.marketplace.products.filter_parameters import IdsParameter, parse_ids
 from tis.marketplace.products.product_detail import LanguageDep
+from tis.marketplace.products.relaxation_view import RelaxationView, relaxation_view
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.products.search_schemas import (
     FACETS_RESPONSES,
     LIST_RESPONSES,
+    LOOKED_UP,
     SEARCH_RESPONSES,
     SUGGESTED,
     CursorParameter,
     EnvelopeParameter,
     FacetsParameter,
     FiltersDep,
+    LookedUpProducts,
     OptionalTextParameter,
     ProductPage,
     SkipParameter,
@@ -39,7 +46,17 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
-from tis.marketplace.search.query import FacetCounts, Facets, FacetValue, PriceRange, SearchHit, SearchResults
+from tis.marketplace.search.query import (
+    FacetCounts,
+    Facets,
+    FacetValue,
+    PageRequest,
+    PriceRange,
+    ProductQuery,
+    SearchHit,
+    SearchResults,
+)
+from tis.marketplace.search.relaxed_filters import FEW
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
@@ -64,7 +81,11 @@ def list_products(
     page = page_request(limit, skip, cursor)
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
-    return _results_response(request, results, language, in_envelope=envelope)
+        relaxations = []
+        if envelope and _are_few(page, results):
+            count_request(request, "searches")
+            relaxations = _relaxations(context, session, query)
+    return _results_response(request, results, language, in_envelope=envelope, relaxations=relaxations)
 
 
 @router.get(
@@ -102,7 +123,8 @@ def search_products(
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
         counts = context.market.search.facets(session, query, facet_names) if facet_names else None
-    return _results_response(request, results, language, in_envelope=envelope, counts=counts)
+        relaxations = _relaxations(context, session, query) if envelope and _are_few(page, results) else []
+    return _results_response(request, results, language, in_envelope=envelope, counts=counts, relaxations=relaxations)
 
 
 @router.get(
@@ -136,6 +158,28 @@ def suggest_while_typing(context: ContextDep, q: SuggestTextParameter) -> list[S
     return [SuggestionView.model_validate(vars(one)) for one in found]
 
 
+@router.get(
+    "/products/lookup", response_model=LookedUpProducts, responses=LOOKED_UP, dependencies=[limited("searches")]
+)
+def look_products_up(ids: IdsParameter, context: ContextDep, origin: OriginDep, language: LanguageDep) -> JSONResponse:
+    """Read products by their ids, in this order. `not_found` names the ids that nobody finds any more."""
+    wanted = parse_ids(ids)
+    with context.reading() as (session, _):
+        hits = context.market.search.lookup(session, wanted, origin)
+    found = {hit.product.id for hit in hits}
+    items = [_view(hit, language) for hit in hits]
+    return json_response(LookedUpProducts(items=items, not_found=[one for one in wanted if one not in found]))
+
+
+def _are_few(page: PageRequest, results: SearchResults) -> bool:
+    """Whether this is the whole list."""
+    return not (page.cursor or page.skip or results.next_cursor) and len(results.hits) < FEW
+
+
+def _relaxations(context: RequestContext, session: Session, query: ProductQuery) -> list[RelaxationView]:
+    return [relaxation_view(query, one) for one in context.market.search.relaxations(session, query)]
+
+
 def _results_response(
     request: Request,
     results: SearchResults,
@@ -143,6 +187,7 @@ def _results_response(
     *,
     in_envelope: bool,
     counts: FacetCounts | None = None,
+    relaxations: Sequence[RelaxationView] = (),
 ) -> JSONResponse:
     """A JSON array with the rest in headers, or all of it in one object. The headers are set either way."""
     views = [_view(hit, language) for hit in results.hits]
@@ -155,6 +200,7 @@ def _results_response(
             corrected=results.corrected,
             relaxed=results.relaxed,
             cut=results.is_cut,
+            relaxations=list(relaxations),
             facets=None if counts is None else dict(counts.facets),
             facets_are_exact=None if counts is None else counts.are_exact,
         )

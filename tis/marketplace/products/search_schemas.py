@@ -9,9 +9,24 @@ from pydantic import BaseModel, Field
 from tis.errors import Unprocessable
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR
 from tis.marketplace.kit.docs import Responses, responses
-from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, MAX_ID, Keyword, Latitude, Longitude
+from tis.marketplace.kit.fields import MAX_ID, Keyword, Latitude, Longitude
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.products.filter_parameters import (
+    BrandsParameter,
+    CitiesParameter,
+    ExcludedBrandsParameter,
+    ExcludedCitiesParameter,
+    ExcludedTermsParameter,
+    FulfilmentParameter,
+    OptionalIdsParameter,
+    ProvincesParameter,
+    QuantityParameter,
+    SkuParameter,
+    one_or_more,
+    parse_ids,
+)
 from tis.marketplace.products.product_examples import PRODUCT
+from tis.marketplace.products.relaxation_view import RelaxationView
 from tis.marketplace.products.schemas import ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
 from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, PriceRange, ProductQuery, Sort
@@ -33,8 +48,16 @@ class ProductPage(BaseModel):
     corrected: str | None
     relaxed: bool
     cut: bool
+    relaxations: list[RelaxationView] = Field(
+        default=[], description="if fewer than five were found: what finds more, nearest to the request first"
+    )
     facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
+
+
+class LookedUpProducts(BaseModel):
+    items: list[ProductView] = Field(description="in the order of the ids")
+    not_found: list[int] = Field(description="ids of deleted products, of products of closed shops, and of none")
 
 
 class SuggestionView(BaseModel):
@@ -46,8 +69,16 @@ class SuggestionView(BaseModel):
 
 async def _filters(
     category: Annotated[Keyword | None, Query(description="`laptop`, or another name of a known category")] = None,
-    brand: Annotated[Keyword | None, Query()] = None,
-    city: Annotated[Keyword | None, Query(description=CITY_FILTER_DESCRIPTION)] = None,
+    brand: BrandsParameter = None,
+    exclude_brand: ExcludedBrandsParameter = None,
+    city: CitiesParameter = None,
+    province: ProvincesParameter = None,
+    exclude_city: ExcludedCitiesParameter = None,
+    exclude: ExcludedTermsParameter = None,
+    ids: OptionalIdsParameter = None,
+    sku: SkuParameter = None,
+    quantity: QuantityParameter = None,
+    fulfilment: FulfilmentParameter = None,
     supplier_id: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     condition: Literal["new", "used"] | None = None,
     min_price: Annotated[_Price | None, Query(description="in rupiah")] = None,
@@ -67,8 +98,16 @@ async def _filters(
         raise Unprocessable("radius_km needs user_lat and user_lon.")
     return ProductQuery(
         category=category,
-        brand=brand,
-        city=city,
+        **one_or_more("brand", "brands", brand),
+        **one_or_more("city", "cities", city),
+        exclude_brands=tuple(exclude_brand or ()),
+        provinces=tuple(province or ()),
+        exclude_cities=tuple(exclude_city or ()),
+        exclude_terms=tuple(exclude or ()),
+        product_ids=None if ids is None else parse_ids(ids),
+        sku=sku,
+        quantity=quantity,
+        fulfilment=fulfilment,
         supplier_id=supplier_id,
         condition=condition,
         min_price=None if min_price is None else ceil(min_price),
@@ -174,6 +213,7 @@ FACETS_RESPONSES = responses(
     },
     {422: "min_price is more than max_price."},
 )
+LOOKED_UP = responses({"items": [_FOUND_PRODUCT], "not_found": [7]}, {422: "ids are at most 100."})
 SUGGESTED = responses(
     [
         {"text": "laptop gaming", "kind": "word", "category": None, "product_id": None},

@@ -4,11 +4,13 @@
 what differs between databases: `choose_backend` chooses `SqliteFtsIndex`, `PostgresTextIndex` or `LikeIndex`.
 
 `ProductSearch.find`: `with_said_filters` takes prices and a place out of the text. `understand` makes a `TextQuery` of
-the other words, with the synonyms of the `Vocabulary` and corrected spelling; `with_shops` adds the words of shops. If
-few products match all words, `relaxed_query` adds those that match the words that weigh most. `candidate_query` puts
-filters, text and radius into one SQL statement. `KeysetPager` reads a page of it in the sort order, and `load_products`
-loads the rows. `FacetCounter` counts the same candidates. A cursor contains the `ResolvedQuery`, so every page
-understands the text as the first did. `tokenize`, `match_tiers` and `bounding_box` are pure functions.
+the other words, with the synonyms of the `Vocabulary` and corrected spelling; `with_main_noun` tells what the goods
+are, `with_shops` adds the words of shops. If few products match all words, `relaxed_query` adds those that match the
+words that weigh most. `candidate_query` puts filters, text and radius into one SQL statement. `KeysetPager` reads a
+page of it in the sort order, and `load_products` loads the rows. `FacetCounter` counts the same candidates. A cursor
+contains the `ResolvedQuery`, so every page understands the text as the first did. Before the SQL, names in filters
+become keys and ids (`category_keys`, `resolve_cities`, `ids_of_sku`). `counted_relaxations` tells which filter hides
+products, `Candidate` how well a product fits. `tokenize`, `match_tiers` and `bounding_box` are pure functions.
 
 `index_products` updates `ProductFacts`, the indexed words and the lexicon in the transaction that changes a product,
 and rewrites only what changed. Why relevance is a tier and not a number:

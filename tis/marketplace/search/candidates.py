@@ -2,9 +2,16 @@
 
 from dataclasses import dataclass, field, replace
 
-from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.cursor import ResolvedQuery
+from tis.marketplace.search.excluded_terms import excluded_phrases
+from tis.marketplace.search.filter_conditions import (
+    SqlCondition,
+    brand_conditions,
+    city_conditions,
+    fulfilment_conditions,
+    goods_conditions,
+)
 from tis.marketplace.search.geo_filter import (
     SUPPLIER_PLACES,
     BoundingBox,
@@ -46,12 +53,14 @@ def candidate_query(
 ) -> CandidateQuery:
     """Reads the text index first if there is a text, else suppliers in the radius; the reverse is 100 times slower."""
     box = bounding_box(query.origin, radius_km) if query.origin and radius_km is not None else None
-    suppliers_first = match is None and query.supplier_id is None and box is not None
-    source = (
-        _text_source(index, match, resolved.categories if query.category is not None else None, box)
-        if match
-        else RowSource()
-    )
+    is_narrow = query.supplier_id is not None or resolved.product_ids is not None
+    suppliers_first = match is None and not is_narrow and box is not None
+    excluded = excluded_phrases(query.exclude_terms)
+    if match:
+        match = replace(match, excluded_phrases=excluded)
+        source = _text_source(index, match, resolved.categories if query.category is not None else None, box)
+    else:
+        source = RowSource()
     conditions, values = _filter_conditions(query, resolved)
     distance_km = None
     tables = source.tables
@@ -71,6 +80,12 @@ def candidate_query(
             else:
                 conditions.append(in_box)
             conditions.append(f"{distance_km} <= :radius_km")
+    for condition, condition_values in (
+        *fulfilment_conditions(query, distance_km),
+        *([index.without_phrases(excluded)] if excluded and not match else ()),
+    ):
+        conditions.append(condition)
+        values |= condition_values
     return CandidateQuery(
         tables=tables,
         conditions=(*source.conditions, *conditions),
@@ -101,20 +116,15 @@ def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[li
         names, keys = placeholders("category", resolved.categories)
         values |= keys
         conditions.append(f"p.category_key IN {names}" if len(keys) > 1 else "p.category_key = :category0")
-    if query.city is not None and resolved.cities:
-        names, keys = placeholders("city", resolved.cities)
-        values |= keys
-        conditions.append(
-            f"p.product_id IN (SELECT product_id FROM product_search WHERE city_key IN {names})"
-            if resolved.are_cities_rare
-            else f"COALESCE(p.city_key, '') IN {names}"  # no column: an index would read all products of large cities
-        )
-    elif query.city is not None:
-        # A part of a name is enough: "Jakarta" matches Jakarta Selatan.
-        conditions.append("p.city_key LIKE :city ESCAPE '!'")
-        values["city"] = "%" + _escape_like(key_of(query.city)) + "%"
+    others: list[SqlCondition] = [
+        *brand_conditions(query),
+        *city_conditions(query, resolved),
+        *goods_conditions(query, resolved),
+    ]
+    for condition, condition_values in others:
+        conditions.append(condition)
+        values |= condition_values
     for column, operator, value in (
-        ("brand_key", "=", query.brand and key_of(query.brand)),
         ("supplier_id", "=", query.supplier_id),
         ("condition", "=", query.condition),
         ("price", ">=", query.min_price),
@@ -126,9 +136,3 @@ def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[li
             conditions.append(f"p.{column} {operator} :{name}")
             values[name] = value
     return conditions, values
-
-
-def _escape_like(text: str) -> str:
-    for character in "!%_":
-        text = text.replace(character, "!" + character)
-    return text

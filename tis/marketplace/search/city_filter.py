@@ -1,6 +1,7 @@
-"""Resolves the filter `city`: the name of a city, regency or province, as people write it, or a part of a name."""
+"""Resolves the filters by city: names of cities, regencies and provinces, as people write them, or parts of names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import ColumnElement, func
@@ -9,11 +10,14 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import Gazetteer, gazetteer
 from tis.marketplace.places.place_names import is_designated, words_of
+from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import placeholders, run
 from tis.marketplace.tables import Supplier
 
 _MAX_RARE_CITIES = 50
 _MAX_CITIES = 500
+_MAX_NAMED_CITIES = 10_000
+_NO_CITY = "\n"  # no key contains it
 _COUNTED = "SELECT count(*) FROM (SELECT 1 FROM product_search WHERE city_key IN {names} LIMIT {limit}) x"
 CityTest = Callable[[str], bool]
 
@@ -44,21 +48,69 @@ def city_test(city: str) -> CityTest | None:
     return is_found
 
 
-def resolve_city(session: Session, city: str, max_products: int) -> tuple[tuple[str, ...] | None, bool]:
-    """The keys of the cities that a filter finds, and whether they have at most `max_products` products together.
+def province_test(province: str) -> CityTest:
+    """Tells for the city of a shop whether it lies in the province. What is no province is a city or a part of one."""
+    wanted, key = gazetteer().province(province), key_of(province)
+    if not wanted:
+        return city_test(province) or (lambda city_key: key in city_key)
 
-    None: all cities that contain the text. Reading all products of rare cities is faster than walking an index in the
-    order of the list.
+    def is_inside(city_key: str) -> bool:
+        meanings = gazetteer().code_sets(city_key)
+        return any(codes <= wanted for codes in meanings) if meanings else key in city_key
+
+    return is_inside
+
+
+def any_city_test(cities: Iterable[str]) -> CityTest:
+    """Whether one of the filters finds the city of a shop."""
+    tests, parts = list[CityTest](), list[str]()
+    for city in cities:
+        if test := city_test(city):
+            tests.append(test)
+        else:
+            parts.append(key_of(city))
+    return lambda city_key: any(test(city_key) for test in tests) or any(part in city_key for part in parts)
+
+
+@dataclass(frozen=True)
+class CityKeys:
+    """The keys of cities that the filters of a query find, or exclude.
+
+    `found` is None without such a filter, and if there are too many to name: parts of names are compared then.
     """
-    is_found, key = city_test(city), key_of(city)
-    found = [one for one in _cities_of(session, "product_search") if (is_found(one) if is_found else key in one)]
-    keys = tuple(found or [key])
-    if len(keys) <= _MAX_RARE_CITIES:
-        names, values = placeholders("city", keys)
+
+    found: tuple[str, ...] | None = None
+    are_rare: bool = False  # those that are found have few products
+    excluded: tuple[str, ...] = ()
+
+
+def resolve_cities(session: Session, query: ProductQuery, max_products: int) -> CityKeys:
+    """Reading all products of rare cities, `max_products` at most, is faster than walking an index in the order of the
+    list.
+    """
+    cities, provinces, excluded = query.any_city, query.provinces, query.exclude_cities
+    if not (cities or provinces or excluded):
+        return CityKeys()
+    keys = _cities_of(session, "product_search")
+    if excluded:
+        is_excluded = any_city_test(excluded)
+        left_out = {key for key in keys if is_excluded(key)}
+        if not cities and not provinces:
+            return CityKeys(excluded=tuple(sorted(left_out)[:_MAX_NAMED_CITIES]))
+        keys = [key for key in keys if key not in left_out]
+    if cities:
+        keys = list(filter(any_city_test(cities), keys))
+    if provinces:
+        tests = [province_test(province) for province in provinces]
+        keys = [key for key in keys if any(test(key) for test in tests)]
+    found = tuple(keys or [_NO_CITY])
+    if len(found) <= _MAX_RARE_CITIES:
+        names, values = placeholders("city", found)
         [(count,)] = run(session, _COUNTED.format(names=names, limit=max_products + 1), values)
         if count <= max_products:
-            return keys, True
-    return (keys if is_found and len(keys) <= _MAX_CITIES else None), False
+            return CityKeys(found, are_rare=True)
+    max_named = _MAX_NAMED_CITIES if provinces or excluded else _MAX_CITIES
+    return CityKeys(found if len(found) <= max_named else None)
 
 
 def supplier_in_city(session: Session, city: str) -> ColumnElement[bool]:

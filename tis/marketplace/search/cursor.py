@@ -28,7 +28,9 @@ class ResolvedQuery:
     # Keys of the filters. Not part of a cursor, as there may be any number of them.
     categories: Keys | None = None
     cities: Keys | None = None
-    are_cities_rare: bool = False  # they have few products, see `resolve_city`
+    are_cities_rare: bool = False  # they have few products, see `resolve_cities`
+    excluded_cities: Keys = ()
+    product_ids: tuple[int, ...] | None = None
 
 
 @dataclass(slots=True)  # not frozen: a search makes many, and frozen ones take three times as long
@@ -46,7 +48,7 @@ class ListPosition:
 
 
 _POSITION = TypeAdapter(ListPosition)
-_KEYS_OF_FILTERS = {"categories", "cities", "are_cities_rare"}
+_KEYS_OF_FILTERS = {"categories", "cities", "are_cities_rare", "excluded_cities", "product_ids"}
 
 
 def encode_cursor(position: ListPosition, query: ProductQuery, key: CursorKey) -> str:
@@ -83,7 +85,7 @@ def _validate(resolved: ResolvedQuery) -> None:
             raise ValueError
     if resolved.text_query and any(stage >> len(resolved.text_query.groups) for stage in resolved.text_query.stages):
         raise ValueError
-    if resolved.categories is not None or resolved.cities is not None:
+    if resolved.categories is not None or resolved.cities is not None or resolved.product_ids is not None:
         raise ValueError
 
 

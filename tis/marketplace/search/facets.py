@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import compress
 from typing import Any
 
@@ -12,6 +13,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.candidates import candidate_query
+from tis.marketplace.search.city_filter import any_city_test
 from tis.marketplace.search.cursor import ResolvedQuery
 from tis.marketplace.search.query import FacetCounts, FacetName, Facets, FacetValue, PriceRange, ProductQuery
 from tis.marketplace.search.sql import id_list, run
@@ -42,6 +44,7 @@ class FacetCounter:
     index: TextIndex
     categories: Vocabulary
     max_rows: int
+    resolve: Callable[[ProductQuery, ResolvedQuery], ResolvedQuery]  # the keys of the filters of another query
 
     def count(self, query: ProductQuery, resolved: ResolvedQuery, names: Collection[FacetName]) -> FacetCounts:
         """Each facet ignores the filter of its own name.
@@ -70,7 +73,7 @@ class FacetCounter:
     def _read(
         self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, names: Sequence[FacetName]
     ) -> Sequence[tuple[Any, ...]]:
-        candidates = candidate_query(self.index, query, resolved, match, query.radius_km)
+        candidates = candidate_query(self.index, query, self.resolve(query, resolved), match, query.radius_km)
         columns = ", ".join(_COLUMNS[name] for name in names)
         sql = candidates.with_clause + candidates.select(f"p.product_id, {columns}", "LIMIT :max_rows")
         return run(self.session, sql, {**candidates.values, "max_rows": self.max_rows + 1})
@@ -89,12 +92,10 @@ def _own_filter(query: ProductQuery, resolved: ResolvedQuery, name: FacetName) -
     """The filter of this name, on a value of the facet; None if the query has none."""
     if name == "category" and query.category is not None:
         return set(resolved.categories or ()).__contains__
-    if name == "brand" and query.brand is not None:
-        brand = key_of(query.brand)
-        return lambda value: bool(value == brand)
-    if name == "city" and query.city is not None:
-        part, cities = key_of(query.city), set(resolved.cities or ())
-        return cities.__contains__ if cities else lambda city: part in city
+    if name == "brand" and query.any_brand:
+        return {key_of(brand) for brand in query.any_brand}.__contains__
+    if name == "city" and query.any_city:
+        return cache(any_city_test(query.any_city))
     if name == "price" and (query.min_price, query.max_price) != (None, None):
         least, most = query.min_price or 0, query.max_price or MAX_RUPIAH
         return lambda price: least <= price <= most
@@ -106,9 +107,9 @@ def _without_filters(query: ProductQuery, names: Iterable[FacetName]) -> Product
         if name == "category":
             query = replace(query, category=None)
         elif name == "brand":
-            query = replace(query, brand=None)
+            query = replace(query, brand=None, brands=())
         elif name == "city":
-            query = replace(query, city=None)
+            query = replace(query, city=None, cities=())
         else:
             query = replace(query, min_price=None, max_price=None)
     return query

@@ -1,14 +1,19 @@
-"""Resolves the filter `category` to the keys that products are indexed with."""
+"""Resolves the filters `category`, `sku` and `quantity` to the keys and ids of products."""
 
 from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.search.sql import placeholders, run
+from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.sql import id_list, placeholders, run
+from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.tokens import joined_word, tokenize
 from tis.marketplace.search.vocabulary import Vocabulary
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
+STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity LIMIT :max_products"
+_MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 
 
 def category_keys(session: Session, categories: Vocabulary, category: str) -> list[str]:
@@ -21,6 +26,38 @@ def category_counts(session: Session) -> dict[str, int]:
     """How many products that can be bought have each key."""
     sql = "SELECT category_key, count(*) FROM product_search WHERE sellable = 1 GROUP BY category_key"
     return {key: int(count) for key, count in run(session, sql)}
+
+
+def ids_of_sku(session: Session, index: TextIndex, sku: str) -> list[int]:
+    """The products whose SKU has the same letters and digits: case, blanks and other signs do not count."""
+    word = joined_word(tokenize(sku))
+    if not word:
+        return []
+    source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))
+    sql = (
+        f"{source.with_clause}SELECT p.product_id, g.sku FROM {source.tables} JOIN products g ON g.id = p.product_id"
+        f" WHERE {' AND '.join((*source.conditions, 'g.sku IS NOT NULL'))}"
+        f" ORDER BY {source.product_id} DESC LIMIT {_MAX_COMPARED_SKUS}"
+    )
+    letters = "".join(tokenize(sku))
+    return [product_id for product_id, other in run(session, sql, source.values) if "".join(tokenize(other)) == letters]
+
+
+def ids_with_stock(session: Session, quantity: int, max_products: int) -> list[int] | None:
+    """The products of which so many can be bought; None if many may be: then each candidate is looked at."""
+    values = {"quantity": quantity, "max_products": max_products + 1}
+    ids = [product_id for [product_id] in run(session, STOCKED, values)]
+    if len(ids) > max_products:
+        return None
+    available = f"SELECT id FROM products WHERE on_hand - reserved >= :quantity AND id IN {id_list(ids)}"
+    return [product_id for [product_id] in run(session, available, {"quantity": quantity})] if ids else []
+
+
+def within(ids: tuple[int, ...] | None, others: Sequence[int] | None) -> tuple[int, ...] | None:
+    """None is all products."""
+    if ids is None or others is None:
+        return ids if others is None else tuple(others)
+    return tuple(set(ids).intersection(others))
 
 
 def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:

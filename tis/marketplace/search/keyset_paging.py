@@ -101,7 +101,7 @@ class KeysetPager:
         return self._read(candidates.with_clause + sql, values, self.count, self.skip)
 
     def _by_distance(self) -> list[ListPosition]:
-        for radius_km in self._growing_radii():
+        for radius_km in () if self.resolved.product_ids is not None else self._growing_radii():
             positions = self._within(radius_km)
             # Everything outside the radius is farther away than these.
             if len(positions) == self.count:

@@ -2,22 +2,34 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
-from tis.marketplace.kit.geo import Point, kilometres_between
+from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.city_filter import resolve_city
-from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
+from tis.marketplace.search.city_filter import resolve_cities
+from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import category_counts, category_keys
+from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku, ids_with_stock, within
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
+from tis.marketplace.search.lookup import distance_to, look_up
+from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate, candidate_of, tiers_of
 from tis.marketplace.search.product_rows import ProductRow, load_products
-from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
+from tis.marketplace.search.query import (
+    FacetCounts,
+    FacetName,
+    PageRequest,
+    ProductCount,
+    ProductQuery,
+    SearchHit,
+    SearchResults,
+)
 from tis.marketplace.search.relaxation import relaxed_query
+from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations
 from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.supplier_words import index_new_suppliers
@@ -41,6 +53,7 @@ class SearchLimits:
     max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
     max_ranked_per_tier: int = 5000  # of larger tiers, only the newest products are ranked
     max_products_of_rare_cities: int = 1000
+    max_products_of_large_stock: int = 1000
     max_faceted: int = 50_000  # of more candidates, this many are counted: a tenth of a second
 
 
@@ -56,27 +69,11 @@ class ProductSearch:
     def find(
         self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
     ) -> SearchResults:
-        query = _with_default_sort(with_said_filters(query))
-        after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
-        resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
-        if resolved.text_query is not None and not resolved.text_query.groups:
+        query = with_said_filters(query).with_default_sort()
+        pager, positions = self._read(session, query, page)
+        if pager is None:
             return SearchResults([], total=0 if page.with_total else None)
-        pager = KeysetPager(
-            session,
-            self.index,
-            query,
-            resolved,
-            self._limits.max_ranked_per_tier,
-            count=page.limit + 1,
-            skip=0 if after else page.skip,
-            after=after,
-        )
-        positions = pager.positions()
-        num_found = _FEW if after else pager.num_matching_all(_FEW)
-        if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
-            pager, resolved = replace(pager, resolved=relaxed), relaxed
-            positions = pager.positions()
-        on_page = positions[: page.limit]
+        resolved, on_page = pager.resolved, positions[: page.limit]
         products = load_products(session, [position.product_id for position in on_page])
         max_counted = self._limits.max_counted
         total = pager.total(max_counted + 1) if page.with_total else None
@@ -90,15 +87,82 @@ class ProductSearch:
             is_cut=resolved.is_cut,
         )
 
+    def _read(
+        self, session: Session, query: ProductQuery, page: PageRequest
+    ) -> tuple[KeysetPager | None, list[ListPosition]]:
+        """The positions of a page and of the product behind it; no pager for a text without any word."""
+        after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
+        resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
+        if resolved.text_query is not None and not resolved.text_query.groups:
+            return None, []
+        pager = KeysetPager(
+            session,
+            self.index,
+            query,
+            resolved,
+            self._limits.max_ranked_per_tier,
+            count=page.limit + 1,
+            skip=0 if after else page.skip,
+            after=after,
+        )
+        positions = pager.positions()
+        num_found = _FEW if after else pager.num_matching_all(_FEW)
+        if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
+            pager = replace(pager, resolved=relaxed)
+            positions = pager.positions()
+        return pager, positions
+
+    def candidates(self, session: Session, query: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
+        """The first products of the search, in its order, with how well each fits."""
+        query = with_said_filters(query).with_default_sort()
+        limit = min(limit, MAX_CANDIDATES)
+        pager, positions = self._read(session, query, PageRequest(limit, with_total=False))
+        if pager is None:
+            return []
+        ids = [position.product_id for position in positions[:limit]]
+        by_relevance = {position.product_id: position.tier for position in positions}
+        tiers = by_relevance if query.sort == "relevance" else tiers_of(pager, ids)
+        hits = _hits(load_products(session, ids), query.origin)
+        return [candidate_of(hit, query, tiers.get(hit.product.id, 0)) for hit in hits]
+
+    def lookup(self, session: Session, product_ids: Sequence[int], origin: Point | None = None) -> list[SearchHit]:
+        """Products by their ids, in this order; those that nobody finds are left out."""
+        return look_up(session, product_ids, origin)
+
+    def count(self, session: Session, query: ProductQuery, limit: int = 1000) -> ProductCount:
+        """How many products match, without those that match only some of the words. It stops counting at `limit`."""
+        query = with_said_filters(query)
+        return self._count(session, self._understand(session, query), query, limit)
+
+    def relaxations(self, session: Session, query: ProductQuery) -> list[RelaxedFilter]:
+        """If few products match: which filter alone, dropped or widened, finds more; nearest to the query first."""
+        stated = with_said_filters(query)
+        understood = self._understand(session, stated)
+        return counted_relaxations(stated, partial(self._count, session, understood))
+
+    def _count(self, session: Session, understood: ResolvedQuery, query: ProductQuery, limit: int) -> ProductCount:
+        if understood.text_query is not None and not understood.text_query.groups:
+            return ProductCount(0)
+        resolved = self._resolve(session, query, understood)
+        pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
+        total = pager.total(limit + 1)
+        return ProductCount(min(total, limit), is_exact=total <= limit)
+
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
         """How many products each value would leave; each facet ignores the filter of its own name."""
-        query = _with_default_sort(with_said_filters(query))
+        query = with_said_filters(query).with_default_sort()
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
             pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
             if (num_found := pager.num_matching_all(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
-        counter = FacetCounter(session, self.index, self._vocabulary.current(session), self._limits.max_faceted)
+        counter = FacetCounter(
+            session,
+            self.index,
+            self._vocabulary.current(session),
+            self._limits.max_faceted,
+            partial(self._resolve, session),
+        )
         return counter.count(query, resolved, names)
 
     def vocabulary(self, session: Session) -> Vocabulary:
@@ -134,12 +198,22 @@ class ProductSearch:
 
     def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Adds the keys of the filters."""
-        categories, cities, are_rare = None, None, False
+        categories, ids = None, query.product_ids
         if query.category is not None:
             categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
-        if query.city is not None:
-            cities, are_rare = resolve_city(session, query.city, self._limits.max_products_of_rare_cities)
-        return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare)
+        if query.sku is not None:
+            ids = within(ids, ids_of_sku(session, self.index, query.sku))
+        if query.large_quantity is not None:
+            ids = within(ids, ids_with_stock(session, query.large_quantity, self._limits.max_products_of_large_stock))
+        cities = resolve_cities(session, query, self._limits.max_products_of_rare_cities)
+        return replace(
+            resolved,
+            categories=categories,
+            cities=cities.found,
+            are_cities_rare=cities.are_rare,
+            excluded_cities=cities.excluded,
+            product_ids=ids,
+        )
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:
         """Returns a query of fewer words if more products match some words than match all of them."""
@@ -157,24 +231,8 @@ class ProductSearch:
         return replace(resolved, text_query=relaxed, relaxed=True)
 
 
-def _with_default_sort(query: ProductQuery) -> ProductQuery:
-    """A text is sorted by relevance by default; without a text there is no relevance."""
-    if query.text is not None and query.sort is None:
-        return replace(query, sort="relevance")
-    if query.text is None and query.sort == "relevance":
-        return replace(query, sort=None)
-    return query
-
-
 def _hits(products: Sequence[ProductRow], origin: Point | None) -> list[SearchHit]:
-    if origin is None:
-        return [SearchHit(product) for product in products]
-    return [
-        SearchHit(
-            product, kilometres_between(origin, Point(product.shop_public_latitude, product.shop_public_longitude))
-        )
-        for product in products
-    ]
+    return [SearchHit(product, distance_to(product, origin)) for product in products]
 
 
 def _rerank(reranker: Reranker | None, query: ProductQuery, hits: list[SearchHit]) -> list[SearchHit]:

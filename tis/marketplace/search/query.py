@@ -1,6 +1,6 @@
 """What a search takes and returns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tis.marketplace.kit.geo import Point
@@ -10,14 +10,32 @@ Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "ne
 FacetName = Literal["category", "brand", "city", "price"]
 
 
+FulfilmentKind = Literal["delivery", "pickup"]
+Names = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class ProductQuery:
-    """All fields but `sort` filter. Without `text` and `sort`, products are sorted by id."""
+    """All fields but `sort` filter. Without `text` and `sort`, products are sorted by id.
+
+    Of several brands or cities a product has any. What a product must not have goes before what it may have.
+    `available_only` is the `in_stock` of a structured query, unless that is false.
+    """
 
     text: str | None = None
     category: str | None = None
     brand: str | None = None
+    brands: Names = ()  # with `brand`
+    exclude_brands: Names = ()
     city: str | None = None
+    cities: Names = ()  # with `city`
+    provinces: Names = ()  # the city lies in one of these
+    exclude_cities: Names = ()
+    exclude_terms: Names = ()  # words and phrases that are nowhere in name, labels and text
+    product_ids: tuple[int, ...] | None = None
+    sku: str | None = None
+    quantity: int | None = None  # that so many can be bought at once
+    fulfilment: FulfilmentKind | None = None  # what the shop offers; delivery also reaches the origin, if that is known
     supplier_id: int | None = None
     condition: str | None = None
     min_price: int | None = None
@@ -27,6 +45,27 @@ class ProductQuery:
     origin: Point | None = None
     radius_km: float | None = None
     sort: Sort | None = None
+
+    def with_default_sort(self) -> "ProductQuery":
+        """A text is sorted by relevance by default; without a text there is no relevance."""
+        if self.text is not None and self.sort is None:
+            return replace(self, sort="relevance")
+        if self.text is None and self.sort == "relevance":
+            return replace(self, sort=None)
+        return self
+
+    @property
+    def large_quantity(self) -> int | None:
+        """The quantity, unless every available product has it."""
+        return None if self.quantity == 1 and self.available_only else self.quantity
+
+    @property
+    def any_brand(self) -> Names:
+        return self.brands if self.brand is None else (self.brand, *self.brands)
+
+    @property
+    def any_city(self) -> Names:
+        return self.cities if self.city is None else (self.city, *self.cities)
 
 
 @dataclass(frozen=True)
@@ -56,6 +95,14 @@ class SearchResults:
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for
+
+
+@dataclass(frozen=True)
+class ProductCount:
+    """How many products match; a lower bound if it is not exact."""
+
+    count: int
+    is_exact: bool = True
 
 
 @dataclass(frozen=True)

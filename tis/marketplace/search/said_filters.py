@@ -28,7 +28,7 @@ def _with_said_prices(query: ProductQuery) -> ProductQuery:
 
 def _with_said_place(query: ProductQuery) -> ProductQuery:
     """Not if the text is nothing but a name: it may be that of a shop, or a hammer's (`palu`)."""
-    if query.text is None or query.city is not None:
+    if query.text is None or query.any_city or query.provinces:
         return query
     words = query.text.split()
     if len(words) > _MAX_WORDS:  # a pasted text names places for other reasons

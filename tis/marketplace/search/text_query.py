@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field  # cursors contain text queries, and a client can forge a cursor
 
+from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.tokens import head_token
 
 # Parts of a product, each including the one before it. `labels` are brand, tags and category; `shop` includes the words
@@ -84,6 +85,7 @@ class TextMatch:
     stage: int | None = None  # the groups that match, while no other does; None: any stage of the query
     is_said: bool = False  # in the words that the buyer said, without synonyms
     without: "TextMatch | None" = None  # what is in an earlier tier
+    excluded_phrases: tuple[ExcludedPhrase, ...] = ()
 
     @property
     def alternatives(self) -> tuple[tuple[TermGroup, ...], ...]:

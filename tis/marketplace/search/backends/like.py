@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
+from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 from tis.marketplace.search.tokens import is_of_shop
@@ -30,6 +31,11 @@ class LikeIndex:
             conditions=tuple(_conditions(match, values)),
             values=values,
         )
+
+    def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
+        values: dict[str, object] = {}
+        matching = f"w.product_id = p.product_id AND ({_any_phrase(phrases, values)})"
+        return f"NOT EXISTS (SELECT 1 FROM product_words w WHERE {matching})", values
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "
@@ -84,7 +90,16 @@ def _conditions(match: TextMatch, values: dict[str, object]) -> list[str]:
         conditions.append(heads if match.is_head else f"NOT {heads}")
     if match.without:
         conditions.append(f"NOT ({' AND '.join(_conditions(match.without, values))})")
+    if match.excluded_phrases:
+        conditions.append(f"NOT ({_any_phrase(match.excluded_phrases, values)})")
     return conditions + [_any_token(alternatives, values) for alternatives in match.required_tokens]
+
+
+def _any_phrase(phrases: Sequence[ExcludedPhrase], values: dict[str, object]) -> str:
+    terms = [
+        [Term((" ".join(one.words),))] if one.in_order else [Term((word,)) for word in one.words] for one in phrases
+    ]
+    return " OR ".join("(" + " AND ".join(_term(term, "text", values) for term in every) + ")" for every in terms)
 
 
 def _query(match: TextMatch, scope: TextScope, values: dict[str, object]) -> str:

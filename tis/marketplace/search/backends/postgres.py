@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
+from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 from tis.marketplace.search.tokens import is_head_token, is_of_shop
@@ -25,6 +26,11 @@ class PostgresTextIndex:
             with_clause="WITH m AS MATERIALIZED"
             " (SELECT product_id FROM product_words WHERE words @@ CAST(:match AS tsquery)) ",
         )
+
+    def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
+        # Not NOT IN: of a common word it would search the list of its products again for every row.
+        matching = "x.product_id = p.product_id AND x.words @@ CAST(:excluded AS tsquery)"
+        return f"NOT EXISTS (SELECT 1 FROM product_words x WHERE {matching})", {"excluded": _any_phrase(phrases)}
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN "
@@ -81,7 +87,14 @@ def match_expression(match: TextMatch) -> str:
         expression = f"({expression}) & !({match_expression(match.without)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) & ({_any_token(alternatives)})"
+    if match.excluded_phrases:
+        expression = f"({expression}) & !({_any_phrase(match.excluded_phrases)})"
     return expression
+
+
+def _any_phrase(phrases: Sequence[ExcludedPhrase]) -> str:
+    joined = ((" <-> " if one.in_order else " & ").join(f"'{word}'" for word in one.words) for one in phrases)
+    return " | ".join(f"({one})" for one in joined)
 
 
 def _query(match: TextMatch, scope: TextScope) -> str:

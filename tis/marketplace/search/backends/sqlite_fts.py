@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
+from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
 from tis.marketplace.search.tokens import is_of_shop
 
+_TEXTS = tuple(f"' ' || w.{column} || ' '" for column in ("name", "labels", "description"))
 _COLUMN_FILTERS: dict[TextScope, str] = {"name": "{name} : ", "labels": "{name labels} : ", "text": "", "shop": ""}
 
 
@@ -18,12 +20,20 @@ class SqliteFtsIndex:
     ordered_join = "CROSS JOIN"
 
     def match_source(self, match: TextMatch) -> RowSource:
+        without, values = _without_texts("f.rowid", match.excluded_phrases)
         return RowSource(
             tables="product_fts f CROSS JOIN product_search p ON p.product_id = f.rowid",
-            conditions=("product_fts MATCH :match",),
-            values={"match": match_expression(match)},
+            conditions=("product_fts MATCH :match", *without),
+            values={"match": match_expression(match), **values},
             product_id="f.rowid",
         )
+
+    def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
+        conditions, values = _without_texts("p.product_id", phrases)
+        if words := _any_word(phrases):
+            conditions.append("p.product_id NOT IN (SELECT rowid FROM product_fts WHERE product_fts MATCH :excluded)")
+            values["excluded"] = words
+        return " AND ".join(conditions), values
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "
@@ -78,7 +88,30 @@ def match_expression(match: TextMatch) -> str:
         expression = f"({expression}) NOT ({match_expression(match.without)})"
     for alternatives in match.required_tokens:
         expression = f"({expression}) AND ({_any_token(alternatives)})"
+    if words := _any_word(match.excluded_phrases):
+        expression = f"({expression}) NOT ({words})"
     return expression
+
+
+def _any_word(phrases: Sequence[ExcludedPhrase]) -> str:
+    return " OR ".join(f"({_term(Term(one.words))})" for one in phrases if not one.is_text)
+
+
+def _without_texts(product_id: str, phrases: Sequence[ExcludedPhrase]) -> tuple[list[str], dict[str, object]]:
+    """The index does not know the order of words: the words of each product that matches otherwise are read."""
+    texts = [one for one in phrases if one.is_text]
+    if not texts:
+        return [], {}
+    values: dict[str, object] = {
+        f"excluded_text{number}": f" {' '.join(one.words)} " for number, one in enumerate(texts)
+    }
+    is_there = " OR ".join(
+        f"instr(' ' || w.{column} || ' ', :{name}) > 0"
+        for column in ("name", "labels", "description")
+        for name in values
+    )
+    matching = f"SELECT 1 FROM product_words w WHERE w.product_id = {product_id} AND ({is_there})"
+    return [f"NOT EXISTS ({matching})"], values
 
 
 def _query(match: TextMatch, scope: TextScope) -> str:

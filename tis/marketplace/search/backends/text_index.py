@@ -6,6 +6,7 @@ from typing import Protocol
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import SqlValues
 from tis.marketplace.search.text_query import TextMatch
 from tis.marketplace.search.tokens import is_cell_token, is_head_token
@@ -51,6 +52,10 @@ class TextIndex(Protocol):
     ordered_join: str  # a join whose tables the database reads in the order they are written
 
     def match_source(self, match: TextMatch) -> RowSource: ...
+
+    def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
+        """A condition on a row of `product_search p`, and its values: none of the phrases is in the product."""
+        ...
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]: ...
 
