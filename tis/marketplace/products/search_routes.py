@@ -14,6 +14,7 @@ from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.products.attribute_parameters import ATTRIBUTE_DOCS
 from tis.marketplace.products.delivery import Language, advise, opens_today
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.schemas import ProductView, product_view
@@ -43,11 +44,17 @@ from tis.marketplace.search.query import FacetCounts, Facets, FacetValue, PriceR
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
+_MAX_NAMES_IN_HEADER, _MAX_NAME_CHARS = 5, 60
 _VIEWS = TypeAdapter(list[ProductView])
 _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
 
 
-@router.get("/products", response_model=list[ProductView] | ProductPage, responses=LIST_RESPONSES)
+@router.get(
+    "/products",
+    response_model=list[ProductView] | ProductPage,
+    responses=LIST_RESPONSES,
+    openapi_extra=ATTRIBUTE_DOCS,
+)
 def list_products(
     request: Request,
     context: ContextDep,
@@ -71,6 +78,7 @@ def list_products(
     "/products/search",
     response_model=list[ProductView] | ProductPage,
     responses=SEARCH_RESPONSES,
+    openapi_extra=ATTRIBUTE_DOCS,
     dependencies=[limited("searches")],
 )
 def search_products(
@@ -109,6 +117,7 @@ def search_products(
     "/products/facets",
     response_model=dict[str, list[FacetValue] | list[PriceRange]],
     responses=FACETS_RESPONSES,
+    openapi_extra=ATTRIBUTE_DOCS,
     dependencies=[limited("facets")],
 )
 def facets_of_products(
@@ -155,6 +164,7 @@ def _results_response(
             corrected=results.corrected,
             relaxed=results.relaxed,
             cut=results.is_cut,
+            unknown_attributes=list(results.unknown_attributes) or None,
             facets=None if counts is None else dict(counts.facets),
             facets_are_exact=None if counts is None else counts.are_exact,
         )
@@ -193,4 +203,7 @@ def _headers(request: Request, results: SearchResults) -> dict[str, str]:
         headers["X-Relaxed-Query"] = "true"
     if results.is_cut:
         headers["X-Cut-Query"] = "true"
+    if results.unknown_attributes:
+        names = [name[:_MAX_NAME_CHARS] for name in results.unknown_attributes[:_MAX_NAMES_IN_HEADER]]
+        headers["X-Unknown-Attributes"] = quote(",".join(names), safe=",")
     return headers

@@ -11,6 +11,7 @@ from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR
 from tis.marketplace.kit.docs import Responses, responses
 from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, MAX_ID, Keyword, Latitude, Longitude
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.products.attribute_parameters import AttributesDep
 from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.schemas import ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
@@ -33,6 +34,7 @@ class ProductPage(BaseModel):
     corrected: str | None
     relaxed: bool
     cut: bool
+    unknown_attributes: list[str] | None = None  # of an empty list: names in its filters that no product has
     facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
 
@@ -45,6 +47,7 @@ class SuggestionView(BaseModel):
 
 
 async def _filters(
+    attributes: AttributesDep,
     category: Annotated[Keyword | None, Query(description="`laptop`, or another name of a known category")] = None,
     brand: Annotated[Keyword | None, Query()] = None,
     city: Annotated[Keyword | None, Query(description=CITY_FILTER_DESCRIPTION)] = None,
@@ -74,6 +77,7 @@ async def _filters(
         min_price=None if min_price is None else ceil(min_price),
         max_price=None if max_price is None else floor(max_price),
         min_rating=min_rating,
+        attributes=attributes,
         available_only=available_only,
         origin=origin,
         radius_km=radius_km,
@@ -137,6 +141,10 @@ _LIST_HEADERS = {
     "X-Total-Count": {"description": "number of products, at most 1000", "schema": {"type": "integer"}},
     "X-Total-Count-Is": {"description": "`lower-bound` if there are more", "schema": {"type": "string"}},
     "Link": {"description": 'the next page, `rel="next"`', "schema": {"type": "string"}},
+    "X-Unknown-Attributes": {
+        "description": "of an empty list: the first names in `attr.` filters that no product has, URL-encoded",
+        "schema": {"type": "string"},
+    },
 }
 _SEARCH_HEADERS = {
     **_LIST_HEADERS,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.search.attribute_filter import attribute_conditions
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.cursor import ResolvedQuery
 from tis.marketplace.search.geo_filter import (
@@ -125,7 +126,8 @@ def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[li
             name = f"{column}{'_max' if operator == '<=' else ''}"
             conditions.append(f"p.{column} {operator} :{name}")
             values[name] = value
-    return conditions, values
+    of_attributes, named = attribute_conditions(query.attributes, resolved.rare_attributes)
+    return conditions + of_attributes, values | named
 
 
 def _escape_like(text: str) -> str:

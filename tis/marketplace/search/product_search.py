@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point, kilometres_between
+from tis.marketplace.search.attribute_filter import rare_filters, unknown_attributes
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_city
 from tis.marketplace.search.cursor import ResolvedQuery, decode_cursor, encode_cursor
@@ -41,6 +42,7 @@ class SearchLimits:
     max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
     max_ranked_per_tier: int = 5000  # of larger tiers, only the newest products are ranked
     max_products_of_rare_cities: int = 1000
+    max_products_of_rare_attributes: int = 10_000
     max_faceted: int = 50_000  # of more candidates, this many are counted: a tenth of a second
 
 
@@ -89,6 +91,7 @@ class ProductSearch:
             corrected=resolved.corrected,
             relaxed=resolved.relaxed,
             is_cut=resolved.is_cut,
+            unknown_attributes=() if positions or after else unknown_attributes(session, query.attributes),
         )
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
@@ -140,7 +143,10 @@ class ProductSearch:
             categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
         if query.city is not None:
             cities, are_rare = resolve_city(session, query.city, self._limits.max_products_of_rare_cities)
-        return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare)
+        # With a text, the text index finds the candidates.
+        of_list = query.attributes if query.text is None else ()
+        rare = rare_filters(session, of_list, self._limits.max_products_of_rare_attributes)
+        return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare, rare_attributes=rare)
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:
         """Returns a query of fewer words if more products match some words than match all of them."""

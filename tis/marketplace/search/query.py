@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.search.attribute_filter import AttributeFilter
 from tis.marketplace.search.product_rows import ProductRow
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
@@ -23,6 +24,7 @@ class ProductQuery:
     min_price: int | None = None
     max_price: int | None = None
     min_rating: float | None = None
+    attributes: tuple[AttributeFilter, ...] = ()
     available_only: bool = True
     origin: Point | None = None
     radius_km: float | None = None
@@ -56,6 +58,7 @@ class SearchResults:
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for
+    unknown_attributes: tuple[str, ...] = ()  # of an empty list: names in its filters that no product has
 
 
 @dataclass(frozen=True)
