@@ -135,6 +135,19 @@ def test_any_text_may_be_a_name_or_a_value(goods: httpx2.Client, text: str) -> N
     assert names(goods.get("/api/products?attr.ram_gb=NaN")) == set()
 
 
+def test_facets_name_values_and_ranges_as_filters_take_them(goods: httpx2.Client) -> None:
+    asked = "q=laptop&facets=category,attributes&attr.ram_gb%3E=16"
+    facets = goods.get(f"/api/products/facets?{asked}").json()
+    assert facets == goods.get(f"/api/products/search?envelope=1&{asked}").json()["facets"]
+    ram = facets["attributes"][0]
+    values = [{"value": str(one), "label": str(one), "count": 1} for one in (8, 16, 32)]
+    expected = {"name": "ram_gb", "label": "RAM (GB)", "count": 3, "values": values, "least": 8, "most": 32}
+    assert ram == {**expected, "ranges": None}
+    assert [one["name"] for one in facets["attributes"]] == ["ram_gb", "color", "gpu", "wifi"]
+    without = goods.get("/api/products/facets").json()
+    assert "attributes" not in without
+
+
 def test_a_change_of_an_attribute_is_found_at_once(server: MarketServer, anybody: httpx2.Client) -> None:
     product = new_product(anybody, server.supplier(), name="Kipas", attributes={"daun": 3})
     path = f"/api/products/{product['id']}"

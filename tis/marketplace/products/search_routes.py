@@ -40,7 +40,7 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
-from tis.marketplace.search.query import FacetCounts, Facets, FacetValue, PriceRange, SearchHit, SearchResults
+from tis.marketplace.search.query import FacetCounts, FacetList, Facets, SearchHit, SearchResults
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
@@ -115,7 +115,7 @@ def search_products(
 
 @router.get(
     "/products/facets",
-    response_model=dict[str, list[FacetValue] | list[PriceRange]],
+    response_model=dict[str, FacetList],
     responses=FACETS_RESPONSES,
     openapi_extra=ATTRIBUTE_DOCS,
     dependencies=[limited("facets")],
@@ -128,6 +128,7 @@ def facets_of_products(
 ) -> JSONResponse:
     """Count products per category, brand, city and price range; each count ignores its own filter.
 
+    `facets=attributes` counts the values of the ten attributes that most products have, of at most 10,000 candidates.
     Of more than 50,000 candidates only so many are counted: `X-Facet-Counts-Are` is `lower-bound` then.
     A city is counted by its full name. The filter `city=jakarta` also matches Jakarta Selatan.
     """

@@ -15,7 +15,7 @@ from tis.marketplace.products.attribute_parameters import AttributesDep
 from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.schemas import ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
-from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, PriceRange, ProductQuery, Sort
+from tis.marketplace.search.query import FacetList, FacetName, PageRequest, ProductQuery, Sort
 from tis.marketplace.search.suggestions import SuggestionKind
 
 _MAX_SKIP = 10_000
@@ -35,7 +35,7 @@ class ProductPage(BaseModel):
     relaxed: bool
     cut: bool
     unknown_attributes: list[str] | None = None  # of an empty list: names in its filters that no product has
-    facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
+    facets: dict[str, FacetList] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
 
 
@@ -98,7 +98,9 @@ CursorParameter = Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS, descr
 EnvelopeParameter = Annotated[
     bool, Query(description="`1`: an object with `items`, `total`, `next_cursor`, … around the list")
 ]
-FacetsParameter = Annotated[str | None, Query(max_length=100, description="any of category, brand, city, price")]
+FacetsParameter = Annotated[
+    str | None, Query(max_length=100, description="any of category, brand, city, price, attributes")
+]
 
 
 def validate_text(text: str) -> str:
@@ -179,6 +181,26 @@ FACETS_RESPONSES = responses(
         "brand": [{"value": "asus", "label": "ASUS", "count": 7}],
         "city": [{"value": "jakarta selatan", "label": "Jakarta Selatan", "count": 5}],
         "price": [{"least": 10000000, "most": 19999999, "count": 9}],
+        "attributes": [
+            {
+                "name": "ram_gb",
+                "label": "RAM (GB)",
+                "count": 11,
+                "values": [{"value": "8", "label": "8", "count": 4}, {"value": "16", "label": "16", "count": 7}],
+                "least": 8,
+                "most": 16,
+                "ranges": None,
+            },
+            {
+                "name": "weight_kg",
+                "label": "Weight (kg)",
+                "count": 10,
+                "values": [],
+                "least": 0.98,
+                "most": 3.1,
+                "ranges": [{"least": 0.98, "most": 1.6, "count": 5}, {"least": 1.7, "most": 3.1, "count": 5}],
+            },
+        ],
     },
     {422: "min_price is more than max_price."},
 )

@@ -1,7 +1,7 @@
 """Filters by attributes in SQL: `ram_gb` of at least 16, `color` black or white.
 
-A product has one row per attribute. Its row is looked up for each candidate, by a subquery that no planner turns into
-a join; only without a text, and if few products pass, they are read first.
+If few products pass a filter, they are read once, as a set. Else the one row that a product has of an attribute is
+looked up for each candidate, by a subquery that no planner turns into a join.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,9 +39,9 @@ class AttributeFilter:
 
 
 def attribute_conditions(
-    filters: Sequence[AttributeFilter], rare: Iterable[AttributeFilter]
+    filters: Sequence[AttributeFilter], rare: Iterable[AttributeFilter], product_id: str
 ) -> tuple[list[str], dict[str, object]]:
-    """Conditions on `product_search p`."""
+    """`product_id` is the column of the candidates."""
     conditions, values = list[str](), dict[str, object]()
     of_few = set(rare)
     for number, one in enumerate(filters):
@@ -49,10 +49,10 @@ def attribute_conditions(
         tests, named = one.tests(prefix)
         values |= {prefix: one.name, **named}
         if one in of_few:
-            conditions.append(f"p.product_id IN ({_product_ids(prefix, tests)})")
+            conditions.append(f"{product_id} IN ({_product_ids(prefix, tests)})")
         else:
             row = (
-                "(SELECT 1 FROM product_attributes a WHERE a.product_id = p.product_id"
+                f"(SELECT 1 FROM product_attributes a WHERE a.product_id = {product_id}"
                 f" AND a.name = :{prefix} AND ({' OR '.join(tests)}))"
             )
             conditions.append(f"{row} IS NULL" if one.operator == "ne" else f"{row} = 1")

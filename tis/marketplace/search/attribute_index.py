@@ -1,6 +1,5 @@
 """Keeps `product_attributes`: what a product can be filtered and counted by, in the transaction that changes it."""
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,9 +28,9 @@ class IndexedAttributes:
 
 
 def indexed_attributes(product_id: int, attributes: Mapping[str, Any] | None) -> IndexedAttributes:
-    """Of names that count as the same, the first."""
+    """Of names that count as the same, the first of the alphabet: PostgreSQL keeps no other order."""
     values: dict[str, AttributeValue] = {}
-    for name, value in itertools.islice((attributes or {}).items(), MAX_ATTRIBUTES):
+    for name, value in sorted((attributes or {}).items(), key=lambda one: one[0])[:MAX_ATTRIBUTES]:
         key = attribute_key(name)
         if key and key not in values and (read := attribute_value(key, value)):
             values[key] = read

@@ -54,6 +54,10 @@ def candidate_query(
         else RowSource()
     )
     conditions, values = _filter_conditions(query, resolved)
+    # With a sign, SQLite does not ask the text index for each product of a set.
+    id_of_filters = source.product_id if source.product_id == "p.product_id" else f"+{source.product_id}"
+    of_attributes, named = attribute_conditions(query.attributes, resolved.rare_attributes, id_of_filters)
+    conditions, values = conditions + of_attributes, values | named
     distance_km = None
     tables = source.tables
     if query.origin:
@@ -126,8 +130,7 @@ def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[li
             name = f"{column}{'_max' if operator == '<=' else ''}"
             conditions.append(f"p.{column} {operator} :{name}")
             values[name] = value
-    of_attributes, named = attribute_conditions(query.attributes, resolved.rare_attributes)
-    return conditions + of_attributes, values | named
+    return conditions, values
 
 
 def _escape_like(text: str) -> str:

@@ -43,6 +43,7 @@ class SearchLimits:
     max_ranked_per_tier: int = 5000  # of larger tiers, only the newest products are ranked
     max_products_of_rare_cities: int = 1000
     max_products_of_rare_attributes: int = 10_000
+    max_faceted_with_attributes: int = 10_000  # reading the attributes of one takes as long as counting ten
     max_faceted: int = 50_000  # of more candidates, this many are counted: a tenth of a second
 
 
@@ -102,7 +103,13 @@ class ProductSearch:
             pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
             if (num_found := pager.total(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
-        counter = FacetCounter(session, self.index, self._vocabulary.current(session), self._limits.max_faceted)
+        counter = FacetCounter(
+            session,
+            self.index,
+            self._vocabulary.current(session),
+            self._limits.max_faceted,
+            self._limits.max_faceted_with_attributes,
+        )
         return counter.count(query, resolved, names)
 
     def vocabulary(self, session: Session) -> Vocabulary:
@@ -143,9 +150,7 @@ class ProductSearch:
             categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
         if query.city is not None:
             cities, are_rare = resolve_city(session, query.city, self._limits.max_products_of_rare_cities)
-        # With a text, the text index finds the candidates.
-        of_list = query.attributes if query.text is None else ()
-        rare = rare_filters(session, of_list, self._limits.max_products_of_rare_attributes)
+        rare = rare_filters(session, query.attributes, self._limits.max_products_of_rare_attributes)
         return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare, rare_attributes=rare)
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:

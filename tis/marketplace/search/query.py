@@ -8,7 +8,7 @@ from tis.marketplace.search.attribute_filter import AttributeFilter
 from tis.marketplace.search.product_rows import ProductRow
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
-FacetName = Literal["category", "brand", "city", "price"]
+FacetName = Literal["category", "brand", "city", "price", "attributes"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,30 @@ class PriceRange:
     count: int
 
 
-Facets = dict[FacetName, list[FacetValue] | list[PriceRange]]
+@dataclass(frozen=True)
+class NumberRange:
+    """Numbers from `least` to `most`, both included, as `attr.….gte` and `attr.….lte` take them."""
+
+    least: int | float
+    most: int | float
+    count: int
+
+
+@dataclass(frozen=True)
+class AttributeFacet:
+    """`name` is what the filters `attr.…` take. Numbers with more than 20 values have `ranges` instead of `values`."""
+
+    name: str
+    label: str
+    count: int  # products that have it
+    values: list[FacetValue]
+    least: int | float | None = None
+    most: int | float | None = None
+    ranges: list[NumberRange] | None = None
+
+
+FacetList = list[FacetValue] | list[PriceRange] | list[AttributeFacet]
+Facets = dict[FacetName, FacetList]
 
 
 @dataclass(frozen=True)
