@@ -27,6 +27,8 @@ from tis.marketplace.products.search_schemas import (
     EnvelopeParameter,
     FacetsParameter,
     FiltersDep,
+    HighlightedProduct,
+    HighlightParameter,
     OptionalTextParameter,
     ProductPage,
     SkipParameter,
@@ -40,12 +42,13 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
+from tis.marketplace.search.highlights import Highlighter
 from tis.marketplace.search.query import FacetCounts, FacetList, Facets, SearchHit, SearchResults
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _MAX_NAMES_IN_HEADER, _MAX_NAME_CHARS = 5, 60
-_VIEWS = TypeAdapter(list[ProductView])
+_VIEWS = TypeAdapter(list[HighlightedProduct | ProductView])
 _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
 
 
@@ -76,7 +79,7 @@ def list_products(
 
 @router.get(
     "/products/search",
-    response_model=list[ProductView] | ProductPage,
+    response_model=list[HighlightedProduct | ProductView] | ProductPage,
     responses=SEARCH_RESPONSES,
     openapi_extra=ATTRIBUTE_DOCS,
     dependencies=[limited("searches")],
@@ -93,6 +96,7 @@ def search_products(
     cursor: CursorParameter = None,
     envelope: EnvelopeParameter = False,
     facets: FacetsParameter = None,
+    highlight: HighlightParameter = False,
 ) -> JSONResponse:
     """Search products by words. Sorted by distance with `user_lat` and `user_lon`, else by relevance.
 
@@ -110,7 +114,7 @@ def search_products(
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
         counts = context.market.search.facets(session, query, facet_names) if facet_names else None
-    return _results_response(request, results, language, in_envelope=envelope, counts=counts)
+    return _results_response(request, results, language, in_envelope=envelope, counts=counts, is_highlighted=highlight)
 
 
 @router.get(
@@ -153,9 +157,16 @@ def _results_response(
     *,
     in_envelope: bool,
     counts: FacetCounts | None = None,
+    is_highlighted: bool = False,
 ) -> JSONResponse:
     """A JSON array with the rest in headers, or all of it in one object. The headers are set either way."""
-    views = [_view(hit, language) for hit in results.hits]
+    views: list[HighlightedProduct | ProductView] = [_view(hit, language) for hit in results.hits]
+    if is_highlighted:
+        highlighter = Highlighter(results.text_query)
+        views = [
+            HighlightedProduct(**dict(view), highlights=highlighter.highlights(hit.product))
+            for view, hit in zip(views, results.hits, strict=True)
+        ]
     if in_envelope:
         page = ProductPage(
             items=views,

@@ -15,6 +15,7 @@ from tis.marketplace.products.attribute_parameters import AttributesDep
 from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.schemas import ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
+from tis.marketplace.search.highlights import Highlights
 from tis.marketplace.search.query import FacetList, FacetName, PageRequest, ProductQuery, Sort
 from tis.marketplace.search.suggestions import SuggestionKind
 
@@ -24,10 +25,16 @@ _FACET_NAMES: tuple[FacetName, ...] = get_args(FacetName)
 _Price = Annotated[float, Query(ge=0, le=1e15, allow_inf_nan=False)]
 
 
+class HighlightedProduct(ProductView):
+    """A product of a search with `highlight=1`."""
+
+    highlights: Highlights
+
+
 class ProductPage(BaseModel):
     """The response with `envelope=1`."""
 
-    items: list[ProductView]
+    items: list[HighlightedProduct | ProductView]
     total: int | None
     total_is_exact: bool
     next_cursor: str | None
@@ -97,6 +104,13 @@ SkipParameter = Annotated[int, Query(ge=0, description="for the first pages; fur
 CursorParameter = Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS, description="from the `Link` header")]
 EnvelopeParameter = Annotated[
     bool, Query(description="`1`: an object with `items`, `total`, `next_cursor`, … around the list")
+]
+HighlightParameter = Annotated[
+    bool,
+    Query(
+        description="`1`: each product has `highlights`, where in its texts the words matched: `[begin, end]` in "
+        "characters (Unicode code points; in JavaScript `[...text].slice(begin, end).join('')`), the end excluded"
+    ),
 ]
 FacetsParameter = Annotated[
     str | None, Query(max_length=100, description="any of category, brand, city, price, attributes")

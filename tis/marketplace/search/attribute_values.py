@@ -2,12 +2,11 @@
 
 import re
 import sys
-import unicodedata
 from dataclasses import dataclass
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.measures import UNIT_OF
-from tis.marketplace.search.tokens import tokenize
+from tis.marketplace.search.tokens import folded, tokenize
 
 MAX_KEY_CHARS = 100
 _MAX_READ_CHARS = 200
@@ -69,11 +68,11 @@ def attribute_value(key: str, value: object) -> AttributeValue | None:
         return _of_number(float(value)) if abs(value) <= sys.float_info.max else None
     if not isinstance(value, str) or not value.strip():
         return None
-    folded = _folded(value[:_MAX_READ_CHARS])
-    number, is_exact = _number_in(folded, key.rpartition("_")[2])
+    letters = _joined(value[:_MAX_READ_CHARS])
+    number, is_exact = _number_in(letters, key.rpartition("_")[2])
     if number is not None and is_exact:
         return _of_number(number)
-    return AttributeValue(number, folded[:MAX_KEY_CHARS], " ".join(value.split())[:MAX_KEY_CHARS])
+    return AttributeValue(number, letters[:MAX_KEY_CHARS], " ".join(value.split())[:MAX_KEY_CHARS])
 
 
 def asked_value(key: str, text: str) -> AttributeValue | None:
@@ -92,15 +91,13 @@ def _text_of(number: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) <= 2**53 else repr(number)
 
 
-def _folded(text: str) -> str:
-    letters = unicodedata.normalize("NFKD", key_of(text))
-    plain = "".join(letter for letter in letters if not unicodedata.category(letter).startswith("M"))
-    return _BETWEEN_NUMBER_AND_LETTERS.sub("", plain)
+def _joined(text: str) -> str:
+    return _BETWEEN_NUMBER_AND_LETTERS.sub("", folded(key_of(text)))
 
 
-def _number_in(folded: str, own_unit: str) -> tuple[float | None, bool]:
+def _number_in(letters: str, own_unit: str) -> tuple[float | None, bool]:
     """The number, and whether it says all: its unit is that of the name, or it has none."""
-    found = _NUMBER.fullmatch(folded)
+    found = _NUMBER.fullmatch(letters)
     if found is None:
         return None, False
     sign, digits, above, below, unit = found.groups()

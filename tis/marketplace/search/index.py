@@ -172,7 +172,7 @@ def _entry(product: Row[Any], latitude: float, longitude: float) -> IndexEntry:
         product_id=product.id,
         name=indexed_words(product.name),
         labels=" ".join([*map(indexed_words, filter(None, labels)), *_sku_words(product.sku)]),
-        description=" ".join([indexed_words(product.description), *_attribute_words(product.attributes)]),
+        description=" ".join([indexed_words(product.description), *attribute_words(product.attributes)]),
         tokens=" ".join(token for token in tokens if token),
     )
 
@@ -188,7 +188,7 @@ def _sku_words(sku: str | None) -> list[str]:
     return [*parts, joined_word(parts)] if len(parts) > 1 else parts
 
 
-def _attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
+def attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
     """`{"ram_gb": 16, "gpu": "RTX 4050"}` is `ram 16gb gpu rtx 4050`."""
     for name, value in itertools.islice((attributes or {}).items(), MAX_ATTRIBUTES):
         if isinstance(value, str | int | float) and not isinstance(value, bool):

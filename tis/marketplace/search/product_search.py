@@ -92,6 +92,7 @@ class ProductSearch:
             corrected=resolved.corrected,
             relaxed=resolved.relaxed,
             is_cut=resolved.is_cut,
+            text_query=resolved.text_query,
             unknown_attributes=() if positions or after else unknown_attributes(session, query.attributes),
         )
 

@@ -6,6 +6,7 @@ from typing import Literal
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.attribute_filter import AttributeFilter
 from tis.marketplace.search.product_rows import ProductRow
+from tis.marketplace.search.text_query import TextQuery
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
 FacetName = Literal["category", "brand", "city", "price", "attributes"]
@@ -58,6 +59,7 @@ class SearchResults:
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for
+    text_query: TextQuery | None = None  # what was looked for in the text index
     unknown_attributes: tuple[str, ...] = ()  # of an empty list: names in its filters that no product has
 
 
