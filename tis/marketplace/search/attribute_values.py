@@ -3,6 +3,7 @@
 import re
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.search.measures import UNIT_OF
@@ -44,6 +45,7 @@ class AttributeValue:
         return self.number is not None and self.key == _text_of(self.number)
 
 
+@lru_cache(maxsize=4096)
 def attribute_key(name: str) -> str:
     """Equal for spellings of a name that count as the same; empty if it has neither letters nor digits."""
     return "_".join(tokenize(name))[:MAX_KEY_CHARS]
