@@ -34,6 +34,7 @@ class Reranker(Protocol):
         ...
 
 
+_NUM_TIERS_READ = 4  # usually
 _FEW = 5  # if fewer products match all words, those that match some follow
 
 
@@ -151,7 +152,9 @@ class ProductSearch:
             categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
         if query.city is not None:
             cities, are_rare = resolve_city(session, query.city, self._limits.max_products_of_rare_cities)
-        rare = rare_filters(session, query.attributes, self._limits.max_products_of_rare_attributes)
+        # The set of these products is read anew for each tier of a text.
+        most = self._limits.max_products_of_rare_attributes // (1 if query.text is None else _NUM_TIERS_READ)
+        rare = rare_filters(session, query.attributes, most)
         return replace(resolved, categories=categories, cities=cities, are_cities_rare=are_rare, rare_attributes=rare)
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:
