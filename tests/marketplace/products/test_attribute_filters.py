@@ -120,6 +120,7 @@ def test_an_attribute_that_no_product_has_finds_nothing_and_is_named(goods: http
         "&".join(f"attr.a{number}=1" for number in range(11)),
         "&".join(f"attr.a.ne={number}" for number in range(11)),
         "&".join(f"attr.a={number}" for number in range(21)),
+        "&".join(["attr.a.ne=1"] * 51),
     ],
 )
 def test_what_is_no_filter_is_refused_and_says_how_to_write_one(goods: httpx2.Client, query: str) -> None:

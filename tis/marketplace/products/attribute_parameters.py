@@ -18,6 +18,7 @@ from tis.marketplace.search.attribute_values import AttributeValue, asked_value,
 
 _MAX_FILTERS = 10
 _MAX_VALUES = 20  # of one name
+_MAX_PARAMETERS = 50  # they are read in the event loop
 _MAX_CHARS = 100
 _SIGN = re.compile(r">=|<=|!=|[<>=!]")
 # Before the "=" of a parameter stands the rest of the sign.
@@ -50,6 +51,8 @@ ATTRIBUTE_DOCS: dict[str, Any] = {
 
 async def _attribute_filters(request: Request) -> tuple[AttributeFilter, ...]:
     said = [pair for pair in request.query_params.multi_items() if pair[0].startswith(ATTRIBUTE_PREFIX)]
+    if len(said) > _MAX_PARAMETERS:
+        raise Unprocessable(f"At most {_MAX_PARAMETERS} parameters filter by attributes.")
     return read_filters(said)
 
 
