@@ -1,6 +1,7 @@
 """Routes that list, search and count products."""
 
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -48,7 +49,8 @@ from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _MAX_NAMES_IN_HEADER, _MAX_NAME_CHARS = 5, 60
-_VIEWS = TypeAdapter(list[HighlightedProduct | ProductView])
+_VIEWS: TypeAdapter[Any] = TypeAdapter(list[ProductView])
+_HIGHLIGHTED_VIEWS: TypeAdapter[Any] = TypeAdapter(list[HighlightedProduct])
 _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
 
 
@@ -182,7 +184,8 @@ def _results_response(
         )
         response = JSONText(page.model_dump_json())
     else:
-        response = JSONText(_VIEWS.dump_json(views).decode())
+        adapter = _HIGHLIGHTED_VIEWS if is_highlighted else _VIEWS
+        response = JSONText(adapter.dump_json(views).decode())
     response.headers.update(_headers(request, results))
     if counts is not None:
         response.headers.update(_facet_headers(counts))

@@ -74,6 +74,7 @@ class Highlighter:
         self._first_numbers = tuple(part for part in first_parts if part.isdecimal())
         self._first_letters = frozenset(first_parts) - frozenset(self._first_numbers)
         self._seeds = tuple({part for part in self._parts if part.isalpha()} | first_parts)
+        self._of_attributes: dict[tuple[str, str], set[str]] = {}
         self._category_tokens = frozenset(query.category_tokens if query else ())
 
     def highlights(self, product: ProductRow) -> Highlights:
@@ -138,9 +139,13 @@ class Highlighter:
         letters = folded(str(attributes)).replace("-", "")
         if not any(seed in letters for seed in self._seeds):
             return {}
-        return {
-            name: self._in_query(" ".join(attribute_words({name: value})).split()) for name, value in attributes.items()
-        }
+        return {name: self._hits_of_attribute(name, value) for name, value in attributes.items()}
+
+    def _hits_of_attribute(self, name: str, value: object) -> set[str]:
+        said = name, repr(value)  # which many products of a page say
+        if said not in self._of_attributes:
+            self._of_attributes[said] = self._in_query(" ".join(attribute_words({name: value})).split())
+        return self._of_attributes[said]
 
     def _in_query(self, words: Iterable[str]) -> set[str]:
         found = set(words)
