@@ -23,9 +23,7 @@ _MAX_CHARS = 100
 _SIGN = re.compile(r">=|<=|!=|[<>=!]")
 # Before the "=" of a parameter stands the rest of the sign.
 _OF_CUT_SIGNS: dict[str, AttributeOperator] = {">": "gte", "<": "lte", "!": "ne"}
-_OF_SIGNS: dict[str, AttributeOperator] = {
-    ">": "gt", "<": "lt", ">=": "gte", "<=": "lte", "!=": "ne", "=": "eq"
-}  # fmt: skip
+_OF_SIGNS: dict[str, AttributeOperator] = {">": "gt", "<": "lt", ">=": "gte", "<=": "lte", "!=": "ne", "=": "eq"}
 _OPERATORS: tuple[AttributeOperator, ...] = get_args(AttributeOperator)
 _WORDS: TypeAdapter[str] = TypeAdapter(Words)
 _EXAMPLE = "Write attr.ram_gb.gte=16 (or eq, ne, gt, lte, lt), attr.ram_gb>=16 or attr.color=black."
@@ -103,10 +101,10 @@ def _parts(parameter: str, value: str) -> tuple[str, AttributeOperator, str]:
 
 
 def _of_values(key: str, operator: AttributeOperator, values: Iterable[AttributeValue]) -> AttributeFilter:
-    """A number alone is compared as a number: it equals "16 GB" of an attribute `ram`, which "16 MB" does not."""
+    """A number alone equals each text with that number; a number with a unit that the name does not say is a text."""
     numbers, keys = set[float](), set[str]()
     for value in values:
-        if value.number is not None and value.is_bare_number:
+        if value.is_bare_number and value.number is not None:
             numbers.add(value.number)
         else:
             keys.add(value.key)
