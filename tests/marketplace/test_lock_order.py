@@ -34,7 +34,15 @@ from tis.marketplace.users.service import delete_user
 pytestmark = pytest.mark.slow
 
 ORDER = ["suppliers", "users", "stock_reservations", "reviews", "products"]
-ORDER += ["product_search", "product_words", "lexicon", "supplier_words", "supplier_hours", "supplier_search"]
+ORDER += [
+    "product_search",
+    "product_words",
+    "product_attributes",
+    "lexicon",
+    "supplier_words",
+    "supplier_hours",
+    "supplier_search",
+]
 _ALL_ADMINS = "users.role = "  # who changes admins locks all of them, before any other row
 ANYBODY = Principal(is_open=True)
 ADMIN = Principal(account="user:0", is_admin=True)

@@ -16,6 +16,8 @@ from sqlalchemy import MetaData, create_engine, delete, func, insert, inspect, s
 from tests.marketplace.conftest import SECRET
 from tis.database.database import Database
 from tis.marketplace.market import MIGRATIONS, Market, MarketRules
+from tis.marketplace.search.attribute_filter import AttributeFilter
+from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.tables import (
@@ -124,6 +126,37 @@ def test_the_cell_of_existing_products_is_that_of_the_public_place(database_url:
     with market.reading() as session:
         assert len(market.search.find(session, ProductQuery(text="kompas"), PageRequest(10, 0, None)).hits) == 1
         assert session.scalar(text("SELECT words_digest FROM product_search")) == 0
+    market.close()
+
+
+def test_existing_products_are_found_by_their_attributes_soon_after_the_start(database_url: str) -> None:
+    market = Market(Database(database_url), MarketRules(jwt_secret=SECRET))
+    market.database.migrate(MIGRATIONS)
+    with market.writing() as session:
+        place = {"city": "c", "city_key": "c", "latitude": -6.2, "longitude": 106.9}
+        shop = Supplier(name="a", business_name="b", email="d@example.com", email_key="d@example.com", **place)
+        session.add(shop)
+        session.flush()
+        goods = {"supplier_id": shop.id, "price": 1, "on_hand": 1, "category": "fan", "category_key": "fan"}
+        rows = [Product(name="Kipas", attributes=some, **goods) for some in ({"daun": 3}, {})]
+        session.add_all(rows)
+        session.flush()
+        ids = [row.id for row in rows]
+        market.search.refresh(session, ids)
+    market.database.migrate(MIGRATIONS, f"-{steps_after('0095')}")
+    market.database.migrate(MIGRATIONS)
+    query = ProductQuery(attributes=(AttributeFilter("daun", "gte", (3.0,)),))
+
+    def found() -> list[int]:
+        with market.reading() as session:
+            return [hit.product.id for hit in market.search.find(session, query, PageRequest(10)).hits]
+
+    assert found() == []
+    with market.reading() as session:
+        outdated = session.scalars(select(ProductFacts.product_id).where(ProductFacts.words_digest == 0)).all()
+        assert set(ids) & set(outdated) == {ids[0]}
+    IndexRenewal(market.reading, market.writing, market.search).renew_some()
+    assert found() == ids[:1]
     market.close()
 
 

@@ -512,6 +512,26 @@ class ProductFacts(Table):
     )
 
 
+class ProductAttribute(Table):
+    """An attribute of a product as it is filtered and counted by. Written by `search/attribute_index.py` alone."""
+
+    __tablename__ = "product_attributes"
+
+    product_id: Mapped[int] = mapped_column(
+        ForeignKey("products.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    number: Mapped[float | None]
+    text_key: Mapped[str] = mapped_column(String(100))  # of a number, too
+    label: Mapped[str] = mapped_column(String(100))
+
+    __table_args__ = (
+        Index("ix_product_attributes_name_number", "name", "number", "product_id"),
+        Index("ix_product_attributes_name_text_key", "name", "text_key", "product_id"),
+        {"sqlite_with_rowid": False},
+    )
+
+
 class SupplierFacts(Table):
     """What suppliers are found and sorted by. A review adds to `stars` and `weight`, a change of the supplier writes
     the rest, which `search/supplier_words.py` does alone."""

@@ -42,6 +42,8 @@ def rows() -> Iterator[Row]:
 def _searches() -> Iterator[Row]:
     for name, words in _WORDS.items():
         yield get(f"words: {name}", (200, 400, 422), f"{_SEARCH}?q={escaped(words)}")
+        attributes = f"attr.x={escaped(words)}&attr.{escaped(words)}.ne=x&attr.{escaped(words)}>=1"
+        yield get(f"attributes: {name}", (200, 400, 422, 431), f"{_SEARCH}?q={escaped(words)}&highlight=1&{attributes}")
         yield get(f"facets, words: {name}", (200, 400, 422), f"/api/products/facets?q={escaped(words)}")
     for name in ("wildcards", "SQL", "long", "zeros"):
         yield get(f"words: {name}", (200, 400, 422), f"/api/suppliers?city={escaped(_WORDS[name])}")
@@ -59,11 +61,13 @@ def _numbers() -> Iterator[Row]:
         yield get(f"limit {value[:9]}", (200, 400, 422), f"{_PRODUCTS}?limit={value}&offset={value}&skip={value}")
         yield get(f"place {value[:9]}", (200, 400, 422), f"{_SEARCH}?q=a&user_lat={value}&user_lon={value}")
         yield get(f"price {value[:9]}", (200, 400, 422), f"{_PRODUCTS}?min_price={value}&max_price={value}")
+        yield get(f"attribute {value[:9]}", (200, 400, 422), f"{_PRODUCTS}?attr.ram_gb.gte={value}&attr.ram_gb={value}")
         yield get(f"compare {value[:9]}", (200, 400, 404, 422), f"{_PRODUCTS}/compare?ids={value},{value}")
         yield get(f"id {value[:9]}", (307, 200, 400, 404, 422), f"{_PRODUCTS}/{escaped(value)}")
     for number in (2**31, 2**63, 2**64, 10**30):
         yield get(f"id {number}", (400, 404, 422), f"{_PRODUCTS}/{number}")
         yield get(f"id {number}", (400, 404, 422), f"/api/suppliers/{number}", account="user")
+    yield get("a thousand attributes", (400, 422), f"{_PRODUCTS}?" + "attr.a.ne=1&" * 1500)
     yield get("compare of a thousand", (400, 422), f"{_PRODUCTS}/compare?ids=" + ",".join(["1"] * 9000))
     yield get(
         "everything at once", (200, 400, 422), f"{_PRODUCTS}?" + "&".join(f"f{number}=x" for number in range(3000))

@@ -27,6 +27,28 @@ def test_products_are_compared_field_by_field(
     assert answer["products"][0]["fulfilment"]["suggestion"] == "pickup"
 
 
+def test_attributes_that_several_products_have_come_first_under_a_readable_name(
+    server: MarketServer, anybody: httpx2.Client
+) -> None:
+    shop = server.supplier()
+    attributes: list[dict[str, object]] = [
+        {"a_only_here": 1, "ram_gb": 16, "layar_inci": 14},
+        {"RAM GB": "8 GB", "warna": "hitam", "★": 1},
+        {"Warna": "putih", "layar_inci": None, "★": 2},
+    ]
+    ids = [str(new_product(anybody, shop, attributes=one)["id"]) for one in attributes]
+    rows = anybody.get("/api/products/compare", params={"ids": ",".join(ids)}).json()["rows"]
+    own = [(row["field"], row["label"], row["values"]) for row in rows if row["field"].startswith("attributes.")]
+    assert own == [
+        ("attributes.ram_gb", "RAM (GB)", [16, "8 GB", None]),
+        ("attributes.warna", "Warna", [None, "hitam", "putih"]),
+        ("attributes.★", "★", [None, 1, 2]),
+        ("attributes.a_only_here", "A only here", [1, None, None]),
+        ("attributes.layar_inci", "Layar (inch)", [14, None, None]),
+    ]
+    assert all(row["best"] is None for row in rows if row["field"].startswith("attributes."))
+
+
 def test_without_an_origin_there_is_no_distance_row(server: MarketServer, anybody: httpx2.Client) -> None:
     supplier = server.supplier()
     ids = ",".join(str(new_product(anybody, supplier)["id"]) for _ in range(3))

@@ -215,3 +215,23 @@ def test_a_pasted_text_is_cut_and_the_answer_says_so(client: httpx2.Client) -> N
     assert long.headers["X-Cut-Query"] == "true" and names(long)[0].lower().startswith("laptop")
     assert "X-Cut-Query" not in client.get(SEARCH, params={"q": "laptop gaming"}).headers
     assert client.get(SEARCH, params={"q": "a" * 2001}).status_code == 422
+
+
+def test_highlights_are_sent_when_they_are_asked_for(client: httpx2.Client) -> None:
+    plain = client.get(f"{SEARCH}?q=gaming+laptop&sort=relevance").json()[0]
+    lit = client.get(f"{SEARCH}?q=gaming+laptop&sort=relevance&highlight=1").json()[0]
+    assert lit.pop("highlights") == {
+        "name": [[0, 6], [16, 22]],
+        "description": [],
+        "brand": [],
+        "category": [[0, 6]],
+        "tags": [[0, 6]],
+        "sku": [],
+        "attributes": [],
+        "snippet": None,
+    }
+    assert lit == plain and "highlights" not in plain
+    page = client.get(f"{SEARCH}?q=mouse&highlight=1&envelope=1").json()
+    assert page["items"][0]["highlights"]["name"] == [[0, 5]]
+    only_a_price = client.get(f"{SEARCH}?q=di+bawah+1+juta&highlight=true").json()
+    assert {tuple(one["highlights"]["name"]) for one in only_a_price} == {()}

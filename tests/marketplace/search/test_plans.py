@@ -8,6 +8,7 @@ from tests.marketplace.search.conftest import JAKARTA, SECRET
 from tis.database.database import Database
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.search.attribute_filter import AttributeFilter, rare_filters
 from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.candidates import candidate_query
 from tis.marketplace.search.cursor import ResolvedQuery
@@ -112,3 +113,33 @@ def test_a_quantity_that_no_product_has_is_known_from_an_index(large: Market) ->
         explain = "EXPLAIN QUERY PLAN " if large.database.dialect == "sqlite" else "EXPLAIN "
         steps = run(session, explain + STOCKED, {"quantity": 10**9, "max_products": 9})
         assert any("ix_products_on_hand" in str(row[-1]) for row in steps)
+
+
+@pytest.mark.parametrize("is_rare", [False, True])
+def test_attributes_are_looked_up_by_product_behind_the_text(large: Market, is_rare: bool) -> None:
+    ram = AttributeFilter("ram_gb", "gte", (16.0,))
+    query, rare = ProductQuery("gaming", attributes=(ram,)), (ram,) if is_rare else ()
+    steps = plan(large, query, ResolvedQuery(rare_attributes=rare), GAMING)
+    of_attributes = [step for step in steps if " a USING" in step or "product_attributes" in step]
+    if large.database.dialect == "sqlite":
+        [text, products, *_] = [step for step in steps if "SCAN f" in step or "SEARCH p" in step]
+        assert "VIRTUAL TABLE" in text and "PRIMARY KEY" in products
+        assert ["USING COVERING INDEX ix_product_attributes_name_number" if is_rare else "USING PRIMARY KEY"] == [
+            step.partition(" a ")[2].partition(" (")[0] for step in of_attributes
+        ]
+    else:
+        text_steps = [step for step in steps if "product_words" in step]
+        assert text_steps and all("loops=1)" in step for step in text_steps if "loops=" in step)
+        assert of_attributes and not any("Seq Scan on product_attributes" in step for step in steps)
+        if not is_rare:
+            assert all("pk_product_attributes" in step for step in of_attributes)
+
+
+def test_without_a_text_products_of_a_rare_attribute_are_read_first(large: Market) -> None:
+    few = AttributeFilter("weight_g", "eq", (777.0,))
+    with large.reading() as session:
+        resolved = ResolvedQuery(rare_attributes=rare_filters(session, [few], 100))
+        assert rare_filters(session, [few, AttributeFilter("color", "ne", keys=("hitam",))], 0) == ()
+    steps = plan(large, ProductQuery(attributes=(few,)), resolved, None, "ORDER BY p.product_id LIMIT 20")
+    assert any("ix_product_attributes_name_number" in step for step in steps)
+    assert not any("Seq Scan" in step or "SCAN p" in step for step in steps)

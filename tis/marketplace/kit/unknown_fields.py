@@ -7,7 +7,7 @@ twice. Bodies of those forbid unknown fields themselves, by `StrictBody`.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, get_args, get_origin
 from urllib.parse import quote
 
@@ -31,6 +31,9 @@ DOCUMENTED = frozenset(
         "GET /users/{user_id}",
     }
 )
+ATTRIBUTE_PREFIX = "attr."
+# These read all parameters with this prefix, and several of one name.
+_WITH_ATTRIBUTES = frozenset({"GET /products", "GET /products/search", "GET /products/facets"})
 _MAX_WARNINGS = 20
 _MAX_NAME_CHARS = 100
 # A character takes up to twelve bytes in a header, and many proxies refuse headers of more than 8 KB.
@@ -49,11 +52,13 @@ class CheckedRoute(APIRoute):
         handle = super().get_route_handler()
         parameters, lists = _query_names(self.dependant), _list_names(self.dependant)
         [method] = self.methods or {""}
+        own_prefix = ATTRIBUTE_PREFIX if f"{method} {self.path}" in _WITH_ATTRIBUTES else None
         if f"{method} {self.path}" not in DOCUMENTED:
 
             async def refuse_unknown(request: Request) -> Response:
-                problems = [_problem(name) for name in _unknown_parameters(request, parameters)]
-                if problems := problems or [_repetition(name) for name in _repeated_parameters(request, lists)]:
+                names = _names(request, own_prefix)
+                problems = [_problem(name) for name in _unknown_parameters(names, parameters)]
+                if problems := problems or [_repetition(name) for name in _repeated_parameters(names, lists)]:
                     raise RequestValidationError(problems)
                 return await handle(request)
 
@@ -62,7 +67,9 @@ class CheckedRoute(APIRoute):
 
         async def warn_of_unknown(request: Request) -> Response:
             response = await handle(request)
-            unknown = [f"query parameter {name!r}" for name in _unknown_parameters(request, parameters)]
+            unknown = [
+                f"query parameter {name!r}" for name in _unknown_parameters(_names(request, own_prefix), parameters)
+            ]
             if fields:
                 unknown += [f"field {name!r}" for name in await _body_keys(request) if name not in fields]
             return _with_warnings(response, unknown[:_MAX_WARNINGS]) if unknown else response
@@ -70,13 +77,19 @@ class CheckedRoute(APIRoute):
         return warn_of_unknown
 
 
-def _unknown_parameters(request: Request, known: frozenset[str]) -> list[str]:
-    return [name[:_MAX_NAME_CHARS] for name in request.query_params if name not in known]
+def _names(request: Request, own_prefix: str | None) -> Counter[str]:
+    """How often each parameter was sent; without those that the route reads by itself."""
+    names = Counter(name for name, _ in request.query_params.multi_items())
+    return Counter({name: count for name, count in names.items() if not (own_prefix and name.startswith(own_prefix))})
 
 
-def _repeated_parameters(request: Request, lists: frozenset[str]) -> list[str]:
+def _unknown_parameters(names: Iterable[str], known: frozenset[str]) -> list[str]:
+    return [name[:_MAX_NAME_CHARS] for name in names if name not in known]
+
+
+def _repeated_parameters(sent: Counter[str], lists: frozenset[str]) -> list[str]:
     """FastAPI takes the last: `dry_run=1&dry_run=0` would import. Of `brand=asus&brand=hp` it takes both."""
-    names = Counter(name for name, _ in request.query_params.multi_items() if name not in lists)
+    names = Counter({name: count for name, count in sent.items() if name not in lists})
     return [name for name, count in names.items() if count > 1]
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.products.schemas import ProductView
+from tis.marketplace.search.attribute_values import attribute_key, attribute_label
 
 
 class ComparedField(BaseModel):
@@ -25,14 +26,28 @@ def compare(products: Sequence[ProductView], language: Language = "id") -> Compa
     rows = [_row(products, field, labels[language], better) for field, labels, better in _FIELDS]
     if all(product.distance_km is None for product in products):
         rows = [row for row in rows if row.field != "distance_km"]
-    names = dict.fromkeys(name for product in products for name in sorted(product.attributes))
-    rows += [
+    return Comparison(products=list(products), rows=rows + _attribute_rows(products))
+
+
+def _attribute_rows(products: Sequence[ProductView]) -> list[ComparedField]:
+    """One for all spellings of a name; first those that several products have. Which value is better is not known."""
+    spellings: dict[str, str] = {}
+    of_products: list[dict[str, Any]] = []
+    for product in products:
+        own: dict[str, Any] = {}
+        for name in sorted(product.attributes):
+            key = attribute_key(name) or name
+            spellings.setdefault(key, name)
+            if own.get(key) is None:
+                own[key] = product.attributes[name]
+        of_products.append(own)
+    rows = [
         ComparedField(
-            field=f"attributes.{name}", label=name, values=[product.attributes.get(name) for product in products]
+            field=f"attributes.{name}", label=attribute_label(key), values=[own.get(key) for own in of_products]
         )
-        for name in names
+        for key, name in spellings.items()
     ]
-    return Comparison(products=list(products), rows=rows)
+    return sorted(rows, key=lambda row: sum(value is not None for value in row.values) < 2)
 
 
 _LOWER, _HIGHER, _NEITHER = -1, 1, 0

@@ -77,7 +77,7 @@ COMPARED = responses(
         "rows": [
             {"field": "price", "label": "Harga", "values": [15999000, 11999000], "best": 1},
             {"field": "distance_km", "label": "Jarak (km)", "values": [3.2, 8.0], "best": 0},
-            {"field": "attributes.ram_gb", "label": "ram_gb", "values": [16, 16], "best": None},
+            {"field": "attributes.ram_gb", "label": "RAM (GB)", "values": [16, 16], "best": None},
         ],
     },
     {404: "Product 7 not found"},

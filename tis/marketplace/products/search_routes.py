@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -17,6 +18,7 @@ from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText, json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.products.attribute_parameters import ATTRIBUTE_DOCS
 from tis.marketplace.products.delivery import Language, advise, opens_today
 from tis.marketplace.products.filter_parameters import IdsParameter, parse_ids
 from tis.marketplace.products.product_detail import LanguageDep
@@ -32,6 +34,8 @@ from tis.marketplace.products.search_schemas import (
     EnvelopeParameter,
     FacetsParameter,
     FiltersDep,
+    HighlightedProduct,
+    HighlightParameter,
     LookedUpProducts,
     OptionalTextParameter,
     ProductPage,
@@ -46,12 +50,12 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
+from tis.marketplace.search.highlights import Highlighter
 from tis.marketplace.search.query import (
     FacetCounts,
+    FacetList,
     Facets,
-    FacetValue,
     PageRequest,
-    PriceRange,
     ProductQuery,
     SearchHit,
     SearchResults,
@@ -60,11 +64,18 @@ from tis.marketplace.search.relaxed_filters import FEW
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
-_VIEWS = TypeAdapter(list[ProductView])
+_MAX_NAMES_IN_HEADER, _MAX_NAME_CHARS = 5, 60
+_VIEWS: TypeAdapter[Any] = TypeAdapter(list[ProductView])
+_HIGHLIGHTED_VIEWS: TypeAdapter[Any] = TypeAdapter(list[HighlightedProduct])
 _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
 
 
-@router.get("/products", response_model=list[ProductView] | ProductPage, responses=LIST_RESPONSES)
+@router.get(
+    "/products",
+    response_model=list[ProductView] | ProductPage,
+    responses=LIST_RESPONSES,
+    openapi_extra=ATTRIBUTE_DOCS,
+)
 def list_products(
     request: Request,
     context: ContextDep,
@@ -90,8 +101,9 @@ def list_products(
 
 @router.get(
     "/products/search",
-    response_model=list[ProductView] | ProductPage,
+    response_model=list[HighlightedProduct | ProductView] | ProductPage,
     responses=SEARCH_RESPONSES,
+    openapi_extra=ATTRIBUTE_DOCS,
     dependencies=[limited("searches")],
 )
 def search_products(
@@ -106,6 +118,7 @@ def search_products(
     cursor: CursorParameter = None,
     envelope: EnvelopeParameter = False,
     facets: FacetsParameter = None,
+    highlight: HighlightParameter = False,
 ) -> JSONResponse:
     """Search products by words. Sorted by distance with `user_lat` and `user_lon`, else by relevance.
 
@@ -124,13 +137,22 @@ def search_products(
         results = context.market.search.find(session, query, page)
         counts = context.market.search.facets(session, query, facet_names) if facet_names else None
         relaxations = _relaxations(context, session, query) if envelope and _are_few(page, results) else []
-    return _results_response(request, results, language, in_envelope=envelope, counts=counts, relaxations=relaxations)
+    return _results_response(
+        request,
+        results,
+        language,
+        in_envelope=envelope,
+        counts=counts,
+        relaxations=relaxations,
+        is_highlighted=highlight,
+    )
 
 
 @router.get(
     "/products/facets",
-    response_model=dict[str, list[FacetValue] | list[PriceRange]],
+    response_model=dict[str, FacetList],
     responses=FACETS_RESPONSES,
+    openapi_extra=ATTRIBUTE_DOCS,
     dependencies=[limited("facets")],
 )
 def facets_of_products(
@@ -141,6 +163,7 @@ def facets_of_products(
 ) -> JSONResponse:
     """Count products per category, brand, city and price range; each count ignores its own filter.
 
+    `facets=attributes` counts the values of the ten attributes that most products have, of at most 10,000 candidates.
     Of more than 50,000 candidates only so many are counted: `X-Facet-Counts-Are` is `lower-bound` then.
     A city is counted by its full name. The filter `city=jakarta` also matches Jakarta Selatan.
     """
@@ -188,9 +211,16 @@ def _results_response(
     in_envelope: bool,
     counts: FacetCounts | None = None,
     relaxations: Sequence[RelaxationView] = (),
+    is_highlighted: bool = False,
 ) -> JSONResponse:
     """A JSON array with the rest in headers, or all of it in one object. The headers are set either way."""
-    views = [_view(hit, language) for hit in results.hits]
+    views: list[HighlightedProduct | ProductView] = [_view(hit, language) for hit in results.hits]
+    if is_highlighted:
+        highlighter = Highlighter(results.text_query)
+        views = [
+            HighlightedProduct(**dict(view), highlights=highlighter.highlights(hit.product))
+            for view, hit in zip(views, results.hits, strict=True)
+        ]
     if in_envelope:
         page = ProductPage(
             items=views,
@@ -201,12 +231,14 @@ def _results_response(
             relaxed=results.relaxed,
             cut=results.is_cut,
             relaxations=list(relaxations),
+            unknown_attributes=list(results.unknown_attributes) or None,
             facets=None if counts is None else dict(counts.facets),
             facets_are_exact=None if counts is None else counts.are_exact,
         )
         response = JSONText(page.model_dump_json())
     else:
-        response = JSONText(_VIEWS.dump_json(views).decode())
+        adapter = _HIGHLIGHTED_VIEWS if is_highlighted else _VIEWS
+        response = JSONText(adapter.dump_json(views).decode())
     response.headers.update(_headers(request, results))
     if counts is not None:
         response.headers.update(_facet_headers(counts))
@@ -239,4 +271,7 @@ def _headers(request: Request, results: SearchResults) -> dict[str, str]:
         headers["X-Relaxed-Query"] = "true"
     if results.is_cut:
         headers["X-Cut-Query"] = "true"
+    if results.unknown_attributes:
+        names = [name[:_MAX_NAME_CHARS] for name in results.unknown_attributes[:_MAX_NAMES_IN_HEADER]]
+        headers["X-Unknown-Attributes"] = quote(",".join(names), safe=",")
     return headers

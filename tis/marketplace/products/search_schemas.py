@@ -11,6 +11,7 @@ from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR
 from tis.marketplace.kit.docs import Responses, responses
 from tis.marketplace.kit.fields import MAX_ID, Keyword, Latitude, Longitude
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.products.attribute_parameters import AttributesDep
 from tis.marketplace.products.filter_parameters import (
     BrandsParameter,
     CitiesParameter,
@@ -29,7 +30,8 @@ from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.relaxation_view import RelaxationView
 from tis.marketplace.products.schemas import ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
-from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, PriceRange, ProductQuery, Sort
+from tis.marketplace.search.highlights import Highlights
+from tis.marketplace.search.query import FacetList, FacetName, PageRequest, ProductQuery, Sort
 from tis.marketplace.search.suggestions import SuggestionKind
 
 _MAX_SKIP = 10_000
@@ -38,10 +40,16 @@ _FACET_NAMES: tuple[FacetName, ...] = get_args(FacetName)
 _Price = Annotated[float, Query(ge=0, le=1e15, allow_inf_nan=False)]
 
 
+class HighlightedProduct(ProductView):
+    """A product of a search with `highlight=1`."""
+
+    highlights: Highlights
+
+
 class ProductPage(BaseModel):
     """The response with `envelope=1`."""
 
-    items: list[ProductView]
+    items: list[HighlightedProduct | ProductView]
     total: int | None
     total_is_exact: bool
     next_cursor: str | None
@@ -51,7 +59,8 @@ class ProductPage(BaseModel):
     relaxations: list[RelaxationView] = Field(
         default=[], description="if fewer than five were found: what finds more, nearest to the request first"
     )
-    facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
+    unknown_attributes: list[str] | None = None  # of an empty list: names in its filters that no product has
+    facets: dict[str, FacetList] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
 
 
@@ -68,6 +77,7 @@ class SuggestionView(BaseModel):
 
 
 async def _filters(
+    attributes: AttributesDep,
     category: Annotated[Keyword | None, Query(description="`laptop`, or another name of a known category")] = None,
     brand: BrandsParameter = None,
     exclude_brand: ExcludedBrandsParameter = None,
@@ -113,6 +123,7 @@ async def _filters(
         min_price=None if min_price is None else ceil(min_price),
         max_price=None if max_price is None else floor(max_price),
         min_rating=min_rating,
+        attributes=attributes,
         available_only=available_only,
         origin=origin,
         radius_km=radius_km,
@@ -133,7 +144,16 @@ CursorParameter = Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS, descr
 EnvelopeParameter = Annotated[
     bool, Query(description="`1`: an object with `items`, `total`, `next_cursor`, … around the list")
 ]
-FacetsParameter = Annotated[str | None, Query(max_length=100, description="any of category, brand, city, price")]
+HighlightParameter = Annotated[
+    bool,
+    Query(
+        description="`1`: each product has `highlights`, where in its texts the words matched: `[begin, end]` in "
+        "characters (Unicode code points; in JavaScript `[...text].slice(begin, end).join('')`), the end excluded"
+    ),
+]
+FacetsParameter = Annotated[
+    str | None, Query(max_length=100, description="any of category, brand, city, price, attributes")
+]
 
 
 def validate_text(text: str) -> str:
@@ -176,6 +196,10 @@ _LIST_HEADERS = {
     "X-Total-Count": {"description": "number of products, at most 1000", "schema": {"type": "integer"}},
     "X-Total-Count-Is": {"description": "`lower-bound` if there are more", "schema": {"type": "string"}},
     "Link": {"description": 'the next page, `rel="next"`', "schema": {"type": "string"}},
+    "X-Unknown-Attributes": {
+        "description": "of an empty list: the first names in `attr.` filters that no product has, URL-encoded",
+        "schema": {"type": "string"},
+    },
 }
 _SEARCH_HEADERS = {
     **_LIST_HEADERS,
@@ -210,6 +234,26 @@ FACETS_RESPONSES = responses(
         "brand": [{"value": "asus", "label": "ASUS", "count": 7}],
         "city": [{"value": "jakarta selatan", "label": "Jakarta Selatan", "count": 5}],
         "price": [{"least": 10000000, "most": 19999999, "count": 9}],
+        "attributes": [
+            {
+                "name": "ram_gb",
+                "label": "RAM (GB)",
+                "count": 11,
+                "values": [{"value": "8", "label": "8", "count": 4}, {"value": "16", "label": "16", "count": 7}],
+                "least": 8,
+                "most": 16,
+                "ranges": None,
+            },
+            {
+                "name": "weight_kg",
+                "label": "Weight (kg)",
+                "count": 10,
+                "values": [],
+                "least": 0.98,
+                "most": 3.1,
+                "ranges": [{"least": 0.98, "most": 1.6, "count": 5}, {"least": 1.7, "most": 3.1, "count": 5}],
+            },
+        ],
     },
     {422: "min_price is more than max_price."},
 )

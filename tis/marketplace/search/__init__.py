@@ -12,7 +12,10 @@ contains the `ResolvedQuery`, so every page understands the text as the first di
 become keys and ids (`category_keys`, `resolve_cities`, `ids_of_sku`). `counted_relaxations` tells which filter hides
 products, `Candidate` how well a product fits. `tokenize`, `match_tiers` and `bounding_box` are pure functions.
 
-`index_products` updates `ProductFacts`, the indexed words and the lexicon in the transaction that changes a product,
-and rewrites only what changed. Why relevance is a tier and not a number:
+Attributes are filtered by rows of their own (`attribute_filter`, `attribute_values`), which `attribute_facets` counts.
+`Highlighter` finds the words of a `TextQuery` in the texts of a page.
+
+`index_products` updates `ProductFacts`, the indexed words, the attributes and the lexicon in the transaction that
+changes a product, and rewrites only what changed. Why relevance is a tier and not a number:
 `docs/decisions/0018-search-beside-the-data.md`.
 """

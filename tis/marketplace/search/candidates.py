@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from tis.marketplace.search.attribute_filter import attribute_conditions
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.cursor import ResolvedQuery
 from tis.marketplace.search.excluded_terms import excluded_phrases
@@ -62,6 +63,10 @@ def candidate_query(
     else:
         source = RowSource()
     conditions, values = _filter_conditions(query, resolved)
+    # With a sign, SQLite does not ask the text index for each product of a set.
+    id_of_filters = source.product_id if source.product_id == "p.product_id" else f"+{source.product_id}"
+    of_attributes, named = attribute_conditions(query.attributes, resolved.rare_attributes, id_of_filters)
+    conditions, values = conditions + of_attributes, values | named
     distance_km = None
     tables = source.tables
     if query.origin:

@@ -8,6 +8,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tis.errors import BadRequest
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR, CursorKey
 from tis.marketplace.kit.fields import MAX_ID
+from tis.marketplace.search.attribute_filter import AttributeFilter
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.text_query import MAX_TIERS, TextQuery
 from tis.marketplace.search.tokens import tokenize
@@ -31,6 +32,7 @@ class ResolvedQuery:
     are_cities_rare: bool = False  # they have few products, see `resolve_cities`
     excluded_cities: Keys = ()
     product_ids: tuple[int, ...] | None = None
+    rare_attributes: tuple[AttributeFilter, ...] = ()  # filters that few products pass
 
 
 @dataclass(slots=True)  # not frozen: a search makes many, and frozen ones take three times as long
@@ -48,7 +50,14 @@ class ListPosition:
 
 
 _POSITION = TypeAdapter(ListPosition)
-_KEYS_OF_FILTERS = {"categories", "cities", "are_cities_rare", "excluded_cities", "product_ids"}
+_KEYS_OF_FILTERS = {
+    "categories",
+    "cities",
+    "are_cities_rare",
+    "excluded_cities",
+    "product_ids",
+    "rare_attributes",
+}
 
 
 def encode_cursor(position: ListPosition, query: ProductQuery, key: CursorKey) -> str:
@@ -85,7 +94,8 @@ def _validate(resolved: ResolvedQuery) -> None:
             raise ValueError
     if resolved.text_query and any(stage >> len(resolved.text_query.groups) for stage in resolved.text_query.stages):
         raise ValueError
-    if resolved.categories is not None or resolved.cities is not None or resolved.product_ids is not None:
+    of_filters = (resolved.categories, resolved.cities, resolved.product_ids, resolved.rare_attributes or None)
+    if any(one is not None for one in of_filters):
         raise ValueError
 
 

@@ -11,11 +11,20 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.search.attribute_facets import attribute_facets
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.candidates import candidate_query
 from tis.marketplace.search.city_filter import any_city_test
 from tis.marketplace.search.cursor import ResolvedQuery
-from tis.marketplace.search.query import FacetCounts, FacetName, Facets, FacetValue, PriceRange, ProductQuery
+from tis.marketplace.search.query import (
+    AttributeFacet,
+    FacetCounts,
+    FacetName,
+    Facets,
+    FacetValue,
+    PriceRange,
+    ProductQuery,
+)
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
 from tis.marketplace.search.vocabulary import Vocabulary
@@ -44,6 +53,7 @@ class FacetCounter:
     index: TextIndex
     categories: Vocabulary
     max_rows: int
+    max_rows_with_attributes: int
     resolve: Callable[[ProductQuery, ResolvedQuery], ResolvedQuery]  # the keys of the filters of another query
 
     def count(self, query: ProductQuery, resolved: ResolvedQuery, names: Collection[FacetName]) -> FacetCounts:
@@ -57,26 +67,45 @@ class FacetCounter:
         if query.text is not None and not match:
             return FacetCounts({name: [] for name in requested})
         filters = {name: test for name in requested if (test := _own_filter(query, resolved, name))}
+        of_columns: list[FacetName] = [name for name in requested if name != "attributes"]
         passes = (
-            [requested] if match else [[name] for name in filters] + [[one for one in requested if one not in filters]]
+            [of_columns]
+            if match
+            else [[name] for name in filters] + [[one for one in of_columns if one not in filters]]
         )
         facets: Facets = {}
         are_exact = True
         for group in filter(None, passes):
             own = {name: test for name, test in filters.items() if name in group}
-            rows = self._read(_without_filters(query, own), resolved, match, group)
+            rows = self._read(_without_filters(query, own), resolved, match, group, self.max_rows + 1)
             are_exact &= len(rows) <= self.max_rows
             for name, counts in _count(rows[: self.max_rows], group, own).items():
                 facets[name] = self._facet(name, counts)
+        if "attributes" in requested:
+            facets["attributes"], is_exact = self._of_attributes(query, resolved, match)
+            are_exact &= is_exact
         return FacetCounts({name: facets[name] for name in requested}, are_exact)
 
+    def _of_attributes(
+        self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None
+    ) -> tuple[list[AttributeFacet], bool]:
+        def find(some: ProductQuery, most: int) -> list[int]:
+            return [product_id for [product_id] in self._read(some, resolved, match, [], most)]
+
+        return attribute_facets(self.session, query, find, self.max_rows_with_attributes)
+
     def _read(
-        self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, names: Sequence[FacetName]
+        self,
+        query: ProductQuery,
+        resolved: ResolvedQuery,
+        match: TextMatch | None,
+        names: Sequence[FacetName],
+        most: int,
     ) -> Sequence[tuple[Any, ...]]:
         candidates = candidate_query(self.index, query, self.resolve(query, resolved), match, query.radius_km)
-        columns = ", ".join(_COLUMNS[name] for name in names)
-        sql = candidates.with_clause + candidates.select(f"p.product_id, {columns}", "LIMIT :max_rows")
-        return run(self.session, sql, {**candidates.values, "max_rows": self.max_rows + 1})
+        columns = ", ".join(["p.product_id", *(_COLUMNS[name] for name in names)])
+        sql = candidates.with_clause + candidates.select(columns, "LIMIT :max_rows")
+        return run(self.session, sql, {**candidates.values, "max_rows": most})
 
     def _facet(self, name: FacetName, counts: Iterable[ValueCount]) -> list[FacetValue] | list[PriceRange]:
         if name == "price":

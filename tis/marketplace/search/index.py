@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.ratings import mean_rating
+from tis.marketplace.search.attribute_index import MAX_ATTRIBUTES, IndexedAttributes, indexed_attributes, put_attributes
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.shop_tokens import products_of_other_words, shop_words, supplier_tokens
@@ -26,7 +27,6 @@ from tis.marketplace.search.tokens import (
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
-_MAX_ATTRIBUTES = 50
 _MAX_ATTRIBUTE_CHARS = 200
 _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 
@@ -92,16 +92,19 @@ def _index_batch(
     # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
     known = _lock_known(session, ids)
     renamed = products_of_other_words(session, index, products, list(known)) if with_suppliers and known else ()
-    outdated, entries = [one for one in known if one not in products], list[IndexEntry]()
+    removed = [one for one in known if one not in products]
+    outdated, entries, attributes = list(removed), list[IndexEntry](), list[IndexedAttributes]()
     inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
     for product_id, product in products.items():
         before = known.get(product_id)
         columns = _columns(product, None if with_suppliers else before)
         entry = _entry(product, cell_token_at(columns["latitude"], columns["longitude"]))
-        columns["words_digest"] = _digest(entry)
+        of_product = indexed_attributes(product_id, product.attributes)
+        columns["words_digest"] = _digest(entry, of_product)
         is_moved = before is not None and cell_token_at(before.latitude, before.longitude) != entry.cell
         if before is None or before.words_digest != columns["words_digest"] or is_moved or product_id in renamed:
             entries.append(entry)
+            attributes.append(of_product)
             outdated += [] if before is None else [product_id]
         (inserted if before is None else updated).append(columns)
 
@@ -114,12 +117,13 @@ def _index_batch(
         counts.subtract(words)
     for entry in entries:
         counts.update(entry.words)
-    if removed := [one for one in known if one not in products]:
+    if removed:
         run(session, f"DELETE FROM product_search WHERE product_id IN {id_list(removed)}")
         index.delete(session, removed)
     run_many(session, _UPDATE, updated)
     run_many(session, _INSERT, inserted)
     index.put(session, entries)
+    put_attributes(session, attributes, outdated)
 
 
 def _lock_known(session: Session, ids: Sequence[int]) -> dict[int, KnownFacts]:
@@ -183,7 +187,7 @@ def _entry(product: Row[Any], cell: str) -> IndexEntry:
         product_id=product.id,
         name=indexed_words(product.name),
         labels=" ".join([*map(indexed_words, filter(None, labels)), *_sku_words(product.sku)]),
-        description=" ".join([indexed_words(product.description), *_attribute_words(product.attributes)]),
+        description=" ".join([indexed_words(product.description), *attribute_words(product.attributes)]),
         tokens=" ".join(token for token in tokens if token),
     )
 
@@ -199,9 +203,9 @@ def _sku_words(sku: str | None) -> list[str]:
     return [*parts, joined_word(parts)] if len(parts) > 1 else parts
 
 
-def _attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
+def attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
     """`{"ram_gb": 16, "gpu": "RTX 4050"}` is `ram 16gb gpu rtx 4050`."""
-    for name, value in itertools.islice((attributes or {}).items(), _MAX_ATTRIBUTES):
+    for name, value in itertools.islice((attributes or {}).items(), MAX_ATTRIBUTES):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             label, _, unit = name.rpartition("_")
             said = repr(value).removesuffix(".0") if isinstance(value, float) else str(value)[:_MAX_ATTRIBUTE_CHARS]
@@ -209,10 +213,10 @@ def _attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
             yield from filter(None, (indexed_words(label or name), indexed_words(measured)))
 
 
-def _digest(entry: IndexEntry) -> int:
+def _digest(entry: IndexEntry, attributes: IndexedAttributes) -> int:
     """Without the tokens of the supplier, which a change of the supplier replaces in the index."""
     own_tokens = entry.tokens.partition(entry.cell)[0]
-    text = "\n".join((entry.name, entry.labels, entry.description, own_tokens))
+    text = "\n".join([entry.name, entry.labels, entry.description, own_tokens, *attributes.digest_lines])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 

@@ -85,23 +85,29 @@ def measures(text: str) -> Iterator[tuple[int, int, str]]:
 
 def joined_words(text: str) -> Iterator[str]:
     """The other spellings of what a folded text says: words that it does not contain as they are."""
+    return (word for _, _, word in joined_spans(text))
+
+
+def joined_spans(text: str) -> Iterator[tuple[int, int, str]]:
+    """The same, with where each begins and ends."""
     in_measures = set[int]()
     for start, end, word in measures(text):
         in_measures.update(range(start, end))
-        yield word
+        yield start, end, word
     runs = list(_RUN.finditer(text))
     for run, following in zip_longest(runs, runs[1:]):
         word = run.group()
         if run.start() not in in_measures:
-            parts = _PARTS.findall(word)
-            if 1 < len(parts) <= 3 and (len(parts[0]) >= _MIN_SERIES_CHARS or parts[0].isdecimal()):
-                yield from (part for part in parts if len(part) > 1)
+            parts = list(_PARTS.finditer(word))
+            if 1 < len(parts) <= 3 and (len(parts[0][0]) >= _MIN_SERIES_CHARS or parts[0][0].isdecimal()):
+                first = run.start()
+                yield from ((first + one.start(), first + one.end(), one[0]) for one in parts if len(one[0]) > 1)
         if following is None or following.start() in in_measures or len(word) + len(following[0]) > _MAX_JOINED_CHARS:
             continue
         between, next_word = text[run.end() : following.start()], following.group()
         is_series = word.isalpha() and len(word) > 1 and next_word[0].isdecimal()
         if (between == "-" and len(word) + len(next_word) > 3) or (between == " " and is_series):
-            yield word + next_word
+            yield run.start(), following.end(), word + next_word
 
 
 def with_digits(text: str) -> str:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.search.attribute_filter import rare_filters, unknown_attributes
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_cities
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
@@ -45,6 +46,7 @@ class Reranker(Protocol):
         ...
 
 
+_NUM_TIERS_READ = 4  # usually
 _FEW = 5  # if fewer products match all words, those that match some follow
 
 
@@ -54,6 +56,8 @@ class SearchLimits:
     max_ranked_per_tier: int = 5000  # of larger tiers, only the newest products are ranked
     max_products_of_rare_cities: int = 1000
     max_products_of_large_stock: int = 1000
+    max_products_of_rare_attributes: int = 10_000
+    max_faceted_with_attributes: int = 10_000  # reading the attributes of one takes as long as counting ten
     max_faceted: int = 50_000  # of more candidates, this many are counted: a tenth of a second
 
 
@@ -85,6 +89,8 @@ class ProductSearch:
             corrected=resolved.corrected,
             relaxed=resolved.relaxed,
             is_cut=resolved.is_cut,
+            text_query=resolved.text_query,
+            unknown_attributes=() if positions or page.cursor else unknown_attributes(session, query.attributes),
         )
 
     def _read(
@@ -161,6 +167,7 @@ class ProductSearch:
             self.index,
             self._vocabulary.current(session),
             self._limits.max_faceted,
+            self._limits.max_faceted_with_attributes,
             partial(self._resolve, session),
         )
         return counter.count(query, resolved, names)
@@ -206,6 +213,8 @@ class ProductSearch:
         if query.large_quantity is not None:
             ids = within(ids, ids_with_stock(session, query.large_quantity, self._limits.max_products_of_large_stock))
         cities = resolve_cities(session, query, self._limits.max_products_of_rare_cities)
+        # The set of these products is read anew for each tier of a text.
+        most = self._limits.max_products_of_rare_attributes // (1 if query.text is None else _NUM_TIERS_READ)
         return replace(
             resolved,
             categories=categories,
@@ -213,6 +222,7 @@ class ProductSearch:
             are_cities_rare=cities.are_rare,
             excluded_cities=cities.excluded,
             product_ids=ids,
+            rare_attributes=rare_filters(session, query.attributes, most),
         )
 
     def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:

@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.search.attribute_filter import AttributeFilter
 from tis.marketplace.search.product_rows import ProductRow
+from tis.marketplace.search.text_query import TextQuery
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
-FacetName = Literal["category", "brand", "city", "price"]
+FacetName = Literal["category", "brand", "city", "price", "attributes"]
 
 
 FulfilmentKind = Literal["delivery", "pickup"]
@@ -41,6 +43,7 @@ class ProductQuery:
     min_price: int | None = None
     max_price: int | None = None
     min_rating: float | None = None
+    attributes: tuple[AttributeFilter, ...] = ()
     available_only: bool = True
     origin: Point | None = None
     radius_km: float | None = None
@@ -95,6 +98,8 @@ class SearchResults:
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for
+    text_query: TextQuery | None = None  # what was looked for in the text index
+    unknown_attributes: tuple[str, ...] = ()  # of an empty list: names in its filters that no product has
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,30 @@ class PriceRange:
     count: int
 
 
-Facets = dict[FacetName, list[FacetValue] | list[PriceRange]]
+@dataclass(frozen=True)
+class NumberRange:
+    """Numbers from `least` to `most`, both included, as `attr.….gte` and `attr.….lte` take them."""
+
+    least: int | float
+    most: int | float
+    count: int
+
+
+@dataclass(frozen=True)
+class AttributeFacet:
+    """`name` is what the filters `attr.…` take. Numbers with more than 20 values have `ranges` instead of `values`."""
+
+    name: str
+    label: str
+    count: int  # products that have it
+    values: list[FacetValue]
+    least: int | float | None = None
+    most: int | float | None = None
+    ranges: list[NumberRange] | None = None
+
+
+FacetList = list[FacetValue] | list[PriceRange] | list[AttributeFacet]
+Facets = dict[FacetName, FacetList]
 
 
 @dataclass(frozen=True)

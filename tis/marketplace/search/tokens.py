@@ -33,15 +33,15 @@ def said_words(text: str | None) -> list[SaidWord]:
     """The words of a query. A number and its unit are one word, and so is what has no space in it."""
     if not text:
         return []
-    folded, said, end = with_digits(_folded(text)), list[SaidWord](), 0
-    for start, stop, measure in measures(folded):
-        said += [*_chunks(folded[end:start]), SaidWord(measure)]
+    letters, said, end = with_digits(folded(text)), list[SaidWord](), 0
+    for start, stop, measure in measures(letters):
+        said += [*_chunks(letters[end:start]), SaidWord(measure)]
         end = stop
-    return said + list(_chunks(folded[end:]))
+    return said + list(_chunks(letters[end:]))
 
 
-def _chunks(folded: str) -> Iterator[SaidWord]:
-    for chunk in _CHUNK.findall(folded):
+def _chunks(letters: str) -> Iterator[SaidWord]:
+    for chunk in _CHUNK.findall(letters):
         parts = tokenize(chunk)
         joined = joined_word(parts)
         if len(parts) > 1 and len(joined) <= _MAX_WORD_CHARS:
@@ -59,7 +59,7 @@ def indexed_words(text: str | None) -> str:
     words = tokenize(text)
     if not text or not any(map(_may_be_joined, words)) and "-" not in text:
         return " ".join(words)
-    others = dict.fromkeys(word[:_MAX_WORD_CHARS] for word in joined_words(_folded(text)))
+    others = dict.fromkeys(word[:_MAX_WORD_CHARS] for word in joined_words(folded(text)))
     return " ".join([*words, *(word for word in others if word not in words)])
 
 
@@ -75,7 +75,7 @@ def _letters(text: str) -> str:
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """Lower case and no accents, but with its signs."""
     if text.isascii():
         return text.lower()

@@ -111,7 +111,7 @@ def _product(rng: random.Random, number: int, kind: ProductKind, common_words: l
         "tags": ",".join(words[1:5]),
         "sku": f"M-{number:07}",
         "condition": "used" if 0.08 <= roll < 0.2 else "new",
-        "attributes": {},
+        "attributes": _attributes(number, kind.category),
         "is_available": not 0.2 <= roll < 0.22,
         "rating_sum": 0,
         "rating_count": 0,
@@ -124,6 +124,12 @@ def _product(rng: random.Random, number: int, kind: ProductKind, common_words: l
         "updated_at": moment,
         "deleted_at": moment + timedelta(days=3) if roll > 0.98 else None,
     }
+
+
+def _attributes(number: int, category: str) -> Row:
+    rng = random.Random(number)
+    chosen = {name: rng.choice(values) for name, values in _ATTRIBUTES.get(category, {}).items()}
+    return {**chosen, "color": rng.choice(_COLORS), "weight_g": rng.randrange(50, 5000)}
 
 
 def _words(rng: random.Random, pool: list[str], minimum: int, maximum: int) -> list[str]:
@@ -139,4 +145,19 @@ _SHOPS = (
     "Maju Jaya Makmur Sentosa Abadi Berkah Sumber Rejeki Mitra Cahaya Mandiri Sejahtera Karya Utama Bintang Melati "
     "Kencana Gemilang Harapan Nusantara Mulia Rapi Damai Lestari Bahagia Surya Samudra Pelita Wijaya Anugerah"
 ).split()
+_COLORS = "hitam putih abu-abu biru merah hijau perak emas".split()
+_SCREENS = (13.3, 14, 15.6, 17.3)
+_ATTRIBUTES: dict[str, dict[str, tuple[Any, ...]]] = {
+    "laptop": {"ram_gb": (4, 8, 16, 32), "storage_gb": (256, 512, 1000), "screen_inch": _SCREENS},
+    "smartphone": {"ram_gb": (4, 6, 8, 12), "storage_gb": (64, 128, 256, 512), "battery_mah": (4000, 5000, 6000)},
+    "tablet": {"ram_gb": (4, 8), "storage_gb": (64, 128, 256), "screen_inch": (8, 10.1, 11)},
+    "monitor": {"screen_inch": (21.5, 24, 27, 32), "refresh_hz": (60, 75, 144, 165)},
+    "tv": {"screen_inch": (32, 43, 50, 55, 65)},
+    "storage": {"storage_gb": (128, 256, 512, 1000, 2000)},
+    "power-bank": {"battery_mah": (5000, 10_000, 20_000)},
+    "clothing": {"size": ("S", "M", "L", "XL")},
+    "shoes": {"size": tuple(range(36, 46))},
+    "refrigerator": {"doors": (1, 2, 4)},
+    "air-conditioner": {"power_pk": (0.5, 1, 1.5, 2)},
+}
 _LETTERS = "ABCDEFGHKLMNPRSTVXZ"

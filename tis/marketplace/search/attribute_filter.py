@@ -1,0 +1,91 @@
+"""Filters by attributes in SQL: `ram_gb` of at least 16, `color` black or white.
+
+If few products pass a filter, they are read once, as a set. Else the one row that a product has of an attribute is
+looked up for each candidate, by a subquery that no planner turns into a join.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.orm import Session
+
+from tis.marketplace.search.sql import placeholders, run
+
+AttributeOperator = Literal["eq", "ne", "gte", "gt", "lte", "lt"]
+_NO_LIMIT = 1_000_000_000
+_SIGNS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+
+
+@dataclass(frozen=True)
+class AttributeFilter:
+    """`eq` takes any number of values and passes one of them; `ne` also passes products without the attribute."""
+
+    name: str
+    operator: AttributeOperator
+    numbers: tuple[float, ...] = ()
+    keys: tuple[str, ...] = ()  # of texts
+
+    def tests(self, prefix: str) -> tuple[list[str], dict[str, object]]:
+        """Conditions on a row of this name, one of which must hold; each is a range of an index."""
+        if self.operator in _SIGNS:
+            return [f"a.number {_SIGNS[self.operator]} :{prefix}_n"], {f"{prefix}_n": self.numbers[0]}
+        tests, values = list[str](), dict[str, object]()
+        for column, own in (("number", self.numbers), ("text_key", self.keys)):
+            if own:
+                names, named = placeholders(f"{prefix}_{column[0]}", own)
+                tests.append(f"a.{column} IN {names}")
+                values |= named
+        return tests, values
+
+
+def attribute_conditions(
+    filters: Sequence[AttributeFilter], rare: Iterable[AttributeFilter], product_id: str
+) -> tuple[list[str], dict[str, object]]:
+    """`product_id` is the column of the candidates."""
+    conditions, values = list[str](), dict[str, object]()
+    of_few = set(rare)
+    for number, one in enumerate(filters):
+        prefix = f"attr{number}"
+        tests, named = one.tests(prefix)
+        values |= {prefix: one.name, **named}
+        if one in of_few:
+            # With a LIMIT it is read once: PostgreSQL would read the range of numbers again for each product.
+            ids = f"SELECT product_id FROM ({_product_ids(prefix, tests)} LIMIT {_NO_LIMIT}) y"
+            conditions.append(f"{product_id} IN ({ids})")
+        else:
+            row = (
+                f"(SELECT 1 FROM product_attributes a WHERE a.product_id = {product_id}"
+                f" AND a.name = :{prefix} AND ({' OR '.join(tests)}))"
+            )
+            conditions.append(f"{row} IS NULL" if one.operator == "ne" else f"{row} = 1")
+    return conditions, values
+
+
+def rare_filters(
+    session: Session, filters: Iterable[AttributeFilter], max_products: int
+) -> tuple[AttributeFilter, ...]:
+    """Those that at most so many products pass."""
+    return tuple(
+        one for one in filters if one.operator != "ne" and _count(session, one, max_products + 1) <= max_products
+    )
+
+
+def unknown_attributes(session: Session, filters: Iterable[AttributeFilter]) -> tuple[str, ...]:
+    """Names that no product has."""
+    names = dict.fromkeys(one.name for one in filters)
+    sql = "SELECT 1 FROM product_attributes WHERE name = :name LIMIT 1"
+    return tuple(name for name in names if not run(session, sql, {"name": name}))
+
+
+def _count(session: Session, one: AttributeFilter, most: int) -> int:
+    tests, values = one.tests("attr")
+    sql = f"SELECT count(*) FROM (SELECT product_id FROM ({_product_ids('attr', tests)}) y LIMIT :most) x"
+    [(count,)] = run(session, sql, {"attr": one.name, "most": most, **values})
+    return int(count)
+
+
+def _product_ids(prefix: str, tests: Sequence[str]) -> str:
+    return " UNION ALL ".join(
+        f"SELECT a.product_id FROM product_attributes a WHERE a.name = :{prefix} AND {test}" for test in tests
+    )
