@@ -91,9 +91,13 @@ def test_the_documented_list(client: httpx2.Client) -> None:
     assert all(product["distance_km"] is None and product["fulfilment"] is None for product in answer.json())
 
 
-def test_the_default_sort_is_distance_with_a_place_and_relevance_without(client: httpx2.Client) -> None:
+def test_the_default_sort_is_relevance_with_nearer_rings_first_among_products_that_match_alike(
+    client: httpx2.Client,
+) -> None:
     bandung = {"user_lat": BANDUNG[0], "user_lon": BANDUNG[1]}
     assert names(client.get(SEARCH, params={"q": "laptop", **bandung})) == ["Laptop kantor", "Laptop ASUS ROG gaming"]
+    in_jakarta = names(client.get(SEARCH, params={"q": "laptop", **NEAR_JAKARTA}))
+    assert in_jakarta == ["Laptop ASUS ROG gaming", "Laptop kantor"]
     assert names(client.get(SEARCH, params={"q": "gaming laptop"})) == ["Laptop ASUS ROG gaming"]
     by_price = client.get(SEARCH, params={"q": "laptop", **NEAR_JAKARTA, "sort": "price_asc"})
     assert names(by_price) == ["Laptop kantor", "Laptop ASUS ROG gaming"]

@@ -86,14 +86,16 @@ def search_products(
     envelope: EnvelopeParameter = False,
     facets: FacetsParameter = None,
 ) -> JSONResponse:
-    """Search products by words. Sorted by distance with `user_lat` and `user_lon`, else by relevance.
+    """Search products by words, sorted by relevance.
+
+    With `user_lat` and `user_lon`, those that match alike are sorted by rings of 5, 15, 40, 100 and 300 km around the
+    buyer, and by rating inside a ring. `sort=distance` sorts by distance alone.
 
     All words match, in any order. Synonyms match too, and typos are corrected (`X-Corrected-Query`). If few
     products match all words, those that match the rarest words follow (`X-Relaxed-Query`). Of a long text the first
     24 words are looked for (`X-Cut-Query`). A price and a place in the text filter: `kopi di Medan di bawah 50rb`.
     """
-    default_sort = sort or ("distance" if filters.origin else None)
-    query = replace(filters, text=validate_text(q), sort=validate_sort(default_sort, filters))
+    query = replace(filters, text=validate_text(q), sort=validate_sort(sort, filters))
     page, facet_names = page_request(limit, skip, cursor), parse_facets(facets)
     if facet_names and not envelope:
         raise Unprocessable("facets need envelope=1.")

@@ -7,7 +7,6 @@ from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.cursor import ResolvedQuery
 from tis.marketplace.search.geo_filter import (
     SUPPLIER_PLACES,
-    BoundingBox,
     bounding_box,
     haversine_sql,
     origin_values,
@@ -43,15 +42,16 @@ def candidate_query(
     resolved: ResolvedQuery,
     match: TextMatch | None,
     radius_km: float | None,
+    *,
+    products_first: bool = False,
 ) -> CandidateQuery:
-    """Reads the text index first if there is a text, else suppliers in the radius; the reverse is 100 times slower."""
+    """Reads the text index first if there is a text, else suppliers in the radius; the reverse is 100 times slower.
+
+    `products_first` is for lists that are read in the order of an index of products until a page is full.
+    """
     box = bounding_box(query.origin, radius_km) if query.origin and radius_km is not None else None
-    suppliers_first = match is None and query.supplier_id is None and box is not None
-    source = (
-        _text_source(index, match, resolved.categories if query.category is not None else None, box)
-        if match
-        else RowSource()
-    )
+    suppliers_first = match is None and query.supplier_id is None and box is not None and not products_first
+    source = index.match_source(narrowed(match, query, resolved, radius_km)) if match else RowSource()
     conditions, values = _filter_conditions(query, resolved)
     distance_km = None
     tables = source.tables
@@ -81,17 +81,18 @@ def candidate_query(
     )
 
 
-def _text_source(
-    index: TextIndex, match: TextMatch, categories: tuple[str, ...] | None, box: BoundingBox | None
-) -> RowSource:
+def narrowed(
+    match: TextMatch, query: ProductQuery, resolved: ResolvedQuery, radius_km: float | None = None
+) -> TextMatch:
     """Filters by category and grid cell inside the text index, too, which reads fewer rows of `product_search`."""
     required: list[tuple[str, ...]] = []
+    categories = resolved.categories if query.category is not None else None
     tokens = [token for key in categories or () if (token := category_token(key))]
     if tokens and len(tokens) == len(categories or ()):
         required.append(tuple(dict.fromkeys(tokens)))
-    if box and box.cell_tokens:
-        required.append(box.cell_tokens)
-    return index.match_source(replace(match, required_tokens=tuple(required)) if required else match)
+    if query.origin and radius_km is not None and (cells := bounding_box(query.origin, radius_km).cell_tokens):
+        required.append(cells)
+    return replace(match, required_tokens=tuple(required)) if required else match
 
 
 def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[list[str], dict[str, object]]:

@@ -17,6 +17,7 @@ _COLUMNS: dict[TextScope, tuple[str, ...]] = {
 
 class LikeIndex:
     ordered_join = "JOIN"
+    rows_per_look = 1
 
     def __init__(self, least_function: str = "least") -> None:
         self.least_function = least_function
@@ -28,6 +29,15 @@ class LikeIndex:
             conditions=tuple(_conditions(match, values)),
             values=values,
         )
+
+    def matching(self, session: Session, match: TextMatch, product_ids: Sequence[int]) -> set[int]:
+        values: dict[str, object] = {}
+        conditions = [f"w.product_id IN {id_list(product_ids)}", *_conditions(match, values)]
+        sql = f"SELECT w.product_id FROM product_words w WHERE {' AND '.join(conditions)}"
+        return {product_id for [product_id] in run(session, sql, values)}
+
+    def estimate(self, session: Session, match: TextMatch, max_counted: int) -> int | None:
+        return None
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "
