@@ -219,3 +219,51 @@ def test_a_pasted_text_is_cut_and_the_answer_says_so(client: httpx2.Client) -> N
     assert long.headers["X-Cut-Query"] == "true" and names(long)[0].lower().startswith("laptop")
     assert "X-Cut-Query" not in client.get(SEARCH, params={"q": "laptop gaming"}).headers
     assert client.get(SEARCH, params={"q": "a" * 2001}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        (SEARCH, {"q": "mouse di malang"}),
+        (SEARCH, {"q": "mouse", "city": "Kota Malang", "sort": "price_asc", **NEAR_JAKARTA}),
+        (LIST, {"city": "malang", "category": "mouse"}),
+    ],
+)
+def test_a_place_without_goods_says_so_and_offers_the_nearest(
+    client: httpx2.Client, path: str, parameters: dict[str, str]
+) -> None:
+    answer = client.get(path, params=parameters)
+    assert answer.json() == [] and answer.headers["X-Nothing-In-Place"] == "Malang"
+    assert answer.headers["x-total-count"] == "0" and "link" not in answer.headers
+    page = client.get(path, params={**parameters, "envelope": 1}).json()
+    [mouse] = page["nearest"]["items"]
+    assert page["items"] == [] and page["nearest"]["place"] == "Malang" and mouse["name"] == "Mouse"
+    assert 560 < mouse["distance_km"] < 580, "from Bandung to the centre of Malang, wherever the buyer is"
+    assert mouse["fulfilment"] is None
+
+
+def test_the_nearest_are_few_and_within_the_other_filters(client: httpx2.Client) -> None:
+    def around_surabaya(**filters: str | int) -> list[str]:
+        page = client.get(LIST, params={"city": "Surabaya", "envelope": 1, **filters}).json()
+        return [one["name"] for one in (page["nearest"] or {"items": []})["items"]]
+
+    assert around_surabaya() == ["Laptop kantor", "Mouse", "Laptop ASUS ROG gaming", "Meja gaming"]
+    assert around_surabaya(max_price=500_000) == ["Mouse"]
+    assert (
+        client.get(LIST, params={"city": "Greater Jakarta", "min_price": 100_000_000}).headers.get("X-Nothing-In-Place")
+        is None
+    ), "nothing anywhere has nothing to do with the place"
+
+
+@pytest.mark.parametrize("city", ["Bandung", "Atlantis", "Toko"])
+def test_nothing_is_said_of_places_with_goods_and_of_unknown_names(client: httpx2.Client, city: str) -> None:
+    answer = client.get(SEARCH, params={"q": "mouse", "city": city, "envelope": 1})
+    assert "X-Nothing-In-Place" not in answer.headers and answer.json()["nearest"] is None
+    assert bool(answer.json()["items"]) == (city == "Bandung")
+
+
+def test_a_province_and_a_name_of_several_places_have_a_centre_too(client: httpx2.Client) -> None:
+    for city, place, least_km in (("East Java", "Jawa Timur", 500), ("jabodetabek", "jabodetabek", 80)):
+        nearest = client.get(LIST, params={"city": city, "category": "mouse", "envelope": 1}).json()["nearest"]
+        assert nearest["place"] == place
+        assert least_km < nearest["items"][0]["distance_km"] < least_km + 100

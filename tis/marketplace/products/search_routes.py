@@ -26,6 +26,7 @@ from tis.marketplace.products.search_schemas import (
     EnvelopeParameter,
     FacetsParameter,
     FiltersDep,
+    NearestView,
     OptionalTextParameter,
     ProductPage,
     SkipParameter,
@@ -39,7 +40,15 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
-from tis.marketplace.search.query import FacetCounts, Facets, FacetValue, PriceRange, SearchHit, SearchResults
+from tis.marketplace.search.query import (
+    FacetCounts,
+    Facets,
+    FacetValue,
+    NearestElsewhere,
+    PriceRange,
+    SearchHit,
+    SearchResults,
+)
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
@@ -159,6 +168,7 @@ def _results_response(
             cut=results.is_cut,
             facets=None if counts is None else dict(counts.facets),
             facets_are_exact=None if counts is None else counts.are_exact,
+            nearest=_nearest_view(results.nearest),
         )
         response = JSONText(page.model_dump_json())
     else:
@@ -174,12 +184,24 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
 
 
 def _view(hit: SearchHit, language: Language) -> ProductView:
-    if hit.distance_km is None:
+    distance_km, supplier = _shown(hit), hit.product.supplier
+    if distance_km is None:
         return product_view(hit.product)
-    supplier = hit.product.supplier
-    distance_km = shown_distance(hit.distance_km, shows_place=supplier.shows_place)
     advice = advise(distance_km, supplier, language, today=opens_today(supplier, now()))
     return product_view(hit.product, distance_km, advice)
+
+
+def _nearest_view(nearest: NearestElsewhere | None) -> NearestView | None:
+    """Without advice on delivery: the buyer may be elsewhere."""
+    if nearest is None:
+        return None
+    return NearestView(place=nearest.place, items=[product_view(hit.product, _shown(hit)) for hit in nearest.hits])
+
+
+def _shown(hit: SearchHit) -> float | None:
+    if hit.distance_km is None:
+        return None
+    return shown_distance(hit.distance_km, shows_place=hit.product.supplier.shows_place)
 
 
 def _headers(request: Request, results: SearchResults) -> dict[str, str]:
@@ -195,4 +217,6 @@ def _headers(request: Request, results: SearchResults) -> dict[str, str]:
         headers["X-Relaxed-Query"] = "true"
     if results.is_cut:
         headers["X-Cut-Query"] = "true"
+    if results.nearest:
+        headers["X-Nothing-In-Place"] = quote(results.nearest.place)
     return headers

@@ -23,6 +23,13 @@ _FACET_NAMES: tuple[FacetName, ...] = get_args(FacetName)
 _Price = Annotated[float, Query(ge=0, le=1e15, allow_inf_nan=False)]
 
 
+class NearestView(BaseModel):
+    """Where the place that `city` or the text names has nothing: what is nearest to its centre."""
+
+    place: str
+    items: list[ProductView]
+
+
 class ProductPage(BaseModel):
     """The response with `envelope=1`."""
 
@@ -35,6 +42,7 @@ class ProductPage(BaseModel):
     cut: bool
     facets: dict[str, list[FacetValue] | list[PriceRange]] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
+    nearest: NearestView | None = None
 
 
 class SuggestionView(BaseModel):
@@ -137,6 +145,11 @@ _LIST_HEADERS = {
     "X-Total-Count": {"description": "number of products, at most 1000", "schema": {"type": "integer"}},
     "X-Total-Count-Is": {"description": "`lower-bound` if there are more", "schema": {"type": "string"}},
     "Link": {"description": 'the next page, `rel="next"`', "schema": {"type": "string"}},
+    "X-Nothing-In-Place": {
+        "description": "the place of the query, URL-encoded, if it has nothing and other places have: `nearest` of"
+        " `envelope=1` lists the nearest",
+        "schema": {"type": "string"},
+    },
 }
 _SEARCH_HEADERS = {
     **_LIST_HEADERS,

@@ -15,8 +15,17 @@ from tis.marketplace.search.facets import FacetCounter
 from tis.marketplace.search.filters import category_counts, category_keys
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
+from tis.marketplace.search.nearest import NEAREST_PAGE, point_of_city, query_around
 from tis.marketplace.search.product_rows import ProductRow, load_products
-from tis.marketplace.search.query import FacetCounts, FacetName, PageRequest, ProductQuery, SearchHit, SearchResults
+from tis.marketplace.search.query import (
+    FacetCounts,
+    FacetName,
+    NearestElsewhere,
+    PageRequest,
+    ProductQuery,
+    SearchHit,
+    SearchResults,
+)
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
@@ -56,7 +65,23 @@ class ProductSearch:
     def find(
         self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
     ) -> SearchResults:
-        query = _with_default_sort(with_said_filters(query))
+        query = with_said_filters(query)
+        results = self._find(session, query, page, reranker)
+        if results.hits or page.skip or page.cursor:
+            return results
+        return replace(results, nearest=self._nearest_elsewhere(session, query))
+
+    def _nearest_elsewhere(self, session: Session, query: ProductQuery) -> NearestElsewhere | None:
+        place = point_of_city(query.city) if query.city is not None else None
+        if place is None:
+            return None
+        results = self._find(session, query_around(query, place.point), NEAREST_PAGE)
+        return NearestElsewhere(place.name, results.hits) if results.hits else None
+
+    def _find(
+        self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
+    ) -> SearchResults:
+        query = _with_default_sort(query)
         after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
         resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
         if resolved.text_query is not None and not resolved.text_query.groups:

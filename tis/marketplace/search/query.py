@@ -46,6 +46,14 @@ class SearchHit:
 
 
 @dataclass(frozen=True)
+class NearestElsewhere:
+    """Where the place of the query has nothing: its name, and what is nearest to it. Distances are from its centre."""
+
+    place: str
+    hits: list[SearchHit]
+
+
+@dataclass(frozen=True)
 class SearchResults:
     """One page. `total` is None if it was not requested, and a lower bound if it is not exact."""
 
@@ -56,6 +64,7 @@ class SearchResults:
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for
+    nearest: NearestElsewhere | None = None
 
 
 @dataclass(frozen=True)
