@@ -14,7 +14,7 @@ from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
-from tis.marketplace.products.delivery import Language, advise, opens_today
+from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.products.search_schemas import (
@@ -187,7 +187,7 @@ def _view(hit: SearchHit, language: Language) -> ProductView:
     distance_km, supplier = _shown(hit), hit.product.supplier
     if distance_km is None:
         return product_view(hit.product)
-    advice = advise(distance_km, supplier, language, today=opens_today(supplier, now()))
+    advice = advise(distance_km, supplier, language, today=is_there_today(hit.product, now()))
     return product_view(hit.product, distance_km, advice)
 
 
