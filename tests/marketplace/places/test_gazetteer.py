@@ -211,3 +211,9 @@ def test_the_tables_and_their_notice_are_installed_with_the_package() -> None:
     assert len(files) == 4
     assert [path.name for path in files if not any(fnmatch(path.name, pattern) for pattern in patterns)] == []
     assert "MIT License" in Path(FOLDER / "places.LICENSE.txt").read_text(encoding="utf-8")
+
+
+def test_every_place_lies_in_indonesia() -> None:
+    for row in read_table("places.csv"):
+        latitude, longitude = float(row["latitude"]), float(row["longitude"])
+        assert -11.1 < latitude < 6.2 and 94.9 < longitude < 141.1, row

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.marketplace.mariadb import MariaDB
 from tests.marketplace.postgres import Postgres
 from tests.marketplace.search.conftest import SECRET
 from tests.serving import REPOSITORY
@@ -154,13 +155,18 @@ def test_the_queries_find_something_and_have_second_pages(expected: dict[Product
 
 def test_large_tiers_are_as_small_ones(on_sqlite: Market, expected: dict[ProductQuery, list[Any]]) -> None:
     walking = ProductSearch(on_sqlite.search.index, SearchLimits(max_sorted_per_tier=0))
-    short = {query: found for query, found in expected.items() if len((query.text or "").split()) <= 2}
-    assert {query: two_pages(on_sqlite, walking, query) for query in short} == short and len(short) > 20
+    short = [query for query in expected if len((query.text or "").split()) <= 2][::3]
+    assert [query for query in short if two_pages(on_sqlite, walking, query) != expected[query]] == []
+    assert {bool(query.origin) for query in short} == {True, False}
 
 
 @pytest.mark.slow
-def test_postgresql_gives_the_lists_of_sqlite(postgres: Postgres, expected: dict[ProductQuery, list[Any]]) -> None:
-    market = filled_market(postgres.new_database("same_lists"))
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
+def test_other_databases_give_the_lists_of_sqlite(
+    request: pytest.FixtureRequest, expected: dict[ProductQuery, list[Any]], kind: str
+) -> None:
+    server: Postgres | MariaDB = request.getfixturevalue("postgres" if kind == "postgresql" else kind)
+    market = filled_market(server.new_database("same_lists"))
     try:
         found = lists(market)
     finally:
@@ -173,7 +179,7 @@ def test_a_database_without_a_text_index_gives_the_same_lists(
 ) -> None:
     market = filled_market(f"sqlite:///{tmp_path}/market.db", LikeIndex(least_function="min"))
     try:
-        found = lists(market)
+        others = [query for query in list(expected)[::3] if two_pages(market, market.search, query) != expected[query]]
     finally:
         market.close()
-    assert [query for query in expected if found[query] != expected[query]] == []
+    assert others == []

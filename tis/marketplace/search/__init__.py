@@ -6,7 +6,8 @@ what differs between databases: `choose_backend` chooses `SqliteFtsIndex`, `Post
 `ProductSearch.find`: `with_said_filters` takes prices and a place out of the text. `understand` makes a `TextQuery` of
 the other words, with the synonyms of the `Vocabulary` and corrected spelling. If few products match all words,
 `relaxed_query` adds those that match the words that weigh most. `candidate_query` puts filters, text and radius into
-one SQL statement. `KeysetPager` reads a page of it in the sort order, and `load_products` loads the rows.
+one SQL statement. `KeysetPager` reads a page of it in the sort order (by relevance it is a `RankedList`: tiers, rings
+around the buyer, ratings), and `load_products` loads the rows. A place without goods has a `NearestElsewhere`.
 `FacetCounter` counts the same candidates. A cursor contains the `ResolvedQuery`, so every page understands the text as
 the first did. `tokenize`, `match_tiers` and `bounding_box` are pure functions.
 
