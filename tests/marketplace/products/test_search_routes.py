@@ -120,7 +120,17 @@ def test_headers_report_a_corrected_and_a_relaxed_query(client: httpx2.Client) -
     assert names(relaxed) == ["Mouse"] and relaxed.headers["x-relaxed-query"] == "true"
 
 
-@pytest.mark.parametrize("path", [LIST + "?sort=price_desc", SEARCH + "?q=gaming", LIST, SEARCH + "?q=a&sort=newest"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        LIST + "?sort=price_desc",
+        SEARCH + "?q=gaming",
+        LIST,
+        SEARCH + "?q=a&sort=newest",
+        SEARCH + f"?q=laptop&user_lat={JAKARTA[0]}&user_lon={JAKARTA[1]}",
+        SEARCH + f"?q=laptop+mouse+meja&user_lat={BANDUNG[0]}&user_lon={BANDUNG[1]}",
+    ],
+)
 def test_following_the_link_header_lists_every_product_once(client: httpx2.Client, path: str) -> None:
     whole = names(client.get(path))
     seen, url = [], f"{path}{'&' if '?' in path else '?'}limit=1"

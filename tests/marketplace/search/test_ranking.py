@@ -10,6 +10,7 @@ from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalo
 from tests.marketplace.search.test_keyset_paging import pages
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchHit
+from tis.marketplace.search.ranking import RankingLimits
 
 RINGS = (5, 15, 40, 100, 300)
 # Kilometres from the buyer in Jakarta: 0, 4, 11, 28, 71, 116, 662.
@@ -36,10 +37,14 @@ def many(catalogue: Catalogue) -> Catalogue:
     return catalogue
 
 
+SMALL, LARGE = RankingLimits(), RankingLimits(max_sorted=0)
+ENDS_EARLY = RankingLimits(max_sorted=0, max_walked=5)
+
+
 def sizes(catalogue: Catalogue) -> Iterator[None]:
-    """As a small tier, which is sorted whole, and as a large one."""
-    for max_sorted in (2000, 0):
-        catalogue.limit_search(max_sorted_per_tier=max_sorted)
+    """As a small tier, which is sorted whole, as a large one, and as one in which few of the best rated are found."""
+    for limits in (SMALL, LARGE, ENDS_EARLY):
+        catalogue.limit_search(ranking=limits)
         yield
 
 
@@ -79,7 +84,7 @@ def test_large_tiers_give_the_list_that_small_ones_give(
         whole = [hit.product.id for hit in hits(many, query)]
         assert list(pages(many, query)) == whole and len(set(whole)) == len(whole)
         lists.append(whole)
-    assert lists[0] == lists[1]
+    assert lists[0] == lists[1] == lists[2]
 
 
 def test_a_page_behind_a_small_tier_may_be_read_as_a_large_one(many: Catalogue) -> None:
@@ -87,7 +92,7 @@ def test_a_page_behind_a_small_tier_may_be_read_as_a_large_one(many: Catalogue) 
     whole = [hit.product.id for hit in hits(many, query)]
     seen, cursor, number, key = [], None, 0, many.search.cursor_key
     while cursor or not number:
-        many.limit_search(max_sorted_per_tier=2000 * (number % 2))
+        many.limit_search(ranking=(SMALL, LARGE, ENDS_EARLY)[number % 3])
         many.search.cursor_key = key
         number += 1
         with many.market.reading() as session:

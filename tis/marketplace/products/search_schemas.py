@@ -96,7 +96,9 @@ OptionalTextParameter = Annotated[str | None, Query(min_length=1, max_length=_MA
 SuggestTextParameter = Annotated[
     str, Query(min_length=1, max_length=100, description="what is typed so far; two letters of a word at least")
 ]
-SortParameter = Annotated[Sort | None, Query(description="`distance` needs user_lat and user_lon")]
+SortParameter = Annotated[
+    Sort | None, Query(description="`distance` needs user_lat and user_lon; `relevance` uses them: rings, then rating")
+]
 SkipParameter = Annotated[int, Query(ge=0, description="for the first pages; further on, follow the `Link` header")]
 CursorParameter = Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS, description="from the `Link` header")]
 EnvelopeParameter = Annotated[

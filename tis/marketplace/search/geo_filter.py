@@ -14,8 +14,6 @@ _MARGIN_DEGREES = 1e-6
 _MAX_CELLS = 64
 _CELLS_PER_DEGREE = 4
 _GRID_COLUMNS = 360 * _CELLS_PER_DEGREE
-# Where each ring around a buyer ends; the last one has no end. By relevance, nearer rings come first.
-RINGS_KM = (5.0, 15.0, 40.0, 100.0, 300.0)
 # Only public places: a distance to the exact place would reveal it.
 SUPPLIER_PLACES = "(SELECT id, public_latitude AS latitude, public_longitude AS longitude FROM suppliers) s"
 
@@ -29,12 +27,6 @@ def haversine_sql(table: str, least_function: str) -> str:
         f" + :origin_cos * sin({lat}) * power(sin(({lon} - :origin_lon) / 2), 2)"
     )
     return f"(2 * {EARTH_RADIUS_KM} * asin(sqrt({least_function}(1.0, {squared}))))"
-
-
-def ring_sql(km: str) -> str:
-    """The number of the ring at a distance; its outer edge belongs to it."""
-    edges = " ".join(f"WHEN {km} <= {edge} THEN {ring}" for ring, edge in enumerate(RINGS_KM))
-    return f"CASE {edges} ELSE {len(RINGS_KM)} END"
 
 
 def distance_to_supplier(origin: Point, least_function: str) -> ColumnElement[float]:

@@ -10,7 +10,7 @@ from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidat
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
 from tis.marketplace.search.query import ProductQuery, Sort
-from tis.marketplace.search.ranking import RankedList
+from tis.marketplace.search.ranking import RankedList, RankingLimits
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
 
@@ -45,7 +45,7 @@ class KeysetPager:
     index: TextIndex
     query: ProductQuery
     resolved: ResolvedQuery
-    max_sorted: int  # products of a tier
+    ranking: RankingLimits
     count: int
     skip: int = 0
     after: ListPosition | None = None
@@ -139,7 +139,7 @@ class KeysetPager:
         return self._read(candidates.with_clause + sql, values, self.count, self.skip)
 
     def _by_relevance(self) -> list[ListPosition]:
-        ranked = RankedList(self.session, self.index, self.query, self.resolved, self.max_sorted, self.after)
+        ranked = RankedList(self.session, self.index, self.query, self.resolved, self.ranking, self.after)
         return ranked.positions(self.count, self.skip)
 
     def _read(self, sql: str, values: dict[str, object], count: int, skip: int) -> list[ListPosition]:

@@ -26,6 +26,7 @@ from tis.marketplace.search.query import (
     SearchHit,
     SearchResults,
 )
+from tis.marketplace.search.ranking import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
@@ -48,7 +49,7 @@ _FEW = 5  # if fewer products match all words, those that match some follow
 @dataclass(frozen=True)
 class SearchLimits:
     max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
-    max_sorted_per_tier: int = 2000  # in a larger one the best rated are looked for; 0: in all
+    ranking: RankingLimits = RankingLimits()
     max_products_of_rare_cities: int = 1000
     max_faceted: int = 50_000  # of more candidates, this many are counted: a tenth of a second
 
@@ -91,7 +92,7 @@ class ProductSearch:
             self.index,
             query,
             resolved,
-            self._limits.max_sorted_per_tier,
+            self._limits.ranking,
             count=page.limit + 1,
             skip=0 if after else page.skip,
             after=after,
@@ -121,7 +122,7 @@ class ProductSearch:
         query = _with_default_sort(with_said_filters(query))
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
-            pager = KeysetPager(session, self.index, query, resolved, self._limits.max_sorted_per_tier, count=1)
+            pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
             if (num_found := pager.total(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
         counter = FacetCounter(session, self.index, self._vocabulary.current(session), self._limits.max_faceted)
@@ -174,7 +175,7 @@ class ProductSearch:
             return resolved
         if num_found and query.sort != "relevance":
             return resolved  # the nearest or cheapest of what matches a word would come before what was asked for
-        pager = KeysetPager(session, self.index, query, resolved, self._limits.max_sorted_per_tier, count=1)
+        pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
         relaxed = relaxed_query(session, text_query, pager.ids)
         if relaxed is None or (num_found and len(relaxed.stages) == 1):
             return resolved

@@ -13,25 +13,24 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidate_query, narrowed
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
-from tis.marketplace.search.geo_filter import (
-    RINGS_KM,
-    SUPPLIER_PLACES,
-    bounding_box,
-    haversine_sql,
-    origin_values,
-    ring_sql,
-)
+from tis.marketplace.search.geo_filter import bounding_box
 from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.rings import LAST_RING, RINGS_KM, has_suppliers, ring_edges, ring_sql
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import TermGroup, TextMatch, match_tiers
 
 _FIRST_LOOK = 4  # so many products are looked at for each that is wanted
 _MAX_LOOKED_AT = 16  # for each that is wanted, if nothing tells how many match
-_MAX_WALKED = 8_000  # rows of the index of ratings, for products that pass the filters
 _MAX_COUNT = 250  # for a longer page, or one far behind the first, all are sorted
 
 RankedRow = tuple[int, float, int]  # product_id, rating_rank, ring
+
+
+@dataclass(frozen=True)
+class RankingLimits:
+    max_sorted: int = 2000  # matches of a tier; of more, the best rated are looked for; 0: always
+    max_walked: int = 8000  # rows of the index of ratings, in search of products that pass the filters
 
 
 @dataclass
@@ -42,7 +41,7 @@ class RankedList:
     index: TextIndex
     query: ProductQuery
     resolved: ResolvedQuery
-    max_sorted: int
+    limits: RankingLimits
     after: ListPosition | None = None
     # Rings in which few of the best rated pass the filters; None is a list without rings.
     _sparse_rings: set[int | None] = field(default_factory=set)
@@ -76,17 +75,17 @@ class RankedList:
     def _ring_by_ring(
         self, match: TextMatch, after: ListPosition | None, count: int, max_looked_at: int
     ) -> list[RankedRow]:
+        assert self.query.origin
         rows: list[RankedRow] = []
-        for ring in range(after.ring if after else 0, len(RINGS_KM) + 1):
-            start_km, end_km = self._edges(ring)
-            if end_km is not None and start_km is not None and start_km >= end_km:
+        least_function = self.index.least_function
+        for ring in range(after.ring if after else 0, LAST_RING + 1):
+            start_km, end_km = ring_edges(ring, self.query.radius_km)
+            missing = count - len(rows)
+            if not missing or (end_km is not None and start_km >= end_km):
                 break
-            if len(rows) == count:
-                break
-            if not self._has_suppliers(start_km, end_km):
+            if end_km and not has_suppliers(self.session, least_function, self.query.origin, start_km, end_km):
                 continue
             behind = after if after and after.ring == ring else None
-            missing = count - len(rows)
             if self._has_cells(end_km) and not self._max_looked_at(match, end_km, missing):
                 rows += self._sorted(match, ring, behind, missing, end_km)
                 continue
@@ -113,7 +112,7 @@ class RankedList:
             columns, ring = f"{columns}, {candidates.distance_km} AS km", ring_sql("km")
             if first_ring:
                 conditions.append(f"{candidates.distance_km} > {RINGS_KM[first_ring - 1]}")
-            if first_ring < len(RINGS_KM) and after:
+            if first_ring < LAST_RING and after:
                 keyset.append(f"km > {RINGS_KM[first_ring]}")
         if after:
             values |= {"after": after.value or 0.0, "after_id": after.product_id}
@@ -157,7 +156,7 @@ class RankedList:
         self, ring: int | None, start: tuple[float, int] | None, end: tuple[float, int] | None, size: int
     ) -> Sequence[tuple[int, float]]:
         """Products that pass the filters, whether they match or not."""
-        start_km, end_km = self._edges(ring) if ring is not None else (None, None)
+        start_km, end_km = (-1.0, None) if ring is None else ring_edges(ring, self.query.radius_km)
         candidates = self._candidates(None, end_km)
         values = {**candidates.values, "max_product_id": self._max_product_id, "size": size}
         conditions = ["p.product_id <= :max_product_id"]
@@ -165,7 +164,7 @@ class RankedList:
             if edge:
                 conditions.append(f"(p.rating_rank, p.product_id) {sign} (:{name}, :{name}_id)")
                 values |= {name: edge[0], f"{name}_id": edge[1]}
-        if start_km is not None:
+        if ring:
             conditions.append(f"{candidates.distance_km} > {start_km}")
         order = "ORDER BY p.rating_rank DESC, p.product_id DESC LIMIT :size"
         return run(self.session, candidates.select("p.product_id, p.rating_rank", order, *conditions), values)
@@ -175,7 +174,7 @@ class RankedList:
         keyset = "WHERE (rating_rank, product_id) < (:start, :start_id)" if start else ""
         sql = (
             f"SELECT rating_rank, product_id FROM product_search {keyset}"
-            f" ORDER BY rating_rank DESC, product_id DESC LIMIT 1 OFFSET {_MAX_WALKED}"
+            f" ORDER BY rating_rank DESC, product_id DESC LIMIT 1 OFFSET {self.limits.max_walked}"
         )
         rows = run(self.session, sql, {"start": start[0], "start_id": start[1]} if start else {})
         return next(((rank, product_id) for rank, product_id in rows), None)
@@ -187,40 +186,22 @@ class RankedList:
     def _first_ring(self, after: ListPosition | None) -> int | None:
         return None if self.query.origin is None else after.ring if after else 0
 
-    def _edges(self, ring: int) -> tuple[float | None, float | None]:
-        """Where a ring begins and ends within the radius of the query."""
-        radius_km = self.query.radius_km
-        end_km = RINGS_KM[ring] if ring < len(RINGS_KM) else radius_km
-        if end_km is not None and radius_km is not None:
-            end_km = min(end_km, radius_km)
-        return (RINGS_KM[ring - 1] if ring else None), end_km
-
-    def _has_suppliers(self, start_km: float | None, end_km: float | None) -> bool:
-        if end_km is None:
-            return True
-        assert self.query.origin
-        in_box, edges = bounding_box(self.query.origin, end_km).condition("s")
-        km = haversine_sql("s", self.index.least_function)
-        sql = f"SELECT 1 FROM {SUPPLIER_PLACES} WHERE {in_box} AND {km} <= :end_km AND {km} > :start_km LIMIT 1"
-        values = {"end_km": end_km, "start_km": -1.0 if start_km is None else start_km}
-        return bool(run(self.session, sql, {**origin_values(self.query.origin), **edges, **values}))
-
     def _has_cells(self, end_km: float | None) -> bool:
         origin = self.query.origin
         return origin is not None and end_km is not None and bounding_box(origin, end_km).cell_tokens is not None
 
     def _max_looked_at(self, match: TextMatch, radius_km: float | None, count: int) -> int:
         """Of how many of the best rated it pays to ask whether they match; 0: sorting all matches is faster."""
-        if not self.max_sorted:
+        if not self.limits.max_sorted:
             return count * _MAX_LOOKED_AT
         most = sum(min(map(self._most, groups), default=0) for groups in match.alternatives)
-        if count > _MAX_COUNT or most <= self.max_sorted:
+        if count > _MAX_COUNT or most <= self.limits.max_sorted:
             return 0
         match = narrowed(match, self.query, self.resolved, radius_km)
-        num_matches = self.index.estimate(self.session, match, self.max_sorted + 1)
+        num_matches = self.index.estimate(self.session, match, self.limits.max_sorted + 1)
         if num_matches is None:
             return count * _MAX_LOOKED_AT
-        if num_matches <= self.max_sorted:
+        if num_matches <= self.limits.max_sorted:
             return 0
         max_looked_at = num_matches // self.index.rows_per_look
         return max_looked_at if count * self._max_product_id < max_looked_at * num_matches else 0
