@@ -10,7 +10,7 @@ from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalo
 from tests.marketplace.search.test_keyset_paging import pages
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchHit
-from tis.marketplace.search.ranking import RankingLimits
+from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.sql import run
 
 # Kilometres from the buyer in Jakarta: 0, 4, 11, 28, 71, 116, 662.

@@ -23,7 +23,7 @@ from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.product_search import ProductSearch, SearchLimits
 from tis.marketplace.search.query import PageRequest, ProductQuery
-from tis.marketplace.search.ranking import RankingLimits
+from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.tables import Product, Supplier
 
 _FOLDER = REPOSITORY / "benchmarks" / "judged_queries"

@@ -10,7 +10,8 @@ from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidat
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
 from tis.marketplace.search.query import ProductQuery, Sort
-from tis.marketplace.search.ranking import RankedList, RankingLimits
+from tis.marketplace.search.ranking import RankedList
+from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
 

@@ -26,7 +26,7 @@ from tis.marketplace.search.query import (
     SearchHit,
     SearchResults,
 )
-from tis.marketplace.search.ranking import RankingLimits
+from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier

@@ -15,22 +15,14 @@ from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidat
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
 from tis.marketplace.search.geo_filter import bounding_box
 from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.ranking_plan import RankingLimits, RankingPlanner
 from tis.marketplace.search.rings import LAST_RING, RINGS_KM, has_suppliers, ring_edges, ring_sql
-from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
-from tis.marketplace.search.text_query import TermGroup, TextMatch, match_tiers
+from tis.marketplace.search.text_query import TextMatch, match_tiers
 
 _FIRST_LOOK = 4  # so many products are looked at for each that is wanted
-_MAX_LOOKED_AT = 16  # for each that is wanted, if nothing tells how many match
-_MAX_COUNT = 250  # for a longer page, or one far behind the first, all are sorted
 
 RankedRow = tuple[int, float, int]  # product_id, rating_rank, ring
-
-
-@dataclass(frozen=True)
-class RankingLimits:
-    max_sorted: int = 2000  # matches of a tier; of more, the best rated are looked for; 0: always
-    max_walked: int = 8000  # rows of the index of ratings, in search of products that pass the filters
 
 
 @dataclass
@@ -64,13 +56,18 @@ class RankedList:
                 return
 
     def _in_tier(self, match: TextMatch, after: ListPosition | None, count: int) -> list[RankedRow]:
-        max_looked_at = self._max_looked_at(match, self.query.radius_km, count)
+        first_ring = None if self.query.origin is None else after.ring if after else 0
+        if self._planner.is_likely_small(match, count):
+            found = self._sorted(match, first_ring, after, count, max_read=self.limits.max_sorted + 1)
+            if found is not None:
+                return found
+        max_looked_at = self._planner.max_looked_at(self._narrowed(match, self.query.radius_km), count)
         if not max_looked_at:
-            return self._sorted(match, self._first_ring(after), after, count)
+            return self._all_sorted(match, first_ring, after, count)
         if self.query.origin:
             return self._ring_by_ring(match, after, count, max_looked_at)
         found = self._walked(match, None, after, count, max_looked_at)
-        return self._sorted(match, None, after, count) if found is None else found
+        return self._all_sorted(match, None, after, count) if found is None else found
 
     def _ring_by_ring(
         self, match: TextMatch, after: ListPosition | None, count: int, max_looked_at: int
@@ -86,14 +83,24 @@ class RankedList:
             if end_km and not has_suppliers(self.session, least_function, self.query.origin, start_km, end_km):
                 continue
             behind = after if after and after.ring == ring else None
-            if self._has_cells(end_km) and not self._max_looked_at(match, end_km, missing):
-                rows += self._sorted(match, ring, behind, missing, end_km)
+            if self._has_cells(end_km) and not self._planner.max_looked_at(self._narrowed(match, end_km), missing):
+                rows += self._all_sorted(match, ring, behind, missing, end_km)
                 continue
             found = self._walked(match, ring, behind, missing, max_looked_at)
             if found is None:
-                return rows + self._sorted(match, ring, behind, missing)
+                return rows + self._all_sorted(match, ring, behind, missing)
             rows += found
         return rows
+
+    def _all_sorted(
+        self,
+        match: TextMatch,
+        first_ring: int | None,
+        after: ListPosition | None,
+        count: int,
+        end_km: float | None = None,
+    ) -> list[RankedRow]:
+        return self._sorted(match, first_ring, after, count, end_km) or []
 
     def _sorted(
         self,
@@ -102,27 +109,33 @@ class RankedList:
         after: ListPosition | None,
         count: int,
         end_km: float | None = None,
-    ) -> list[RankedRow]:
-        """Reads all of the tier, or what lies from the first ring to `end_km`. Rings are None without an origin."""
+        max_read: int = NO_LIMIT,
+    ) -> list[RankedRow] | None:
+        """Reads all of the tier, or what lies from the first ring to `end_km`. Rings are None without an origin.
+
+        None if `max_read` products are not all of them.
+        """
         candidates = self._candidates(match, end_km)
         values = {**candidates.values, "max_product_id": self._max_product_id, "count": count}
         columns, ring, conditions = "p.product_id, p.rating_rank", "0", ["p.product_id <= :max_product_id"]
-        keyset = ["(rating_rank, product_id) < (:after, :after_id)"] if after else []
+        behind = ["(p.rating_rank, p.product_id) < (:after, :after_id)"] if after else []
         if first_ring is not None:
             columns, ring = f"{columns}, {candidates.distance_km} AS km", ring_sql("km")
             if first_ring:
                 conditions.append(f"{candidates.distance_km} > {RINGS_KM[first_ring - 1]}")
             if first_ring < LAST_RING and after:
-                keyset.append(f"km > {RINGS_KM[first_ring]}")
+                behind.append(f"{candidates.distance_km} > {RINGS_KM[first_ring]}")
         if after:
+            conditions.append(f"({' OR '.join(behind)})")
             values |= {"after": after.value or 0.0, "after_id": after.product_id}
-        inner = candidates.select(columns, f"LIMIT {NO_LIMIT}", *conditions)
-        where = f"WHERE {' OR '.join(keyset)}" if keyset else ""
+        inner = candidates.select(columns, f"LIMIT {max_read}", *conditions)
+        num_read = "0" if max_read == NO_LIMIT else "count(*) OVER ()"
         sql = (
-            f"{candidates.with_clause}SELECT product_id, rating_rank, {ring} AS ring FROM ({inner}) x {where}"
+            f"{candidates.with_clause}SELECT product_id, rating_rank, {ring} AS ring, {num_read} FROM ({inner}) x"
             " ORDER BY ring, rating_rank DESC, product_id DESC LIMIT :count"
         )
-        return [tuple(row) for row in run(self.session, sql, values)]
+        rows = run(self.session, sql, values)
+        return None if rows and rows[0][3] == max_read else [row[:3] for row in rows]
 
     def _walked(
         self, match: TextMatch, ring: int | None, after: ListPosition | None, count: int, max_looked_at: int
@@ -183,45 +196,23 @@ class RankedList:
         radius_km = self.query.radius_km if end_km is None else end_km
         return candidate_query(self.index, self.query, self.resolved, match, radius_km, products_first=True)
 
-    def _first_ring(self, after: ListPosition | None) -> int | None:
-        return None if self.query.origin is None else after.ring if after else 0
+    def _narrowed(self, match: TextMatch, radius_km: float | None) -> TextMatch:
+        return narrowed(match, self.query, self.resolved, radius_km)
 
     def _has_cells(self, end_km: float | None) -> bool:
         origin = self.query.origin
         return origin is not None and end_km is not None and bounding_box(origin, end_km).cell_tokens is not None
 
-    def _max_looked_at(self, match: TextMatch, radius_km: float | None, count: int) -> int:
-        """Of how many of the best rated it pays to ask whether they match; 0: sorting all matches is faster."""
-        if not self.limits.max_sorted:
-            return count * _MAX_LOOKED_AT
-        most = sum(min(map(self._most, groups), default=0) for groups in match.alternatives)
-        if count > _MAX_COUNT or most <= self.limits.max_sorted:
-            return 0
-        match = narrowed(match, self.query, self.resolved, radius_km)
-        num_matches = self.index.estimate(self.session, match, self.limits.max_sorted + 1)
-        if num_matches is None:
-            return count * _MAX_LOOKED_AT
-        if num_matches <= self.limits.max_sorted:
-            return 0
-        max_looked_at = num_matches // self.index.rows_per_look
-        return max_looked_at if count * self._max_product_id < max_looked_at * num_matches else 0
-
-    def _most(self, group: TermGroup) -> float:
-        """No more products than this match a group."""
-        if group.category_tokens or any(term.is_prefix for term in group.terms):
-            return float("inf")
-        return sum(min(self._counts.get(word, 0) for word in term.words) for term in group.terms)
+    @cached_property
+    def _planner(self) -> RankingPlanner:
+        assert self.resolved.text_query
+        text_query = self.resolved.text_query
+        return RankingPlanner(self.session, self.index, text_query, self.limits, self._max_product_id)
 
     @cached_property
     def _is_filtered(self) -> bool:
         """Whether few of the best rated products may be in question."""
         return self.query.origin is not None or len(self._candidates(None, None).conditions) > 1
-
-    @cached_property
-    def _counts(self) -> dict[str, int]:
-        assert self.resolved.text_query
-        groups = self.resolved.text_query.groups
-        return document_counts(self.session, [word for group in groups for term in group.terms for word in term.words])
 
     @cached_property
     def _max_product_id(self) -> int:
