@@ -83,13 +83,12 @@ class RankedList:
             if end_km and not has_suppliers(self.session, least_function, self.query.origin, start_km, end_km):
                 continue
             behind = after if after and after.ring == ring else None
-            if self._has_cells(end_km) and not self._planner.max_looked_at(self._narrowed(match, end_km), missing):
-                rows += self._all_sorted(match, ring, behind, missing, end_km)
-                continue
-            found = self._walked(match, ring, behind, missing, max_looked_at)
-            if found is None:
+            has_cells = self._has_cells(end_km)
+            pays = not has_cells or self._planner.max_looked_at(self._narrowed(match, end_km), missing)
+            found = self._walked(match, ring, behind, missing, max_looked_at) if pays else None
+            if found is None and not has_cells:  # the text index cannot tell this ring from those behind it
                 return rows + self._all_sorted(match, ring, behind, missing)
-            rows += found
+            rows += self._all_sorted(match, ring, behind, missing, end_km) if found is None else found
         return rows
 
     def _all_sorted(

@@ -11,7 +11,7 @@ from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.text_query import TermGroup, TextMatch, TextQuery
 from tis.marketplace.search.tokens import head_token
 
-_LIKELY = 2  # a tier is read if no more than this many times `max_sorted` are expected to match
+_LIKELY = 3  # a tier is read if no more than this many times `max_sorted` are expected to match
 _SHARE_OF_UNKNOWN = 0.1  # of all products, that match a word whose products are not counted
 _MAX_LOOKED_AT = 16  # for each that is wanted, if nothing tells how many match
 _MAX_COUNT = 250  # for a longer page, or one far behind the first, all are sorted
