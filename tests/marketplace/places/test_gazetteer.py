@@ -220,3 +220,9 @@ def test_a_town_is_in_its_regency_and_a_city_has_its_by_name() -> None:
     assert named.is_certain
     [word] = gazetteer().named_in("tas sumber".split())  # also a town, but hardly here
     assert not word.is_certain
+
+
+def test_every_place_lies_in_indonesia() -> None:
+    for row in read_table("places.csv"):
+        latitude, longitude = float(row["latitude"]), float(row["longitude"])
+        assert -11.1 < latitude < 6.2 and 94.9 < longitude < 141.1, row

@@ -91,9 +91,13 @@ def test_the_documented_list(client: httpx2.Client) -> None:
     assert all(product["distance_km"] is None and product["fulfilment"] is None for product in answer.json())
 
 
-def test_the_default_sort_is_distance_with_a_place_and_relevance_without(client: httpx2.Client) -> None:
+def test_the_default_sort_is_relevance_with_nearer_rings_first_among_products_that_match_alike(
+    client: httpx2.Client,
+) -> None:
     bandung = {"user_lat": BANDUNG[0], "user_lon": BANDUNG[1]}
     assert names(client.get(SEARCH, params={"q": "laptop", **bandung})) == ["Laptop kantor", "Laptop ASUS ROG gaming"]
+    in_jakarta = names(client.get(SEARCH, params={"q": "laptop", **NEAR_JAKARTA}))
+    assert in_jakarta == ["Laptop ASUS ROG gaming", "Laptop kantor"]
     assert names(client.get(SEARCH, params={"q": "gaming laptop"})) == ["Laptop ASUS ROG gaming"]
     by_price = client.get(SEARCH, params={"q": "laptop", **NEAR_JAKARTA, "sort": "price_asc"})
     assert names(by_price) == ["Laptop kantor", "Laptop ASUS ROG gaming"]
@@ -116,7 +120,17 @@ def test_headers_report_a_corrected_and_a_relaxed_query(client: httpx2.Client) -
     assert names(relaxed) == ["Mouse"] and relaxed.headers["x-relaxed-query"] == "true"
 
 
-@pytest.mark.parametrize("path", [LIST + "?sort=price_desc", SEARCH + "?q=gaming", LIST, SEARCH + "?q=a&sort=newest"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        LIST + "?sort=price_desc",
+        SEARCH + "?q=gaming",
+        LIST,
+        SEARCH + "?q=a&sort=newest",
+        SEARCH + f"?q=laptop&user_lat={JAKARTA[0]}&user_lon={JAKARTA[1]}",
+        SEARCH + f"?q=laptop+mouse+meja&user_lat={BANDUNG[0]}&user_lon={BANDUNG[1]}",
+    ],
+)
 def test_following_the_link_header_lists_every_product_once(client: httpx2.Client, path: str) -> None:
     whole = names(client.get(path))
     seen, url = [], f"{path}{'&' if '?' in path else '?'}limit=1"
@@ -235,3 +249,51 @@ def test_highlights_are_sent_when_they_are_asked_for(client: httpx2.Client) -> N
     assert page["items"][0]["highlights"]["name"] == [[0, 5]]
     only_a_price = client.get(f"{SEARCH}?q=di+bawah+1+juta&highlight=true").json()
     assert {tuple(one["highlights"]["name"]) for one in only_a_price} == {()}
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        (SEARCH, {"q": "mouse di malang"}),
+        (SEARCH, {"q": "mouse", "city": "Kota Malang", "sort": "price_asc", **NEAR_JAKARTA}),
+        (LIST, {"city": "malang", "category": "mouse"}),
+    ],
+)
+def test_a_place_without_goods_says_so_and_offers_the_nearest(
+    client: httpx2.Client, path: str, parameters: dict[str, str]
+) -> None:
+    answer = client.get(path, params=parameters)
+    assert answer.json() == [] and answer.headers["X-Nothing-In-Place"] == "Malang"
+    assert answer.headers["x-total-count"] == "0" and "link" not in answer.headers
+    page = client.get(path, params={**parameters, "envelope": 1}).json()
+    [mouse] = page["nearest"]["items"]
+    assert page["items"] == [] and page["nearest"]["place"] == "Malang" and mouse["name"] == "Mouse"
+    assert 560 < mouse["distance_km"] < 580, "from Bandung to the centre of Malang, wherever the buyer is"
+    assert mouse["fulfilment"] is None
+
+
+def test_the_nearest_are_few_and_within_the_other_filters(client: httpx2.Client) -> None:
+    def around_surabaya(**filters: str | int) -> list[str]:
+        page = client.get(LIST, params={"city": "Surabaya", "envelope": 1, **filters}).json()
+        return [one["name"] for one in (page["nearest"] or {"items": []})["items"]]
+
+    assert around_surabaya() == ["Laptop kantor", "Mouse", "Laptop ASUS ROG gaming", "Meja gaming"]
+    assert around_surabaya(max_price=500_000) == ["Mouse"]
+    assert (
+        client.get(LIST, params={"city": "Greater Jakarta", "min_price": 100_000_000}).headers.get("X-Nothing-In-Place")
+        is None
+    ), "nothing anywhere has nothing to do with the place"
+
+
+@pytest.mark.parametrize("city", ["Bandung", "Atlantis", "Toko"])
+def test_nothing_is_said_of_places_with_goods_and_of_unknown_names(client: httpx2.Client, city: str) -> None:
+    answer = client.get(SEARCH, params={"q": "mouse", "city": city, "envelope": 1})
+    assert "X-Nothing-In-Place" not in answer.headers and answer.json()["nearest"] is None
+    assert bool(answer.json()["items"]) == (city == "Bandung")
+
+
+def test_a_province_and_a_name_of_several_places_have_a_centre_too(client: httpx2.Client) -> None:
+    for city, place, least_km in (("East Java", "Jawa Timur", 500), ("jabodetabek", "jabodetabek", 80)):
+        nearest = client.get(LIST, params={"city": city, "category": "mouse", "envelope": 1}).json()["nearest"]
+        assert nearest["place"] == place
+        assert least_km < nearest["items"][0]["distance_km"] < least_km + 100

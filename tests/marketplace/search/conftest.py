@@ -39,7 +39,7 @@ class Catalogue:
     def __post_init__(self) -> None:
         self.search = self.market.search
 
-    def limit_search(self, **limits: int) -> None:
+    def limit_search(self, **limits: Any) -> None:
         self.search = ProductSearch(self.market.search.index, SearchLimits(**limits))
 
     def shop(self, city: str = "Jakarta", place: tuple[float, float] = JAKARTA, **values: Any) -> int:

@@ -74,6 +74,7 @@ def test_a_cursor_of_another_version_injects_no_query_syntax(word: str) -> None:
         b'{"resolved":{},"product_id":9223372036854775808}',
         b'{"resolved":{},"product_id":7,"max_product_id":9223372036854775808}',
         b'{"resolved":{},"product_id":7,"tier":-1}',
+        b'{"resolved":{},"product_id":7,"ring":6}',
         b'{"resolved":{"categories":[]},"product_id":7}',
         b'{"resolved":{"cities":["jakarta"]},"product_id":7}',
         b'{"resolved":{"text_query":{"groups":[{"terms":[]}]}},"product_id":7}',
@@ -115,7 +116,7 @@ resolved = st.fixed_dictionaries(
 )
 payloads = st.fixed_dictionaries(
     {"resolved": resolved, "product_id": st.sampled_from([0, 7]) | odd},
-    optional={"value": odd, "tier": odd, "max_product_id": odd},
+    optional={"value": odd, "tier": odd, "ring": odd | st.sampled_from([4, 5, 6]), "max_product_id": odd},
 )
 
 

@@ -19,6 +19,7 @@ def public_answers(client: httpx2.Client, supplier: int, product: int) -> list[t
         requests: list[tuple[str, dict[str, Any]]] = [
             ("/api/products", {"sort": "distance"}),
             ("/api/products/search", {"q": "rahasia", "sort": "distance"}),
+            ("/api/products/search", {"q": "rahasia"}),  # in rings
             *(("/api/products", {"radius_km": radius}) for radius in (0.2, 0.4, 0.6, 0.8, 9.2, 9.3, 9.4, 9.5)),
         ]
         for path, parameters in requests:

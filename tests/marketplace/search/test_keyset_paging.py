@@ -121,13 +121,6 @@ def test_a_total_is_not_counted_unless_requested(catalogue: Catalogue) -> None:
     assert found.total is None and len(found.hits) == 1
 
 
-def test_only_the_newest_products_of_a_large_tier_are_ranked(catalogue: Catalogue) -> None:
-    catalogue.limit_search(max_ranked_per_tier=5)
-    ids = [catalogue.put("Teko", rating_rank=5.0 - number / 10) for number in range(9)]
-    assert [hit.product.id for hit in catalogue.find("teko").hits] == ids[4:]
-    assert list(pages(catalogue, ProductQuery("teko"))) == ids[4:]
-
-
 def test_a_cursor_does_not_grow_with_the_names_of_a_category(catalogue: Catalogue) -> None:
     with catalogue.market.writing() as session:
         session.add(Category(slug="trunk", name_id="Batang", name_en="Trunk"))

@@ -143,3 +143,21 @@ def test_without_a_text_products_of_a_rare_attribute_are_read_first(large: Marke
     steps = plan(large, ProductQuery(attributes=(few,)), resolved, None, "ORDER BY p.product_id LIMIT 20")
     assert any("ix_product_attributes_name_number" in step for step in steps)
     assert not any("Seq Scan" in step or "SCAN p" in step for step in steps)
+
+
+def test_the_best_rated_products_come_from_an_index_and_only_they_are_looked_up(large: Market) -> None:
+    query = ProductQuery("gaming", max_price=10**9)
+    steps = plan(large, query, ResolvedQuery(), None, "ORDER BY p.rating_rank DESC, p.product_id DESC LIMIT 80")
+    assert any("ix_product_search_rating" in step for step in steps)
+    assert not any("TEMP B-TREE" in step or "Sort" in step for step in steps)
+    index = choose_backend(large.database)
+    with large.reading() as session:
+        ids = [product_id for [product_id] in run(session, "SELECT product_id FROM product_search LIMIT 100")]
+        matching = index.matching(session, GAMING, ids)
+        source = index.match_source(GAMING)
+        sql = f"{source.with_clause}SELECT p.product_id FROM {source.tables}"
+        where = f" WHERE {' AND '.join(source.conditions)}" if source.conditions else ""
+        every = {product_id for [product_id] in run(session, sql + where, source.values)}
+        assert matching == every & set(ids) and 0 < len(matching) < 100
+        estimate = index.estimate(session, GAMING, 100)
+    assert estimate is not None and len(every) / 2 < estimate < len(every) * 2

@@ -3,10 +3,11 @@
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
+from pydantic import SecretStr, TypeAdapter
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -19,9 +20,10 @@ from tis.marketplace.auth.links import new_link, use_link
 from tis.marketplace.auth.passwords import hashed, matches
 from tis.marketplace.auth.service import authenticate
 from tis.marketplace.auth.tokens import begin_chain, rotate
+from tis.marketplace.kit.opening_hours import OpeningHours, is_open, local_time
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.seed import commands as seed_commands
-from tis.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, Table, User
+from tis.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, SupplierHours, Table, User
 
 
 class SeedCommand:
@@ -66,6 +68,17 @@ def test_it_brings_five_shops_fifteen_products_and_three_users(seed: SeedCommand
         asked = (Supplier.city == "Jakarta", Product.category == "laptop", Product.price <= 12_000_000)
         found = select(Product.name).join(Product.supplier).where(*asked, Product.on_hand > 0)
         assert session.scalars(found).all() == ["Laptop Gaming Rinjani G15"]
+
+
+def test_the_shops_say_when_they_are_open(seed: SeedCommand) -> None:
+    with seed.market.reading() as session:
+        shops = session.scalars(select(Supplier)).all()
+        for shop in shops:
+            assert TypeAdapter(OpeningHours).validate_python(shop.opening_hours) == shop.opening_hours
+            noon = local_time(datetime(2026, 11, 25, 5, 30, tzinfo=UTC), "WIB")  # a Wednesday
+            assert shop.opening_hours and is_open(shop.opening_hours, noon) == (shop.city != "Bandung")
+        found_by = select(func.count(func.distinct(SupplierHours.supplier_id)))
+        assert session.scalar(found_by) == len(shops) == 5
 
 
 def _cities(session: Session) -> list[str]:

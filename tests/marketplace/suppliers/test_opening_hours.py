@@ -48,13 +48,16 @@ def test_a_product_is_there_today_only_if_its_shop_says_that_it_opens(laptop: ht
     here = {"user_lat": shop["latitude"], "user_lon": shop["longitude"]}
 
     def advice() -> set[bool]:
-        [listed] = laptop.get("/api/products", params={**here, "city": "sabang"}).json()
+        [listed] = laptop.get("/api/products", params={**here, "city": "sabang", "available_only": False}).json()
         single = made(laptop.get(f"/api/products/{product}", params=here))
         return {"hari ini" in one["fulfilment"]["reason"] for one in (listed, single)}
 
     assert advice() == {False}
     made(laptop.put(path, json={"opening_hours": ALWAYS}))
     assert advice() == {True}
+    made(laptop.put(f"/api/products/{product}", json={"stock_quantity": 0}))
+    assert advice() == {False}, "it is sold out"
+    made(laptop.put(f"/api/products/{product}", json={"stock_quantity": 5}))
     made(laptop.put(path, json={"opening_hours": {day_after(3): [["09:00", "17:00"]]}}))
     assert advice() == {False}
 

@@ -62,6 +62,10 @@ class Gazetteer:
     def place(self, code: str) -> Place | None:
         return self._names.places.get(code)
 
+    def meaning(self, name: str) -> Meaning:
+        """The best of what a name means: a place, the city before the regency, or several; empty if nothing."""
+        return next(iter(self._named(name)), ())
+
     def find(self, name: str) -> tuple[Place, ...]:
         """The cities and regencies of a name: all of a province, the city where a regency has its name, too."""
         meanings = self._named(name)

@@ -44,6 +44,24 @@ def opens_today(shop: ShopTimes, moment: datetime) -> bool:
     return opens_later_today(shop.opening_hours, local_time(moment, zone))
 
 
+class GoodsOfShop(Protocol):
+    """The columns of `Product` that say whether there is any, and its shop."""
+
+    @property
+    def is_available(self) -> bool: ...
+    @property
+    def on_hand(self) -> int: ...
+    @property
+    def reserved(self) -> int: ...
+    @property
+    def supplier(self) -> ShopTimes: ...
+
+
+def is_there_today(goods: GoodsOfShop, moment: datetime) -> bool:
+    """Whether a buyer can have it on this day: not what is sold out, nor of a shop that may be closed."""
+    return goods.is_available and goods.on_hand > goods.reserved and opens_today(goods.supplier, moment)
+
+
 def advise(distance_km: float, terms: DeliveryTerms, language: Language = "id", *, today: bool = False) -> Fulfilment:
     radius_km = COURIER_KM if terms.delivery_radius_km is None else terms.delivery_radius_km
     suggestion: Suggestion

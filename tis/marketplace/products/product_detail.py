@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
-from tis.marketplace.products.delivery import Language, advise, language_of, opens_today
+from tis.marketplace.products.delivery import Language, advise, is_there_today, language_of
 from tis.marketplace.products.prices import lowest_price_before
 from tis.marketplace.products.schemas import ProductView, product_view
 from tis.marketplace.tables import Product
@@ -37,7 +37,7 @@ def view_from(product: Product, origin: Point | None, language: Language) -> Pro
     supplier = product.supplier
     exact = kilometres_between(origin, Point(supplier.public_latitude, supplier.public_longitude))
     distance = shown_distance(exact, shows_place=supplier.shows_place)
-    advice = advise(distance, supplier, language, today=opens_today(supplier, now()))
+    advice = advise(distance, supplier, language, today=is_there_today(product, now()))
     return product_view(product, distance, advice)
 
 

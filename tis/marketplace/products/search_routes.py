@@ -19,7 +19,7 @@ from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, 
 from tis.marketplace.kit.responses import JSONText, json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.attribute_parameters import ATTRIBUTE_DOCS
-from tis.marketplace.products.delivery import Language, advise, opens_today
+from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.filter_parameters import IdsParameter, parse_ids
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.products.relaxation_view import RelaxationView, relaxation_view
@@ -37,6 +37,7 @@ from tis.marketplace.products.search_schemas import (
     HighlightedProduct,
     HighlightParameter,
     LookedUpProducts,
+    NearestView,
     OptionalTextParameter,
     ProductPage,
     SkipParameter,
@@ -55,6 +56,7 @@ from tis.marketplace.search.query import (
     FacetCounts,
     FacetList,
     Facets,
+    NearestElsewhere,
     PageRequest,
     ProductQuery,
     SearchHit,
@@ -120,14 +122,16 @@ def search_products(
     facets: FacetsParameter = None,
     highlight: HighlightParameter = False,
 ) -> JSONResponse:
-    """Search products by words. Sorted by distance with `user_lat` and `user_lon`, else by relevance.
+    """Search products by words, sorted by relevance.
+
+    With `user_lat` and `user_lon`, those that match alike are sorted by rings of 5, 15, 40, 100 and 300 km around the
+    buyer, and by rating inside a ring. `sort=distance` sorts by distance alone.
 
     All words match, in any order. Synonyms match too, and typos are corrected (`X-Corrected-Query`). If few
     products match all words, those that match the rarest words follow (`X-Relaxed-Query`). Of a long text the first
     24 words are looked for (`X-Cut-Query`). A price and a place in the text filter: `kopi di Medan di bawah 50rb`.
     """
-    default_sort = sort or ("distance" if filters.origin else None)
-    query = replace(filters, text=validate_text(q), sort=validate_sort(default_sort, filters))
+    query = replace(filters, text=validate_text(q), sort=validate_sort(sort, filters))
     page, facet_names = page_request(limit, skip, cursor), parse_facets(facets)
     if facet_names and not envelope:
         raise Unprocessable("facets need envelope=1.")
@@ -234,6 +238,7 @@ def _results_response(
             unknown_attributes=list(results.unknown_attributes) or None,
             facets=None if counts is None else dict(counts.facets),
             facets_are_exact=None if counts is None else counts.are_exact,
+            nearest=_nearest_view(results.nearest),
         )
         response = JSONText(page.model_dump_json())
     else:
@@ -250,12 +255,24 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
 
 
 def _view(hit: SearchHit, language: Language) -> ProductView:
-    if hit.distance_km is None:
+    distance_km, supplier = _shown(hit), hit.product.supplier
+    if distance_km is None:
         return product_view(hit.product)
-    supplier = hit.product.supplier
-    distance_km = shown_distance(hit.distance_km, shows_place=supplier.shows_place)
-    advice = advise(distance_km, supplier, language, today=opens_today(supplier, now()))
+    advice = advise(distance_km, supplier, language, today=is_there_today(hit.product, now()))
     return product_view(hit.product, distance_km, advice)
+
+
+def _nearest_view(nearest: NearestElsewhere | None) -> NearestView | None:
+    """Without advice on delivery: the buyer may be elsewhere."""
+    if nearest is None:
+        return None
+    return NearestView(place=nearest.place, items=[product_view(hit.product, _shown(hit)) for hit in nearest.hits])
+
+
+def _shown(hit: SearchHit) -> float | None:
+    if hit.distance_km is None:
+        return None
+    return shown_distance(hit.distance_km, shows_place=hit.product.supplier.shows_place)
 
 
 def _headers(request: Request, results: SearchResults) -> dict[str, str]:
@@ -274,4 +291,6 @@ def _headers(request: Request, results: SearchResults) -> dict[str, str]:
     if results.unknown_attributes:
         names = [name[:_MAX_NAME_CHARS] for name in results.unknown_attributes[:_MAX_NAMES_IN_HEADER]]
         headers["X-Unknown-Attributes"] = quote(",".join(names), safe=",")
+    if results.nearest:
+        headers["X-Nothing-In-Place"] = quote(results.nearest.place)
     return headers

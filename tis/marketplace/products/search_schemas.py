@@ -46,6 +46,13 @@ class HighlightedProduct(ProductView):
     highlights: Highlights
 
 
+class NearestView(BaseModel):
+    """Where the place that `city` or the text names has nothing: what is nearest to its centre."""
+
+    place: str
+    items: list[ProductView]
+
+
 class ProductPage(BaseModel):
     """The response with `envelope=1`."""
 
@@ -62,6 +69,7 @@ class ProductPage(BaseModel):
     unknown_attributes: list[str] | None = None  # of an empty list: names in its filters that no product has
     facets: dict[str, FacetList] | None = None
     facets_are_exact: bool | None = None  # else each count is a lower bound
+    nearest: NearestView | None = None
 
 
 class LookedUpProducts(BaseModel):
@@ -138,7 +146,9 @@ OptionalTextParameter = Annotated[str | None, Query(min_length=1, max_length=_MA
 SuggestTextParameter = Annotated[
     str, Query(min_length=1, max_length=100, description="what is typed so far; two letters of a word at least")
 ]
-SortParameter = Annotated[Sort | None, Query(description="`distance` needs user_lat and user_lon")]
+SortParameter = Annotated[
+    Sort | None, Query(description="`distance` needs user_lat and user_lon; `relevance` uses them: rings, then rating")
+]
 SkipParameter = Annotated[int, Query(ge=0, description="for the first pages; further on, follow the `Link` header")]
 CursorParameter = Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS, description="from the `Link` header")]
 EnvelopeParameter = Annotated[
@@ -198,6 +208,11 @@ _LIST_HEADERS = {
     "Link": {"description": 'the next page, `rel="next"`', "schema": {"type": "string"}},
     "X-Unknown-Attributes": {
         "description": "of an empty list: the first names in `attr.` filters that no product has, URL-encoded",
+        "schema": {"type": "string"},
+    },
+    "X-Nothing-In-Place": {
+        "description": "the place of the query, URL-encoded, if it has nothing and other places have: `nearest` of"
+        " `envelope=1` lists the nearest",
         "schema": {"type": "string"},
     },
 }

@@ -15,7 +15,6 @@ from tis.marketplace.search.filter_conditions import (
 )
 from tis.marketplace.search.geo_filter import (
     SUPPLIER_PLACES,
-    BoundingBox,
     bounding_box,
     haversine_sql,
     origin_values,
@@ -51,17 +50,21 @@ def candidate_query(
     resolved: ResolvedQuery,
     match: TextMatch | None,
     radius_km: float | None,
+    *,
+    products_first: bool = False,
 ) -> CandidateQuery:
-    """Reads the text index first if there is a text, else suppliers in the radius; the reverse is 100 times slower."""
+    """Reads the text index first if there is a text, else suppliers in the radius; the reverse is 100 times slower.
+
+    `products_first` is for lists that are read in the order of an index of products until a page is full.
+    """
     box = bounding_box(query.origin, radius_km) if query.origin and radius_km is not None else None
-    is_narrow = query.supplier_id is not None or resolved.product_ids is not None
+    is_narrow = query.supplier_id is not None or resolved.product_ids is not None or products_first
     suppliers_first = match is None and not is_narrow and box is not None
     excluded = excluded_phrases(query.exclude_terms)
+    source = RowSource()
     if match:
-        match = replace(match, excluded_phrases=excluded)
-        source = _text_source(index, match, resolved.categories if query.category is not None else None, box)
-    else:
-        source = RowSource()
+        wanted = replace(match, excluded_phrases=excluded)
+        source = index.match_source(narrowed(wanted, query, resolved, radius_km))
     conditions, values = _filter_conditions(query, resolved)
     # With a sign, SQLite does not ask the text index for each product of a set.
     id_of_filters = source.product_id if source.product_id == "p.product_id" else f"+{source.product_id}"
@@ -101,17 +104,18 @@ def candidate_query(
     )
 
 
-def _text_source(
-    index: TextIndex, match: TextMatch, categories: tuple[str, ...] | None, box: BoundingBox | None
-) -> RowSource:
+def narrowed(
+    match: TextMatch, query: ProductQuery, resolved: ResolvedQuery, radius_km: float | None = None
+) -> TextMatch:
     """Filters by category and grid cell inside the text index, too, which reads fewer rows of `product_search`."""
     required: list[tuple[str, ...]] = []
+    categories = resolved.categories if query.category is not None else None
     tokens = [token for key in categories or () if (token := category_token(key))]
     if tokens and len(tokens) == len(categories or ()):
         required.append(tuple(dict.fromkeys(tokens)))
-    if box and box.cell_tokens:
-        required.append(box.cell_tokens)
-    return index.match_source(replace(match, required_tokens=tuple(required)) if required else match)
+    if query.origin and radius_km is not None and (cells := bounding_box(query.origin, radius_km).cell_tokens):
+        required.append(cells)
+    return replace(match, required_tokens=tuple(required)) if required else match
 
 
 def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[list[str], dict[str, object]]:

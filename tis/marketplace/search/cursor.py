@@ -10,6 +10,7 @@ from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR, CursorKey
 from tis.marketplace.kit.fields import MAX_ID
 from tis.marketplace.search.attribute_filter import AttributeFilter
 from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.rings import LAST_RING
 from tis.marketplace.search.text_query import MAX_TIERS, TextQuery
 from tis.marketplace.search.tokens import tokenize
 
@@ -47,6 +48,7 @@ class ListPosition:
     value: Number | None = None
     tier: Annotated[int, Field(ge=0, lt=MAX_TIERS)] = 0
     max_product_id: Annotated[int, Field(ge=0, le=MAX_ID)] = MAX_ID
+    ring: Annotated[int, Field(ge=0, le=LAST_RING)] = 0  # around the buyer
 
 
 _POSITION = TypeAdapter(ListPosition)

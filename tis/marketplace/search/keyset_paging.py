@@ -1,7 +1,7 @@
 """Keyset pagination in every sort order. Each order ends with the product id, so it is total."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -10,8 +10,10 @@ from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidat
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
 from tis.marketplace.search.query import ProductQuery, Sort
+from tis.marketplace.search.ranking import RankedList
+from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.sql import id_list, run
-from tis.marketplace.search.text_query import TextMatch, match_tiers
+from tis.marketplace.search.text_query import TextMatch
 
 # A search by distance tries growing radii and stops as soon as a page is full.
 _RADII_KM = (10.0, 40.0, 160.0, 640.0)
@@ -44,7 +46,7 @@ class KeysetPager:
     index: TextIndex
     query: ProductQuery
     resolved: ResolvedQuery
-    max_ranked_per_tier: int
+    ranking: RankingLimits
     count: int
     skip: int = 0
     after: ListPosition | None = None
@@ -53,7 +55,7 @@ class KeysetPager:
         if self.query.sort == "distance":
             return self._by_distance()
         if self.query.sort == "relevance" and self.resolved.text_query:
-            return list(self._by_relevance())
+            return self._by_relevance()
         return self._by_column()
 
     def ids(self, match: TextMatch, most: int, among: Sequence[int] | None = None) -> list[int]:
@@ -144,44 +146,9 @@ class KeysetPager:
         sql = f"SELECT product_id, km FROM ({inner}) x {keyset} ORDER BY km, product_id {_PAGE}"
         return self._read(candidates.with_clause + sql, values, self.count, self.skip)
 
-    def _by_relevance(self) -> Iterator[ListPosition]:
-        assert self.resolved.text_query
-        skip, missing = self.skip, self.count
-        max_product_id = self.after.max_product_id if self.after else self._max_product_id()
-        for tier, match in enumerate(match_tiers(self.resolved.text_query)):
-            if self.after and tier < self.after.tier:
-                continue
-            positions = self._in_tier(match, tier, max_product_id, missing + skip)
-            skipped = min(skip, len(positions))
-            skip -= skipped
-            yield from positions[skipped:]
-            missing -= len(positions) - skipped
-            if not missing:
-                return
-
-    def _in_tier(self, match: TextMatch, tier: int, max_product_id: int, count: int) -> list[ListPosition]:
-        """Sorts the newest `max_ranked_per_tier` products of a tier by rating."""
-        candidates = self._candidates(match)
-        values, keyset = (
-            {**candidates.values, "max_product_id": max_product_id, "max_ranked": self.max_ranked_per_tier},
-            "",
-        )
-        if self.after and self.after.tier == tier:
-            keyset = "WHERE (rating_rank, product_id) < (:after, :after_id)"
-            values |= {"after": self.after.value or 0.0, "after_id": self.after.product_id}
-        inner = candidates.select(
-            "p.product_id, p.rating_rank",
-            f"ORDER BY {candidates.product_id} DESC LIMIT :max_ranked",
-            f"{candidates.product_id} <= :max_product_id",
-        )
-        order = "rating_rank DESC, product_id DESC"
-        sql = f"SELECT product_id, rating_rank FROM ({inner}) x {keyset} ORDER BY {order} {_PAGE}"
-        positions = self._read(candidates.with_clause + sql, values, count, 0)
-        return [replace(position, tier=tier, max_product_id=max_product_id) for position in positions]
-
-    def _max_product_id(self) -> int:
-        [(product_id,)] = run(self.session, "SELECT max(product_id) FROM product_search")
-        return product_id or 0
+    def _by_relevance(self) -> list[ListPosition]:
+        ranked = RankedList(self.session, self.index, self.query, self.resolved, self.ranking, self.after)
+        return ranked.positions(self.count, self.skip)
 
     def _read(self, sql: str, values: dict[str, object], count: int, skip: int) -> list[ListPosition]:
         rows = run(self.session, sql, {**values, "page": count, "skip": skip})

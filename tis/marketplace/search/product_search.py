@@ -18,17 +18,20 @@ from tis.marketplace.search.filters import category_counts, category_keys, ids_o
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.lookup import distance_to, look_up
+from tis.marketplace.search.nearest import NEAREST_PAGE, point_of_city, query_around
 from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate, candidate_of, tiers_of
 from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import (
     FacetCounts,
     FacetName,
+    NearestElsewhere,
     PageRequest,
     ProductCount,
     ProductQuery,
     SearchHit,
     SearchResults,
 )
+from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations
 from tis.marketplace.search.said_filters import with_said_filters
@@ -53,7 +56,7 @@ _FEW = 5  # if fewer products match all words, those that match some follow
 @dataclass(frozen=True)
 class SearchLimits:
     max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
-    max_ranked_per_tier: int = 5000  # of larger tiers, only the newest products are ranked
+    ranking: RankingLimits = RankingLimits()
     max_products_of_rare_cities: int = 1000
     max_products_of_large_stock: int = 1000
     max_products_of_rare_attributes: int = 10_000
@@ -73,7 +76,23 @@ class ProductSearch:
     def find(
         self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
     ) -> SearchResults:
-        query = with_said_filters(query).with_default_sort()
+        query = with_said_filters(query)
+        results = self._find(session, query, page, reranker)
+        if results.hits or page.skip or page.cursor:
+            return results
+        return replace(results, nearest=self._nearest_elsewhere(session, query))
+
+    def _nearest_elsewhere(self, session: Session, query: ProductQuery) -> NearestElsewhere | None:
+        place = point_of_city(query.city) if query.city is not None else None
+        if place is None:
+            return None
+        results = self._find(session, query_around(query, place.point), NEAREST_PAGE)
+        return NearestElsewhere(place.name, results.hits) if results.hits else None
+
+    def _find(
+        self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
+    ) -> SearchResults:
+        query = query.with_default_sort()
         pager, positions = self._read(session, query, page)
         if pager is None:
             return SearchResults([], total=0 if page.with_total else None)
@@ -106,7 +125,7 @@ class ProductSearch:
             self.index,
             query,
             resolved,
-            self._limits.max_ranked_per_tier,
+            self._limits.ranking,
             count=page.limit + 1,
             skip=0 if after else page.skip,
             after=after,
@@ -150,7 +169,7 @@ class ProductSearch:
         if understood.text_query is not None and not understood.text_query.groups:
             return ProductCount(0)
         resolved = self._resolve(session, query, understood)
-        pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
+        pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
         total = pager.total(limit + 1)
         return ProductCount(min(total, limit), is_exact=total <= limit)
 
@@ -159,7 +178,7 @@ class ProductSearch:
         query = with_said_filters(query).with_default_sort()
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
-            pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
+            pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
             if (num_found := pager.num_matching_all(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
         counter = FacetCounter(
@@ -232,7 +251,7 @@ class ProductSearch:
             return resolved
         if num_found and query.sort != "relevance":
             return resolved  # the nearest or cheapest of what matches a word would come before what was asked for
-        pager = KeysetPager(session, self.index, query, resolved, self._limits.max_ranked_per_tier, count=1)
+        pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
         relaxed = relaxed_query(session, text_query, pager.ids, are_all_matched=bool(num_found))
         if relaxed is None or (num_found and len(relaxed.stages) == 1):
             return resolved

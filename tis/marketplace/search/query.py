@@ -88,6 +88,14 @@ class SearchHit:
 
 
 @dataclass(frozen=True)
+class NearestElsewhere:
+    """Where the place of the query has nothing: its name, and what is nearest to it. Distances are from its centre."""
+
+    place: str
+    hits: list[SearchHit]
+
+
+@dataclass(frozen=True)
 class SearchResults:
     """One page. `total` is None if it was not requested, and a lower bound if it is not exact."""
 
@@ -98,6 +106,7 @@ class SearchResults:
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for
+    nearest: NearestElsewhere | None = None
     text_query: TextQuery | None = None  # what was looked for in the text index
     unknown_attributes: tuple[str, ...] = ()  # of an empty list: names in its filters that no product has
 

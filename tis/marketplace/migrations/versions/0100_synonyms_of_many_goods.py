@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0100"
-down_revision = "0097"
+down_revision = "0099"
 branch_labels = None
 depends_on = None
 

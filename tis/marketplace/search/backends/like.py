@@ -20,6 +20,7 @@ _COLUMNS: dict[TextScope, tuple[str, ...]] = {
 
 class LikeIndex:
     ordered_join = "JOIN"
+    rows_per_look = 1
 
     def __init__(self, least_function: str = "least") -> None:
         self.least_function = least_function
@@ -36,6 +37,15 @@ class LikeIndex:
         values: dict[str, object] = {}
         matching = f"w.product_id = p.product_id AND ({_any_phrase(phrases, values)})"
         return f"NOT EXISTS (SELECT 1 FROM product_words w WHERE {matching})", values
+
+    def matching(self, session: Session, match: TextMatch, product_ids: Sequence[int]) -> set[int]:
+        values: dict[str, object] = {}
+        conditions = [f"w.product_id IN {id_list(product_ids)}", *_conditions(match, values)]
+        sql = f"SELECT w.product_id FROM product_words w WHERE {' AND '.join(conditions)}"
+        return {product_id for [product_id] in run(session, sql, values)}
+
+    def estimate(self, session: Session, match: TextMatch, max_counted: int) -> int | None:
+        return None
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "

@@ -15,6 +15,7 @@ _MAX_POSITION = 16383  # PostgreSQL stores no higher one
 
 
 class PostgresTextIndex:
+    rows_per_look = 5
     least_function = "least"
     ordered_join = "JOIN"
 
@@ -31,6 +32,21 @@ class PostgresTextIndex:
         # Not NOT IN: of a common word it would search the list of its products again for every row.
         matching = "x.product_id = p.product_id AND x.words @@ CAST(:excluded AS tsquery)"
         return f"NOT EXISTS (SELECT 1 FROM product_words x WHERE {matching})", {"excluded": _any_phrase(phrases)}
+
+    def matching(self, session: Session, match: TextMatch, product_ids: Sequence[int]) -> set[int]:
+        # In a subquery: the planner might read all matches from the index instead.
+        sql = (
+            "SELECT p.product_id FROM unnest(CAST(:ids AS bigint[])) AS p (product_id) WHERE (SELECT"
+            " w.words @@ CAST(:match AS tsquery) FROM product_words w WHERE w.product_id = p.product_id)"
+        )
+        values = {"ids": list(product_ids), "match": match_expression(match)}
+        return {product_id for [product_id] in run(session, sql, values)}
+
+    def estimate(self, session: Session, match: TextMatch, max_counted: int) -> int | None:
+        # The guess of the planner: counting takes as long as reading all matches.
+        explain = "EXPLAIN (FORMAT JSON) SELECT 1 FROM product_words WHERE words @@ CAST(:match AS tsquery)"
+        [(plans,)] = run(session, explain, {"match": match_expression(match)})
+        return int(plans[0]["Plan"]["Plan Rows"])
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN "

@@ -15,6 +15,7 @@ _COLUMN_FILTERS: dict[TextScope, str] = {"name": "{name} : ", "labels": "{name l
 
 
 class SqliteFtsIndex:
+    rows_per_look = 40
     least_function = "min"
     # SQLite reorders the tables of any other join.
     ordered_join = "CROSS JOIN"
@@ -34,6 +35,17 @@ class SqliteFtsIndex:
             conditions.append("p.product_id NOT IN (SELECT rowid FROM product_fts WHERE product_fts MATCH :excluded)")
             values["excluded"] = words
         return " AND ".join(conditions), values
+
+    def matching(self, session: Session, match: TextMatch, product_ids: Sequence[int]) -> set[int]:
+        sql = f"SELECT rowid FROM product_fts WHERE rowid IN {id_list(product_ids)} AND product_fts MATCH :match"
+        return {product_id for [product_id] in run(session, sql, {"match": match_expression(match)})}
+
+    def estimate(self, session: Session, match: TextMatch, max_counted: int) -> int | None:
+        newest = "SELECT rowid FROM product_fts WHERE product_fts MATCH :match ORDER BY rowid DESC LIMIT :most"
+        sql = f"SELECT count(*), min(rowid), (SELECT max(product_id) FROM product_search) FROM ({newest}) x"
+        [(count, oldest, max_id)] = run(session, sql, {"match": match_expression(match), "most": max_counted})
+        # Older products are assumed to match as often as the newest.
+        return int(count if count < max_counted else count * max_id / max(1, max_id - oldest + 1))
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
         sql = "SELECT product_id, name, labels, description, tokens FROM product_words WHERE product_id IN "

@@ -51,10 +51,20 @@ class TextIndex(Protocol):
     least_function: str  # the SQL function that returns the smaller of two numbers
     ordered_join: str  # a join whose tables the database reads in the order they are written
 
+    rows_per_look: int  # so many matches are read and sorted while one product is looked at by `matching`
+
     def match_source(self, match: TextMatch) -> RowSource: ...
 
     def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
         """A condition on a row of `product_search p`, and its values: none of the phrases is in the product."""
+        ...
+
+    def matching(self, session: Session, match: TextMatch, product_ids: Sequence[int]) -> set[int]:
+        """Those of the products that match; without a look at others, so it is cheap for a few of them."""
+        ...
+
+    def estimate(self, session: Session, match: TextMatch, max_counted: int) -> int | None:
+        """How many products match: exact below `max_counted`, else about; None if the index cannot tell cheaply."""
         ...
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]: ...
