@@ -154,7 +154,7 @@ def test_existing_products_are_found_by_their_attributes_soon_after_the_start(da
     assert found() == []
     with market.reading() as session:
         outdated = session.scalars(select(ProductFacts.product_id).where(ProductFacts.words_digest == 0)).all()
-        assert set(ids) & set(outdated) == {ids[0]}
+        assert ids[0] in outdated
     IndexRenewal(market.reading, market.writing, market.search).renew_some()
     assert found() == ids[:1]
     market.close()

@@ -79,7 +79,7 @@ def test_a_cursor_of_another_version_injects_no_query_syntax(word: str) -> None:
         b'{"resolved":{"cities":["jakarta"]},"product_id":7}',
         b'{"resolved":{"text_query":{"groups":[{"terms":[]}]}},"product_id":7}',
         b'{"resolved":{"text_query":{"groups":[{"terms":[{"words":[]}]}]}},"product_id":7}',
-        b'{"resolved":{"text_query":{"groups":[{"terms":[],"category_tokens":["\xc2\xa7laptop"]}]}},"product_id":7}',
+        b'{"resolved":{"text_query":{"groups":[{"terms":[],"category_tokens":["\xc2\xa7a b"]}]}},"product_id":7}',
         b"\xff",
     ],
 )

@@ -106,14 +106,17 @@ def test_known_words_prefixes_numbers_and_short_words_are_not_corrected(catalogu
     assert catalogue.find(text).corrected is None
 
 
-def test_a_typo_of_one_seller_is_corrected_unless_it_is_in_a_name(catalogue: Catalogue) -> None:
+def test_a_rare_word_is_looked_for_with_the_common_one_that_it_is_like_unless_it_is_in_a_name(
+    catalogue: Catalogue,
+) -> None:
     for number in range(5):
         catalogue.put(f"Kulkas besar {number}")
     catalogue.put("Spon", description="cocok untuk kullkas")
     found = catalogue.find("kullkas")
-    assert (found.corrected, len(found.hits)) == ("kulkas", 5)
+    assert (found.corrected, found.did_you_mean, len(found.hits)) == (None, "kulkas", 6), "beside the word as it is"
     catalogue.put("Bosar")
-    assert (catalogue.find("bosar").corrected, catalogue.names("bosar")) == (None, ["Bosar"])
+    assert catalogue.names("bosar") == ["Bosar"], "the common word is only offered"
+    assert (catalogue.find("bosar").corrected, catalogue.find("bosar").did_you_mean) == (None, "besar")
 
 
 def test_words_are_dropped_only_if_no_product_matches_all(catalogue: Catalogue) -> None:

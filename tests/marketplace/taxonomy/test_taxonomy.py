@@ -23,7 +23,12 @@ def test_the_first_synonyms_lead_to_words_of_the_catalogue(admin: httpx2.Client)
     found = {one["term"]: one for one in admin.get("/api/synonyms").json()}
     for term, category in [("hp", "smartphone"), ("notebook", "laptop"), ("kulkas", "refrigerator"), ("tas", "bag")]:
         assert found[term]["category"] == category
-    assert found["mesin cuci"] == {"term": "mesin cuci", "means": "washing machine", "category": "washing-machine"}
+    assert found["mesin cuci"] == {
+        "term": "mesin cuci",
+        "means": "washing machine",
+        "category": "washing-machine",
+        "is_broader": False,
+    }
 
 
 def test_categories_count_what_buyers_can_find(server: MarketServer, anybody: httpx2.Client) -> None:
@@ -160,7 +165,7 @@ def test_invalid_categories_are_refused(admin: httpx2.Client, body: dict[str, An
 
 def test_synonyms_ignore_case_and_spacing(admin: httpx2.Client) -> None:
     added = admin.post("/api/synonyms", json={"term": "  Hand\u00a0PHONES ", "means": "smartphone"})
-    assert added.json() == {"term": "hand phones", "means": "smartphone", "category": None}
+    assert added.json() == {"term": "hand phones", "means": "smartphone", "category": None, "is_broader": False}
     changed = admin.post("/api/synonyms", json={"term": "hand phones", "means": "phone", "category": "smartphone"})
     assert changed.json() in admin.get("/api/synonyms").json()
     assert admin.delete("/api/synonyms/Hand%20Phones").json() == changed.json()

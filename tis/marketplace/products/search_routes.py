@@ -232,6 +232,7 @@ def _results_response(
             total_is_exact=results.total_is_exact,
             next_cursor=results.next_cursor,
             corrected=results.corrected,
+            did_you_mean=results.did_you_mean,
             relaxed=results.relaxed,
             cut=results.is_cut,
             relaxations=list(relaxations),
@@ -284,6 +285,8 @@ def _headers(request: Request, results: SearchResults) -> dict[str, str]:
         headers |= link_headers(request, parameters)
     if results.corrected:
         headers["X-Corrected-Query"] = quote(results.corrected)
+    if results.did_you_mean:
+        headers["X-Did-You-Mean"] = quote(results.did_you_mean)
     if results.relaxed:
         headers["X-Relaxed-Query"] = "true"
     if results.is_cut:

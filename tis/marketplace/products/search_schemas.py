@@ -61,6 +61,7 @@ class ProductPage(BaseModel):
     total_is_exact: bool
     next_cursor: str | None
     corrected: str | None
+    did_you_mean: str | None
     relaxed: bool
     cut: bool
     relaxations: list[RelaxationView] = Field(
@@ -220,6 +221,10 @@ _SEARCH_HEADERS = {
     **_LIST_HEADERS,
     "X-Corrected-Query": {
         "description": "the text after spelling correction, URL-encoded",
+        "schema": {"type": "string"},
+    },
+    "X-Did-You-Mean": {
+        "description": "of a word that hardly any product has, a text with a common word that is like it, URL-encoded",
         "schema": {"type": "string"},
     },
     "X-Cut-Query": {

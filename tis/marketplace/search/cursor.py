@@ -25,6 +25,7 @@ class ResolvedQuery:
 
     text_query: TextQuery | None = None
     corrected: str | None = None
+    did_you_mean: str | None = None
     relaxed: bool = False
     is_cut: bool = False
     # Keys of the filters. Not part of a cursor, as there may be any number of them.

@@ -50,7 +50,7 @@ def with_main_noun(
 def with_noun(session: Session, index: TextIndex, query: TextQuery, main: TermGroup, *, is_sure: bool) -> TextQuery:
     """With `is_sure`, goods that are something else come behind all that are."""
     heads = tuple(dict.fromkeys(head_token(term.words[0]) for term in main.terms))
-    if not any(group.category_tokens for group in query.groups):
+    if not any(group.category_tokens for group in query.groups if group != main):
         query = replace(query, likely_categories=_likely_categories(session, index, main, heads))
     query = replace(query, heads=heads)
     if not is_sure:
@@ -91,7 +91,7 @@ def _likely_categories(session: Session, index: TextIndex, main: TermGroup, head
     """The category of most products whose name begins with the noun: a `coffee table` is no coffee."""
     match = TextMatch(TextQuery((TermGroup((), heads),)))
     found = Counter(_categories(session, index, match, _NUM_SHOWING_CATEGORY))
-    [(category, count)] = found.most_common(1) or [("", 0)]
+    category, count = max(found.items(), key=lambda one: (one[1], one[0]), default=("", 0))
     token = category_token(category)
     return (token,) if token and count >= _LEAST_SHARE_OF_CATEGORY * found.total() else ()
 

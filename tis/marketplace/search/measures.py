@@ -61,7 +61,7 @@ _SMALLER |= {"ons": ("g", 100), "ah": ("mah", 1000)}
 _LARGER = {smaller: (larger, factor) for larger, (smaller, factor) in _SMALLER.items() if larger != "ons"}
 _FRACTIONS = {"0d5": "1s2", "0d25": "1s4", "0d75": "3s4"}
 _WORD = re.compile(r"(\d+)(?:d(\d+)|s(\d+))?([a-z]+\d?)")
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 # "sekilo" is a word of one kilogram.
 _ONE = re.compile(r"(?<!\w)(se|setengah |seperempat )(kilo|liter|meter|gram|ons|tera)(?!\w)")
 _SAID_AMOUNTS = {"se": "1", "setengah ": "0.5", "seperempat ": "0.25"}
@@ -118,7 +118,7 @@ def with_digits(text: str) -> str:
 def equal_measures(word: str) -> Iterator[str]:
     """The same measure in the next smaller and the next larger unit, if it is one: `2m` is `200cm`."""
     found = _WORD.fullmatch(word)
-    if not found or len(word) > 2 * _MOST_DIGITS:
+    if not found or len(word) > 2 * _MAX_DIGITS:
         return
     whole, decimals, divisor, unit = found.groups()
     amount = Fraction(int(whole), int(divisor or 1) or 1) + Fraction(int(decimals or 0), 10 ** len(decimals or ""))

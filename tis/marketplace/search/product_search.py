@@ -106,6 +106,7 @@ class ProductSearch:
             total_is_exact=total is None or total <= max_counted,
             next_cursor=encode_cursor(on_page[-1], query, self.cursor_key) if len(positions) > page.limit else None,
             corrected=resolved.corrected,
+            did_you_mean=resolved.did_you_mean,
             relaxed=resolved.relaxed,
             is_cut=resolved.is_cut,
             text_query=resolved.text_query,
@@ -220,7 +221,9 @@ class ProductSearch:
         if query.text is None:
             return ResolvedQuery()
         understood = understand(session, self.index, self._vocabulary.current(session), query.text)
-        return ResolvedQuery(understood.text_query, understood.corrected, is_cut=understood.is_cut)
+        return ResolvedQuery(
+            understood.text_query, understood.corrected, understood.did_you_mean, is_cut=understood.is_cut
+        )
 
     def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
         """Adds the keys of the filters."""

@@ -103,6 +103,7 @@ class SearchResults:
     total: int | None = None
     total_is_exact: bool = True
     next_cursor: str | None = None
+    did_you_mean: str | None = None  # a query of common words, if a word is rare and like one of them
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
     is_cut: bool = False  # the text has more words than are looked for

@@ -110,7 +110,7 @@ class TextMatch:
         alternatives = replace(self, is_said=False).alternatives
         groups = (group for groups in alternatives for group in groups if not group.is_kind)
         named = tuple(dict.fromkeys(token for group in groups for token in group.category_tokens))
-        return named or self.query.likely_categories
+        return tuple(dict.fromkeys((*named, *self.query.likely_categories)))
 
     @property
     def head_tokens(self) -> tuple[str, ...]:

@@ -8,22 +8,20 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.common_words import FUNCTION_WORDS, NEGATIONS, PRAISE_WORDS
+from tis.marketplace.search.corrections import corrected_word, stems_of, words_also_meant
 from tis.marketplace.search.long_texts import MIN_WORDS, telling_words, wished_clauses, wished_noun
 from tis.marketplace.search.main_noun import nouns_of, purpose_of, with_main_noun, with_noun
 from tis.marketplace.search.measures import UNIT_OF, equal_measures
 from tis.marketplace.search.said_shops import with_shops, words_of_shops
-from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
+from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
-from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextQuery
 from tis.marketplace.search.tokens import SaidWord, category_token, head_token, said_words
 from tis.marketplace.search.vocabulary import Phrase, Vocabulary
 
 _MAX_PHRASE_WORDS = 3
 # A last word that this many products contain is hardly a prefix, and looking up common prefixes is slow.
 _MIN_COUNT_OF_WHOLE_WORD = 1000
-_MIN_COUNT_OF_CORRECTION = 5
-_ENDINGS = ("nya", "2", "es", "s")
-_MIN_STEM_CHARS = 3
 _MAX_LONG_TEXT_CHARS = 2000
 _MAX_NOUNS = 200
 _LEAST_SHARE_OF_WISHED = 0.4
@@ -34,6 +32,7 @@ _MAX_CATEGORY_TOKENS = 40
 class UnderstoodText:
     text_query: TextQuery
     corrected: str | None = None
+    did_you_mean: str | None = None  # the query with common words in place of rare ones that are like them
     is_cut: bool = False  # it has more words than are looked for
 
 
@@ -84,12 +83,12 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     is_last_said = words[-1] == said[-1].word
     expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
     shops = words_of_shops(session, vocabulary, words)
-    corrected = [
-        word
-        if word in shops
-        else _correct(session, index, vocabulary, word, counts, expansions, is_last=is_last_said and word == words[-1])
-        for word in words
-    ]
+    meaningful = {word for phrase in (*expansions.synonyms, *expansions.category_tokens) for word in phrase}
+    correctable = [word for word in words if not (word in shops or word in UNIT_OF or word in meaningful)]
+    may_go_on = words[-1] if is_last_said else None
+    corrections = {word: corrected_word(session, vocabulary, word, counts, may_go_on) for word in correctable}
+    also_meant = words_also_meant(session, index, vocabulary, correctable, counts)
+    corrected = [corrections.get(word, word) for word in words]
     if is_corrected := corrected != words:
         words = list(dict.fromkeys(corrected))
         expansions, counts = _expansions(vocabulary, words), document_counts(session, words)
@@ -98,13 +97,17 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
         expansions.add_synonym((word,), parts.get(word, ()))
         for measure in equal_measures(word):
             expansions.add_synonym((word,), (measure,))
+        if other := also_meant.beside.get(word):
+            for phrase in ((other,), *vocabulary.synonyms.get((other,), ())):
+                expansions.add_synonym((word,), phrase)
     _add_compounds(session, words, expansions)
     _leave_brands(session, expansions)
     query = _text_query(words, expansions, counts, may_be_prefix=is_last_said)
     query = with_shops(query, shops, counts)
     names_shop = any(word not in counts for word in shops)
     query = with_main_noun(session, index, query, purpose_of([one.word for one in said]), names_shop=names_shop)
-    return UnderstoodText(query, " ".join(words) if is_corrected else None, is_cut=is_cut)
+    did_you_mean = " ".join(also_meant.others.get(word, word) for word in words) if also_meant.others else None
+    return UnderstoodText(query, " ".join(words) if is_corrected else None, did_you_mean, is_cut=is_cut)
 
 
 def _in_known_phrases(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
@@ -132,7 +135,7 @@ def _understand_long(session: Session, index: TextIndex, vocabulary: Vocabulary,
     """Of a pasted text, the words that say most, as they are: nobody typed them, so they are not corrected."""
     clauses = wished_clauses(text[:_MAX_LONG_TEXT_CHARS])
     said = [word for clause in clauses for word in _content_words(clause)]
-    meant = {word: [word, *_single_words(vocabulary, word), *_stems(word)] for word in dict.fromkeys(said)}
+    meant = {word: [word, *_single_words(vocabulary, word), *stems_of(word)] for word in dict.fromkeys(said)}
     known = {one for others in meant.values() for one in others}
     counts = document_counts(session, [*known, *map(head_token, known)])
     stems = {word: next((one for one in others if one in counts), word) for word, others in meant.items()}
@@ -163,7 +166,7 @@ def _understand_long(session: Session, index: TextIndex, vocabulary: Vocabulary,
     query = _text_query(telling, expansions, counts, may_be_prefix=False)
     if main:
         query = with_noun(session, index, query, main, is_sure=True)
-    return UnderstoodText(query, is_cut=len(known_words) > len(telling))
+    return UnderstoodText(query, is_cut=len(set(_content_words(text))) > len(telling))
 
 
 def _content_words(clause: str) -> list[str]:
@@ -173,14 +176,6 @@ def _content_words(clause: str) -> list[str]:
 
 def _single_words(vocabulary: Vocabulary, word: str) -> list[str]:
     return [other[0] for other in vocabulary.synonyms.get((word,), ()) if len(other) == 1]
-
-
-def _stems(word: str) -> list[str]:
-    return [
-        word.removesuffix(ending)
-        for ending in _ENDINGS
-        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS
-    ]
 
 
 def _add_compounds(session: Session, words: Sequence[str], expansions: QueryExpansions) -> None:
@@ -210,44 +205,6 @@ def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:
     return [
         form for one in said for form in (map(SaidWord, one.parts) if one.parts and one.word not in counts else [one])
     ]
-
-
-def _correct(
-    session: Session,
-    index: TextIndex,
-    vocabulary: Vocabulary,
-    word: str,
-    counts: dict[str, int],
-    expansions: QueryExpansions,
-    *,
-    is_last: bool,
-) -> str:
-    if word in UNIT_OF or any(word in phrase for phrase in (*expansions.synonyms, *expansions.category_tokens)):
-        return word
-    if counts.get(word) == 1:
-        return _correct_rare_word(session, index, vocabulary, word) or word
-    if word in counts or (is_last and is_known_prefix(session, word)):
-        return word
-    return _known_stem(session, vocabulary, word) or correct_spelling(session, vocabulary, word) or word
-
-
-def _known_stem(session: Session, vocabulary: Vocabulary, word: str) -> str | None:
-    """The word without an ending, if that is a word of the catalogue: `laptopnya`, `buku2`, `laptops`, `watches`."""
-    stems = _stems(word)
-    counts = document_counts(session, stems) if stems else {}
-    known = (stem for stem in stems if stem.isalpha() and (counts.get(stem) or (stem,) in vocabulary.synonyms))
-    return next(known, None)
-
-
-def _correct_rare_word(session: Session, index: TextIndex, vocabulary: Vocabulary, word: str) -> str | None:
-    """A word of a single product is a seller's typo if it is close to a common word, unless it is in name or labels."""
-    other = correct_spelling(session, vocabulary, word)
-    if other is None or document_counts(session, [other]).get(other, 0) < _MIN_COUNT_OF_CORRECTION:
-        return None
-    source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))
-    where = " AND ".join(source.conditions) or "1 = 1"
-    sql = f"{source.with_clause}SELECT 1 FROM {source.tables} WHERE {where} LIMIT 1"
-    return None if run(session, sql, source.values) else other
 
 
 def _text_query(
