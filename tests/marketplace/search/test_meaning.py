@@ -5,6 +5,7 @@ import pytest
 from tests.marketplace.search.conftest import Catalogue
 from tis.marketplace.search.long_texts import wished_clauses
 from tis.marketplace.search.measures import equal_measures
+from tis.marketplace.search.suggestions import suggest
 
 
 @pytest.mark.parametrize("text", ["tas laptop", "laptop bag", "tas buat laptop", "tas untuk laptop"])
@@ -77,6 +78,17 @@ def test_of_a_pasted_text_the_wish_is_looked_for(catalogue: Catalogue) -> None:
         catalogue.put(name)
     assert catalogue.names(PASTED)[0] == "Sepatu lari ringan"
     assert not any("hiking" in clause for clause in wished_clauses(PASTED))
+
+
+def test_the_vocabulary_knows_brands_and_places_and_suggests_brands(catalogue: Catalogue) -> None:
+    for brand in ("Asus", "Asrock", None, "Bosch"):
+        catalogue.put("Barang", brand=brand)
+    with catalogue.market.reading() as session:
+        vocabulary = catalogue.search.vocabulary(session)
+        suggested = suggest(session, catalogue.search, "as")
+    assert vocabulary.brands == ("asrock", "asus", "bosch")
+    assert [place.name for place in vocabulary.places.find("jaksel")] == ["Jakarta Selatan"]
+    assert [one.text for one in suggested if one.kind == "brand"] == ["asrock", "asus"]
 
 
 def test_a_text_of_nothing_but_refusals_is_looked_for_as_it_is() -> None:

@@ -168,7 +168,7 @@ def facets_of_products(
     """Count products per category, brand, city and price range; each count ignores its own filter.
 
     `facets=attributes` counts the values of the ten attributes that most products have, of at most 10,000 candidates.
-    Of more than 50,000 candidates only so many are counted: `X-Facet-Counts-Are` is `lower-bound` then.
+    Of more than 10,000 candidates only so many are counted: `X-Facet-Counts-Are` is `lower-bound` then.
     A city is counted by its full name. The filter `city=jakarta` also matches Jakarta Selatan.
     """
     query, facet_names = filters if q is None else replace(filters, text=validate_text(q)), parse_facets(facets)

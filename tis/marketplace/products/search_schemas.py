@@ -282,6 +282,7 @@ SUGGESTED = responses(
     [
         {"text": "laptop gaming", "kind": "word", "category": None, "product_id": None},
         {"text": "laptop", "kind": "category", "category": "laptop", "product_id": None},
+        {"text": "lapindo", "kind": "brand", "category": None, "product_id": None},
         {"text": "Laptop Gaming Rinjani G15", "kind": "product", "category": None, "product_id": 1},
     ],
     {422: "q must not be empty."},

@@ -60,3 +60,5 @@ PRAISE_WORDS = frozenset(
 
 # What follows one of these is not wanted.
 NEGATIONS = frozenset("bukan selain kecuali jangan tanpa except without".split())
+
+UNSAID_WORDS = FUNCTION_WORDS | PRAISE_WORDS

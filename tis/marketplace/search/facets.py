@@ -153,12 +153,12 @@ def _count(
     passed = {name: [test(value) for value in values[name]] for name, test in filters.items()}
     counts: dict[FacetName, list[ValueCount]] = {}
     for name in names:
-        pairs: Iterable[tuple[Any, int]] = zip(values[name], ids, strict=True)
+        own_values, own_ids = values[name], ids
         if others := [flags for other, flags in passed.items() if other != name]:
-            pairs = compress(pairs, map(all, zip(*others, strict=True)))
-        counted = list(pairs)
-        example = dict(counted)
-        found = Counter(value for value, _ in counted)
+            is_counted = list(map(all, zip(*others, strict=True)))
+            own_values, own_ids = (tuple(compress(column, is_counted)) for column in (own_values, own_ids))
+        example: dict[Any, int] = dict(zip(own_values, own_ids, strict=True))
+        found = Counter(own_values)
         counts[name] = [(value, count, example[value]) for value, count in found.items() if value is not None]
     return counts
 

@@ -5,7 +5,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from tis.marketplace.search.text_query import MAX_WORDS, TermGroup
+from sqlalchemy.orm import Session
+
+from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.common_words import UNSAID_WORDS
+from tis.marketplace.search.corrections import stems_of
+from tis.marketplace.search.expansions import QueryExpansions, UnderstoodText, phrases_of
+from tis.marketplace.search.main_noun import nouns_of, with_noun
+from tis.marketplace.search.spelling import document_counts
+from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery
+from tis.marketplace.search.tokens import head_token, said_words
+from tis.marketplace.search.vocabulary import Vocabulary
 
 MIN_WORDS = 25  # of a long text
 _SENTENCE = re.compile(r"[.!?;\n]+(?=\s|$)|\n")
@@ -30,6 +40,45 @@ _WEIGHT_OF_OTHERS = 0.5
 _WEIGHT_OF_REPEATED = 1.5
 _MENTIONS_OF_A_WISH = 2
 _MIN_CLAUSES = 2
+_MAX_CHARS = 2000
+_MAX_NOUNS = 200
+_LEAST_SHARE_OF_WISHED = 0.4
+
+
+def understand_long(session: Session, index: TextIndex, vocabulary: Vocabulary, text: str) -> UnderstoodText:
+    """Of a pasted text, the words that say most, as they are: nobody typed them, so they are not corrected."""
+    clauses = wished_clauses(text[:_MAX_CHARS])
+    said = [word for clause in clauses for word in _content_words(clause)]
+    meant = {word: [word, *_single_words(vocabulary, word), *stems_of(word)] for word in dict.fromkeys(said)}
+    known = {one for others in meant.values() for one in others}
+    counts = document_counts(session, [*known, *map(head_token, known)])
+    stems = {word: next((one for one in others if one in counts), word) for word, others in meant.items()}
+
+    def words_of(clause: str) -> list[str]:
+        return [word if (word,) in vocabulary.synonyms else stems.get(word, word) for word in _content_words(clause)]
+
+    said = [word for clause in clauses for word in words_of(clause)]
+    own = {word: max((counts.get(one, 0) for one in meant.get(word, [word])), default=0) for word in said}
+    heads = {word: sum(counts.get(head_token(one), 0) for one in meant.get(word, [word])) for word in said}
+    known_words = [word for word in dict.fromkeys(said) if own[word]]
+    if not known_words:
+        return UnderstoodText(TextQuery(()), is_cut=True)
+    expansions = QueryExpansions.of(vocabulary, known_words)
+    for clause in clauses:
+        expansions.update(QueryExpansions.of(vocabulary, words_of(clause)))
+    expansions.leave_brands(session)
+    phrases = dict.fromkeys(phrase for clause in clauses for phrase in phrases_of(words_of(clause)))
+    named = [phrase for phrase in phrases if phrase in expansions or (len(phrase) == 1 and own.get(phrase[0]))]
+    candidates = [expansions.group_of(phrase) for phrase in named[:_MAX_NOUNS]]
+    nouns = nouns_of(session, candidates, _LEAST_SHARE_OF_WISHED)
+    nouns = [noun for noun in nouns if noun.terms[0].words not in vocabulary.broader] or nouns
+    main = wished_noun(nouns, clauses, words_of)
+    telling = telling_words(said, own, heads, max(counts.values(), default=1), main.terms[0].words if main else ())
+    expansions.add_measures(telling)
+    query = expansions.grouped(telling, counts, may_be_prefix=False)
+    if main:
+        query = with_noun(session, index, query, main, is_sure=True)
+    return UnderstoodText(query, is_cut=len(set(_content_words(text))) > len(telling))
 
 
 def wished_clauses(text: str) -> list[str]:
@@ -69,3 +118,11 @@ def wished_noun(
     # Of equals the longest: a power bank, no power.
     best = max(range(len(nouns)), key=lambda place: (scores[place], len(nouns[place].terms[0].words)), default=None)
     return nouns[best] if best is not None and scores[best] else None
+
+
+def _content_words(clause: str) -> list[str]:
+    return [one.word for one in said_words(clause) if one.word not in UNSAID_WORDS and len(one.word) > 1]
+
+
+def _single_words(vocabulary: Vocabulary, word: str) -> list[str]:
+    return [other[0] for other in vocabulary.synonyms.get((word,), ()) if len(other) == 1]

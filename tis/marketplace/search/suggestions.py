@@ -1,4 +1,4 @@
-"""Suggests, while somebody types, how the text may go on: with words of the catalogue, categories and product names."""
+"""Suggests, while somebody types, how the text may go on: with common words, categories, brands and products."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ from tis.marketplace.search.sql import run
 from tis.marketplace.search.tokens import tokenize
 from tis.marketplace.search.vocabulary import Vocabulary
 
-SuggestionKind = Literal["word", "category", "product"]
+SuggestionKind = Literal["word", "category", "brand", "product"]
 _MIN_CHARS = 2  # a single letter begins a tenth of all words
 _NUM_WORDS = 5
 _NUM_CATEGORIES = 3
+_NUM_BRANDS = 3
 _NUM_PRODUCTS = 5
 _MAX_LETTERS = 2000  # words that begin with the letters, of which the most common are suggested
 _COMPLETIONS = (
@@ -38,7 +39,12 @@ def suggest(session: Session, search: ProductSearch, text: str) -> list[Suggesti
     if not words or len(words[-1]) < _MIN_CHARS:
         return []
     vocabulary = search.vocabulary(session)
-    found = [*_words(session, text, words[-1]), *_categories(vocabulary, words), *_products(session, search, text)]
+    found = [
+        *_words(session, text, words[-1]),
+        *_categories(vocabulary, words),
+        *_brands(vocabulary, words),
+        *_products(session, search, text),
+    ]
     return list({(one.kind, one.text.casefold()): one for one in reversed(found)}.values())[::-1]
 
 
@@ -57,6 +63,13 @@ def _categories(vocabulary: Vocabulary, words: list[str]) -> list[Suggestion]:
             for slug in slugs if name.startswith(prefix) else ():
                 found.setdefault(slug, name)
     return [Suggestion(name, "category", category=slug) for slug, name in list(found.items())[:_NUM_CATEGORIES]]
+
+
+def _brands(vocabulary: Vocabulary, words: list[str]) -> list[Suggestion]:
+    prefix = " ".join(words)
+    start = bisect_left(vocabulary.brands, prefix)
+    near = vocabulary.brands[start : start + _NUM_BRANDS]
+    return [Suggestion(brand, "brand") for brand in near if brand.startswith(prefix)]
 
 
 def _products(session: Session, search: ProductSearch, text: str) -> list[Suggestion]:

@@ -1,7 +1,8 @@
-"""The words that a catalogue knows: categories with their names, and synonyms. In memory, for search and assistant."""
+"""The words that a catalogue knows: categories with their names, synonyms, brands and places. In memory, for all."""
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.places.gazetteer import Gazetteer, gazetteer
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.tokens import tokenize
 from tis.marketplace.tables import TaxonomyVersion
@@ -17,6 +19,14 @@ Phrase = tuple[str, ...]
 _MIN_TWO_WAY_CHARS = 3  # shorter synonyms expand in one direction only
 _SYNONYMS = "SELECT term, means, category, is_broader FROM synonyms ORDER BY term"
 _MAX_SYNONYMS = 24  # of one phrase
+_MAX_AGE_OF_BRANDS = 60.0
+_MAX_BRANDS = 20_000
+# Jumps from one brand to the next in the index and does not read every row.
+_BRANDS = (
+    "WITH RECURSIVE brands (brand) AS (SELECT min(brand_key) FROM product_search UNION ALL"
+    " SELECT (SELECT min(brand_key) FROM product_search WHERE brand_key > brands.brand) FROM brands"
+    f" WHERE brands.brand IS NOT NULL) SELECT brand FROM brands WHERE brand IS NOT NULL LIMIT {_MAX_BRANDS}"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,12 @@ class Vocabulary:
     phrases: Mapping[Phrase, tuple[str, ...]]
     synonyms: Mapping[Phrase, tuple[Phrase, ...]]
     broader: frozenset[Phrase] = frozenset()  # whose synonyms are kinds of what they mean
+    brands: tuple[str, ...] = ()  # keys of the brands that products have, or had a minute ago, in their order
+
+    @property
+    def places(self) -> Gazetteer:
+        return gazetteer()
+
     single_words: tuple[str, ...] = ()  # names of categories and synonyms of one word
 
     @cached_property
@@ -67,10 +83,14 @@ class Vocabulary:
 
 
 class VocabularyCache:
-    """The vocabulary as this transaction sees it, loaded again only after a change of any server."""
+    """The vocabulary as this transaction sees it, loaded again only after a change of any server.
+
+    Shops bring new brands all the time, so these are read again when a minute has passed.
+    """
 
     def __init__(self) -> None:
         self._loaded: tuple[str, Vocabulary] | None = None
+        self._brands: tuple[float, tuple[str, ...]] | None = None
 
     def current(self, session: Session) -> Vocabulary:
         # Read first: what is loaded is at least as new as this.
@@ -79,6 +99,12 @@ class VocabularyCache:
         if loaded is None or loaded[0] != version:
             loaded = self._loaded = (version, _load_vocabulary(session))
         return loaded[1]
+
+    def with_brands(self, session: Session) -> Vocabulary:
+        brands = self._brands
+        if brands is None or time.monotonic() - brands[0] > _MAX_AGE_OF_BRANDS:
+            brands = self._brands = (time.monotonic(), tuple(sorted(brand for [brand] in run(session, _BRANDS))))
+        return replace(self.current(session), brands=brands[1])
 
 
 def expire_categories(session: Session) -> None:
