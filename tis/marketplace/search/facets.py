@@ -158,7 +158,7 @@ def _count(
             is_counted = list(map(all, zip(*others, strict=True)))
             own_values, own_ids = (tuple(compress(column, is_counted)) for column in (own_values, own_ids))
         example: dict[Any, int] = dict(zip(own_values, own_ids, strict=True))
-        found = Counter(own_values)
+        found: Counter[Any] = Counter(own_values)
         counts[name] = [(value, count, example[value]) for value, count in found.items() if value is not None]
     return counts
 

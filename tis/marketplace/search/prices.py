@@ -6,6 +6,8 @@ Only amounts that can be nothing else: with a scale (`juta`) or `Rp`, or of 10,0
 import re
 from dataclasses import dataclass
 
+from tis.marketplace.search.number_words import with_digits_before_scales
+
 _SCALES = {"juta": 10**6, "jt": 10**6, "jutaan": 10**6, "million": 10**6, "mio": 10**6}
 _SCALES |= {"ribu": 1000, "rb": 1000, "ribuan": 1000, "rban": 1000, "thousand": 1000, "k": 1000}
 _ROUGH = {"jutaan", "ribuan", "rban"}
@@ -49,6 +51,8 @@ class SaidPrices:
 def said_prices(text: str) -> SaidPrices:
     """The first price or range that the text says; the text as it is if it says none."""
     folded = text.lower()
+    if (in_digits := with_digits_before_scales(folded)) != folded:
+        text = folded = in_digits
     if len(folded) != len(text) or not any(map(str.isdecimal, folded)):
         return SaidPrices(text)
     for form, pattern in _FORMS:

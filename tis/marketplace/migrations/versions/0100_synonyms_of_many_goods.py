@@ -970,4 +970,54 @@ sarung jok;cover jok;
 gembok motor;gembok cakram,disc lock;
 phone holder;holder hp,holder motor;
 holder motor;phone holder,holder hp motor;
+cover;case,casing,softcase,sarung;1
+pelindung;casing,case,cover,sarung;1
+charger kabel;kabel data,kabel usb,kabel charger;1
+kabel hp;kabel data,kabel usb,kabel type c,kabel lightning;1
+kulit asli;leather,genuine leather;1
+jajan;camilan,keripik,biskuit;1
+perlengkapan mandi bayi;sabun bayi,sampo bayi,bak mandi bayi;1
+alat pembersih;sapu,alat pel,sikat,pembersih lantai;1
+perlengkapan ibadah;sajadah,mukena,sarung,peci;1
+alat salat;mukena,sajadah,sarung;1
+alat sholat;mukena,sajadah,sarung;1
+busana muslim wanita;gamis,mukena,hijab;1
+modest wear;gamis,hijab,tunik;1
+prayer clothes;mukena,sarung;1
+winter jacket;jaket gunung,jaket tebal;1
+running gear;sepatu lari,celana olahraga,kaos olahraga;1
+kids stuff;mainan,baju anak,tas anak;1
+pet food;makanan kucing,makanan anjing;1
+breakfast;roti,sereal,susu,oat;1
+sarapan;roti,sereal,susu,oat;1
+minuman panas;kopi,teh,jahe;1
+hot drinks;kopi,teh;1
+spices;bumbu,merica,kunyit,jahe;1
+beverages;teh,kopi,jus,sirup,susu;1
+stationery set;alat tulis,pulpen,pensil;1
+network gear;router,switch,modem,access point;1
+jaringan;router,switch,modem,kabel lan;1
+gaming gear;mouse gaming,keyboard gaming,headset gaming,kursi gaming;1
+aksesoris komputer;mouse,keyboard,headset,webcam;1
+computer accessories;mouse,keyboard,headset,webcam;1
+aksesoris hp;casing,tempered glass,charger,kabel data,power bank;1
+phone accessories;casing,tempered glass,charger,kabel data,power bank;1
+komponen pc;ram,ssd,vga,motherboard,processor,power supply;1
+pc parts;ram,ssd,vga,motherboard,processor,power supply;1
+perkakas tukang kayu;gergaji,pahat,palu,amplas;1
+alat potong;gunting,gergaji,cutter,pisau;1
+alat las;mesin las,kawat las,helm las;1
+alat cukur rambut;hair clipper;1
+perlengkapan motor;helm,jas hujan,sarung tangan motor,jaket motor;1
+motorcycle gear;helm,jas hujan,sarung tangan motor,jaket motor;1
+rain gear;jas hujan,payung,ponco;1
+perlengkapan hujan;jas hujan,payung,ponco;1
+tempat penyimpanan;rak,lemari,box,container,keranjang;1
+storage furniture;lemari,rak,kabinet;1
+seating;kursi,sofa,bangku;1
+lighting;lampu,bohlam;1
+penerangan;lampu,senter,bohlam;1
+bathroom supplies;sabun mandi,sampo,handuk,sikat wc;1
+laundry;deterjen,pewangi pakaian,jemuran,keranjang baju;1
+cucian;deterjen,pewangi pakaian;1
 """

@@ -1,0 +1,34 @@
+"""Numbers that are written as words before a scale: `dua setengah juta`, `lima ratus ribu`, `two hundred thousand`."""
+
+import re
+
+_ONES: dict[str, float] = dict(zip("satu dua tiga empat lima enam tujuh delapan sembilan".split(), range(1, 10), strict=True))
+_ONES |= dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
+_ONES |= dict(zip("eleven twelve thirteen fourteen fifteen sixteen".split(), range(11, 17), strict=True))
+_ONES |= dict(zip("seventeen eighteen nineteen".split(), range(17, 20), strict=True))
+_ONES |= dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_ONES |= {"sepuluh": 10, "sebelas": 11, "seratus": 100, "setengah": 0.5, "half": 0.5}
+_TIMES = {"puluh": 10, "ratus": 100, "hundred": 100}
+_WORD = "|".join(sorted({*_ONES, *_TIMES, "belas", "and", "a"}, key=len, reverse=True))
+_SCALE = "juta|jt|ribu|rb|million|thousand"
+_NUMBER = re.compile(rf"(?<!\w)((?:(?:{_WORD})[ -]+){{1,7}})({_SCALE})(?!\w)")
+_ONE_OF_A_SCALE = re.compile(r"(?<!\w)se(juta|ribu)(?!\w)")
+
+
+def with_digits_before_scales(text: str) -> str:
+    """Lower case in, lower case out; a number that makes no sense stays as it is."""
+    text = _ONE_OF_A_SCALE.sub(r"1 \1", text)
+    return _NUMBER.sub(lambda found: f"{_value(found[1].replace('-', ' ').split())} {found[2]}".strip(), text)
+
+
+def _value(words: list[str]) -> str:
+    total, current = 0.0, 0.0
+    for word in words:
+        if word in _ONES:
+            current += _ONES[word]
+        elif word == "belas":
+            current += 10
+        elif word in _TIMES:
+            total, current = total + (current or 1) * _TIMES[word], 0.0
+    value = total + current
+    return f"{value:g}" if value else " ".join(words)
