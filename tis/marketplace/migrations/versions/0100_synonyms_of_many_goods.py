@@ -1020,4 +1020,10 @@ penerangan;lampu,senter,bohlam;1
 bathroom supplies;sabun mandi,sampo,handuk,sikat wc;1
 laundry;deterjen,pewangi pakaian,jemuran,keranjang baju;1
 cucian;deterjen,pewangi pakaian;1
+wireless earbuds;tws,airpods,buds,true wireless;1
+earbuds wireless;tws,airpods,buds,true wireless;1
+wireless earphones;tws,airpods,buds,headset bluetooth;1
+bluetooth earbuds;tws,airpods,buds,true wireless;1
+true wireless earbuds;tws,airpods,buds;1
+meja kopi;meja tamu,coffee table;1
 """
