@@ -2,7 +2,9 @@
 
 import re
 
-_ONES: dict[str, float] = dict(zip("satu dua tiga empat lima enam tujuh delapan sembilan".split(), range(1, 10), strict=True))
+_ONES: dict[str, float] = dict(
+    zip("satu dua tiga empat lima enam tujuh delapan sembilan".split(), range(1, 10), strict=True)
+)
 _ONES |= dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
 _ONES |= dict(zip("eleven twelve thirteen fourteen fifteen sixteen".split(), range(11, 17), strict=True))
 _ONES |= dict(zip("seventeen eighteen nineteen".split(), range(17, 20), strict=True))

@@ -18,6 +18,10 @@ from tis.marketplace.search.text_query import MAX_WORDS, TextQuery
 from tis.marketplace.search.tokens import SaidWord, said_words
 from tis.marketplace.search.vocabulary import Vocabulary
 
+# A sentence has words that no product has, and short ones are like many others.
+_MAX_WORDS_OF_A_NAME = 4
+_MIN_CHARS_IN_A_SENTENCE = 6
+
 
 @dataclass(frozen=True)
 class LookedForWords:
@@ -39,7 +43,9 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
         return UnderstoodText(TextQuery(()))
     expansions, counts = QueryExpansions.of(vocabulary, words), document_counts(session, words)
     shops = words_of_shops(session, vocabulary, words)
-    correctable = [word for word in words if not (word in shops or word in UNIT_OF or word in expansions.words)]
+    least_chars = 0 if len(words) <= _MAX_WORDS_OF_A_NAME else _MIN_CHARS_IN_A_SENTENCE
+    known = {*shops, *UNIT_OF, *expansions.words}
+    correctable = [word for word in words if word not in known and len(word) >= least_chars]
     may_go_on = words[-1] if is_last_said else None
     corrections = {word: corrected_word(session, vocabulary, word, counts, may_go_on) for word in correctable}
     also_meant = words_also_meant(session, index, vocabulary, correctable, counts)
