@@ -77,6 +77,12 @@ class FacetCounter:
         are_exact = True
         for group in filter(None, passes):
             own = {name: test for name, test in filters.items() if name in group}
+            if len(group) == 1:
+                [name] = group
+                of_name, is_exact = self._counted_by_database(_without_filters(query, own), resolved, match, name)
+                facets[name] = self._facet(name, [one for one in of_name if one[0] is not None])
+                are_exact &= is_exact
+                continue
             rows = self._read(_without_filters(query, own), resolved, match, group, self.max_rows + 1)
             are_exact &= len(rows) <= self.max_rows
             for name, counts in _count(rows[: self.max_rows], group, own).items():
@@ -85,6 +91,22 @@ class FacetCounter:
             facets["attributes"], is_exact = self._of_attributes(query, resolved, match)
             are_exact &= is_exact
         return FacetCounts({name: facets[name] for name in requested}, are_exact)
+
+    def _counted_by_database(
+        self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, name: FacetName
+    ) -> tuple[list[ValueCount], bool]:
+        """Of a single facet, which no other filters: this takes half as long as reading the rows."""
+        candidates = candidate_query(self.index, query, self.resolve(query, resolved), match, query.radius_km)
+        some = candidates.select(f"p.product_id AS id, {_COLUMNS[name]} AS value", "LIMIT :max_rows")
+        sql = f"{candidates.with_clause}SELECT value, count(*), max(id) FROM ({some}) x GROUP BY value"
+        sql += " ORDER BY count(*) DESC"
+        rows = run(self.session, sql, {**candidates.values, "max_rows": self.max_rows + 1})
+        counted = [(value, count, example) for value, count, example in rows]
+        is_exact = sum(count for _, count, _ in counted) <= self.max_rows
+        if not is_exact:  # the last candidate only shows that there are more
+            value, count, example = counted[0]
+            counted[0] = (value, count - 1, example)
+        return counted, is_exact
 
     def _of_attributes(
         self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None
