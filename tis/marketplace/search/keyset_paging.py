@@ -1,7 +1,7 @@
 """Keyset pagination in every sort order. Each order ends with the product id, so it is total."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
@@ -13,7 +13,7 @@ from tis.marketplace.search.query import ProductQuery, Sort
 from tis.marketplace.search.ranking import RankedList
 from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.sql import id_list, run
-from tis.marketplace.search.text_query import TextMatch
+from tis.marketplace.search.text_query import TextMatch, match_tiers
 
 # A search by distance tries growing radii and stops as soon as a page is full.
 _RADII_KM = (10.0, 40.0, 160.0, 640.0)
@@ -73,12 +73,29 @@ class KeysetPager:
         [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
         return int(total)
 
-    def num_matching_all(self, max_count: int) -> int:
-        """How many products match all words, and are of the kind that these say. It stops at `max_count`."""
+    def num_matching_all(self, max_count: int, first_page: Sequence[ListPosition] = ()) -> int:
+        """How many products match all words, and are of the kind that these say. It stops at `max_count`.
+
+        A first page tells it mostly; products are counted only if it does not.
+        """
         query = self.resolved.text_query
+        if first_page and not self.after and not self.skip:
+            matching = self._first_stage(first_page)
+            if matching is not None and (matching >= max_count or matching < self.count):
+                return matching
         if not query or not query.stages:
             return self.total(max_count)
         return len(self.ids(TextMatch(query, stage=query.stages[0]), max_count))
+
+    def _first_stage(self, first_page: Sequence[ListPosition]) -> int | None:
+        """How many of the page match all words; None if its order does not tell."""
+        query = self.resolved.text_query
+        if not query or not query.stages:
+            return len(first_page)
+        if self.query.sort != "relevance":
+            return None
+        num_tiers = len(match_tiers(replace(query, stages=query.stages[:1])))
+        return sum(position.tier < num_tiers for position in first_page)
 
     def _candidates(self, match: TextMatch | None = None, radius_km: float | None = None) -> CandidateQuery:
         text_query = self.resolved.text_query

@@ -132,7 +132,7 @@ class ProductSearch:
             after=after,
         )
         positions = pager.positions()
-        num_found = _FEW if after else pager.num_matching_all(_FEW)
+        num_found = _FEW if after else pager.num_matching_all(_FEW, positions)
         if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
             pager = replace(pager, resolved=relaxed)
             positions = pager.positions()

@@ -144,7 +144,7 @@ def _load_vocabulary(session: Session) -> Vocabulary:
         phrases,
         {phrase: tuple(others)[:_MAX_SYNONYMS] for phrase, others in synonyms.items()},
         frozenset(broader),
-        tuple(sorted(term[0] for term in terms if len(term) == 1)),
+        single_words=tuple(sorted(term[0] for term in terms if len(term) == 1)),
     )
 
 
