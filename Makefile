@@ -13,7 +13,9 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/marketplace/stock/test_concurrent_buyers.py tests/marketplace/test_postgresql_failures.py \
 	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_restart.py \
 	tests/cli/test_serve.py tests/test_main.py tests/test_lazy_marketplace.py tests/marketplace/seed/test_seed_data.py \
-	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py
+	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py \
+	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
+	tests/marketplace/search/test_keyset_paging.py tests/marketplace/search/test_filters_of_several_values.py
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
