@@ -129,7 +129,7 @@ def search_products(
 
     All words match, in any order. Synonyms match too, and typos are corrected (`X-Corrected-Query`). If few
     products match all words, those that match the rarest words follow (`X-Relaxed-Query`). Of a long text the 24
-    words that say most are looked for (`X-Cut-Query`). A price and a place in the text filter: `kopi di Medan di bawah 50rb`.
+    words that say most are looked for (`X-Cut-Query`). A price and a place filter: `kopi di Medan di bawah 50rb`.
     """
     query = replace(filters, text=validate_text(q), sort=validate_sort(sort, filters))
     page, facet_names = page_request(limit, skip, cursor), parse_facets(facets)

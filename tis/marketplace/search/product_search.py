@@ -256,7 +256,7 @@ class ProductSearch:
         if num_found and query.sort != "relevance":
             return resolved  # the nearest or cheapest of what matches a word would come before what was asked for
         pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
-        relaxed = relaxed_query(session, text_query, pager.ids, are_all_matched=bool(num_found))
+        relaxed = relaxed_query(session, self.index, text_query, pager.ids, are_all_matched=bool(num_found))
         if relaxed is None or (num_found and len(relaxed.stages) == 1):
             return resolved
         if query.sort != "relevance":

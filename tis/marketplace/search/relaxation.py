@@ -8,14 +8,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.spelling import document_counts
-from tis.marketplace.search.sql import run
+from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.supplier_words import shop_counts
-from tis.marketplace.search.text_query import MAX_STAGES, TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import head_token
+from tis.marketplace.search.text_query import MAX_STAGES, Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.tokens import category_token, head_token
 
 _LEAST_SHARE = 0.3  # of the weight of all words, that a product must match
 _ENOUGH = 10  # so many products are shown, whatever they weigh
@@ -28,11 +30,13 @@ _MAX_READ_PER_GROUP = 2000  # a more common word finds no products, and is only 
 _MAX_READ = 6000
 _MAX_COMPARED = 500  # products in which common words are looked for
 
-# The ids of products that match, at most the number given; among some ids, or among all.
-FindIds = Callable[[TextMatch, int, Sequence[int] | None], Sequence[int]]
+FindIds = Callable[[TextMatch, int], Sequence[int]]  # the ids of products that match, at most the number given
+ReadTokens = Callable[[Sequence[int]], dict[int, set[str]]]  # of products: all words and tokens
 
 
-def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds, *, are_all_matched: bool) -> TextQuery | None:
+def relaxed_query(
+    session: Session, index: TextIndex, query: TextQuery, find_ids: FindIds, *, are_all_matched: bool
+) -> TextQuery | None:
     """None if no product matches any word. `are_all_matched`: some products match all words."""
     [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
     counts = _counts(session, query.groups)
@@ -54,7 +58,9 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds, *, are_
     for number, group in enumerate(groups):
         if group.is_kind:
             weights[number] = round(_WEIGHT_OF_KIND * (sum(weights) - weights[number]))
-    found = _sets_of_products(groups, [counts[group] for group in groups], weights, find_ids)
+    found = _sets_of_products(
+        groups, [counts[group] for group in groups], weights, find_ids, partial(_tokens, session, index)
+    )
     num_with = Counter(found.values())
     least, num_shown, stages = _LEAST_SHARE * sum(weights), 0, list[int]()
     for one in sorted(num_with, key=lambda one: (-_weight(one, weights), one)):
@@ -66,7 +72,11 @@ def relaxed_query(session: Session, query: TextQuery, find_ids: FindIds, *, are_
 
 
 def _sets_of_products(
-    groups: Sequence[TermGroup], counts: Sequence[int], weights: Sequence[float], find_ids: FindIds
+    groups: Sequence[TermGroup],
+    counts: Sequence[int],
+    weights: Sequence[float],
+    find_ids: FindIds,
+    read_tokens: ReadTokens,
 ) -> dict[int, int]:
     """The groups that each product matches, by its id."""
     found: Counter[int] = Counter()
@@ -76,9 +86,9 @@ def _sets_of_products(
         if groups[number].is_kind or (found and (counts[number] > _MAX_READ_PER_GROUP or num_read > _MAX_READ)):
             common.append(number)
             continue
-        ids = find_ids(TextMatch(TextQuery((groups[number],)), "text"), _MAX_READ_PER_GROUP, None)
+        ids = find_ids(TextMatch(TextQuery((groups[number],)), "text"), _MAX_READ_PER_GROUP)
         if not ids and groups[number].shop_tokens:
-            ids = find_ids(TextMatch(TextQuery((groups[number],))), _MAX_READ_PER_GROUP, None)
+            ids = find_ids(TextMatch(TextQuery((groups[number],))), _MAX_READ_PER_GROUP)
         num_read += len(ids)
         for one in ids:
             found[one] |= 1 << number
@@ -86,10 +96,33 @@ def _sets_of_products(
     common += [number for number, group in enumerate(groups) if group.shop_tokens and number not in common]
     if common and found:
         best = sorted(found, key=lambda one: (-_weight(found[one], weights), one))[:_MAX_COMPARED]
-        for number in common:
-            for one in find_ids(TextMatch(TextQuery((groups[number],))), _MAX_COMPARED, sorted(best)):
-                found[one] |= 1 << number
+        # Reading what these products say is cheaper than a look into the text index for each common word.
+        for one, tokens in read_tokens(sorted(best)).items():
+            found[one] |= sum(1 << number for number in common if _says(tokens, groups[number]))
     return found
+
+
+def _tokens(session: Session, index: TextIndex, product_ids: Sequence[int]) -> dict[int, set[str]]:
+    tokens = index.indexed_words(session, product_ids)
+    for product_id, of_shop in index.shop_tokens(session, product_ids).items():
+        tokens[product_id] |= of_shop
+    sql = f"SELECT product_id, category_key FROM product_search WHERE product_id IN {id_list(product_ids)}"
+    for product_id, category in run(session, sql):
+        tokens[product_id].add(category_token(category) or "")
+    return tokens
+
+
+def _says(tokens: set[str], group: TermGroup) -> bool:
+    if not tokens.isdisjoint((*group.category_tokens, *group.shop_tokens)):
+        return True
+    return any(
+        tokens.issuperset(term.words) or (term.is_prefix and _says_beginning(tokens, term)) for term in group.terms
+    )
+
+
+def _says_beginning(tokens: set[str], term: Term) -> bool:
+    *whole, beginning = term.words
+    return tokens.issuperset(whole) and any(token.startswith(beginning) for token in tokens)
 
 
 def _rarity(count: int, num_heads: int, num_products: int) -> int:
