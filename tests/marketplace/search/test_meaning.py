@@ -16,6 +16,12 @@ def test_a_bag_for_a_laptop_is_a_bag_in_both_languages(catalogue: Catalogue, tex
     assert [name.split()[0] for name in catalogue.names(text)] == ["Tas"] * 3 + ["Laptop"] * 3
 
 
+def test_of_a_known_phrase_that_no_shop_has_the_words_are_looked_for(catalogue: Catalogue) -> None:
+    catalogue.put("Laptop kantor", category="laptop")
+    found = catalogue.find("laptop bag")
+    assert found.relaxed and [hit.product.name for hit in found.hits] == ["Laptop kantor"]
+
+
 def test_what_is_inside_is_asked_for_by_its_name(catalogue: Catalogue) -> None:
     for number in range(5):
         catalogue.put(f"Laptop kantor {number} SSD 512GB", category="laptop")

@@ -40,6 +40,10 @@ def relaxed_query(
     """None if no product matches any word. `are_all_matched`: some products match all words."""
     [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
     counts = _counts(session, query.groups)
+    if any(not count and _is_phrase(group) for group, count in counts.items()):
+        # No shop has a "laptop bag": then its words are looked for.
+        words = (_words_of(group) if not count and _is_phrase(group) else [group] for group, count in counts.items())
+        counts = _counts(session, list(dict.fromkeys(group for groups in words for group in groups)))
     if not are_all_matched:
         # "kursi kerja dari rumah": a word that shops and goods have means goods.
         counts = {replace(group, shop_tokens=()) if count else group: count for group, count in counts.items()}
@@ -123,6 +127,14 @@ def _says(tokens: set[str], group: TermGroup) -> bool:
 def _says_beginning(tokens: set[str], term: Term) -> bool:
     *whole, beginning = term.words
     return tokens.issuperset(whole) and any(token.startswith(beginning) for token in tokens)
+
+
+def _is_phrase(group: TermGroup) -> bool:
+    return not group.is_kind and not group.category_tokens and len(group.terms[0].words) > 1
+
+
+def _words_of(group: TermGroup) -> list[TermGroup]:
+    return [TermGroup((Term((word,)),)) for word in group.terms[0].words]
 
 
 def _rarity(count: int, num_heads: int, num_products: int) -> int:
