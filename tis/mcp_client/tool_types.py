@@ -1,6 +1,6 @@
 """The types of the MCP client's interface: a server, one of its tools, and the result of a call."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,3 +23,11 @@ class McpTool:
 class McpToolResult:
     text: str
     is_error: bool  # as the tool itself reports it
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTool:
+    """A tool of this process, with the interface of one of an MCP server. `call` never raises for bad arguments."""
+
+    tool: McpTool
+    call: Callable[[Mapping[str, Any]], Awaitable[McpToolResult]]

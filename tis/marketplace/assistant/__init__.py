@@ -1,0 +1,1 @@
+"""The shopping assistant: understands a sentence, finds products, and answers with nothing that is not so."""

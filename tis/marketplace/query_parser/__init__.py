@@ -1,0 +1,1 @@
+"""Turns a sentence of a buyer into a `StructuredQuery` by rules alone."""
