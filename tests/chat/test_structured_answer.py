@@ -22,7 +22,7 @@ from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 from tis.media.loader import MediaLimits, MediaLoader
 
 pytestmark = [pytest.mark.anyio, pytest.mark.model]
-CITIES = {"type": "object", "properties": {"city": {"enum": ["Jakarta", "Bandung"]}}, "required": ["city"]}
+CITIES: dict[str, Any] = {"type": "object", "properties": {"city": {"enum": ["Jakarta", "Bandung"]}}, "required": ["city"]}
 CITIES |= {"additionalProperties": False}
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ASKS_WEATHER = [{"role": "user", "content": "What is the weather in Jakarta?"}]
