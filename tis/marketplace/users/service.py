@@ -18,7 +18,15 @@ from tis.marketplace.policy import may_grant, require_admin, require_no_role, re
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.suppliers.deletion import delete_account_data, erase_supplier, has_login
 from tis.marketplace.suppliers.members import owners_of
-from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember, User
+from tis.marketplace.tables import (
+    ChatUsage,
+    Conversation,
+    Supplier,
+    SupplierInvitation,
+    SupplierMember,
+    User,
+    UserPreferences,
+)
 
 _GRANTED = {"role", "ai_access_enabled"}
 _ROLES = ("user", "admin")
@@ -72,7 +80,7 @@ def grant_rights(session: Session, principal: Principal, user_id: int, granted: 
 
 
 def delete_user(session: Session, principal: Principal, search: ProductSearch) -> None:
-    """Reviews, reservations and ledger lines stay, without a name: others rely on them.
+    """Reviews, reservations and ledger lines stay, without a name: others rely on them. Conversations do not.
 
     Suppliers that nobody could sign in to any more are deleted, too; one with a login of its own is not.
     """
@@ -86,6 +94,8 @@ def delete_user(session: Session, principal: Principal, search: ProductSearch) -
     delete_account_data(session, search, accounts)
     for supplier in orphans:
         erase_supplier(session, principal, search, supplier)
+    for table in (Conversation, UserPreferences, ChatUsage):  # messages go with their conversation
+        session.execute(delete(table).where(table.user_id == user_id))
     _clear_personal_data(user)
     audit.note(session, principal, "user.erase", "user", user_id)
     session.flush()
