@@ -40,6 +40,7 @@ LISTS = {
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
     "GET /api/audit": ["", "?entity=product", "?entity=product&entity_id=1&before=9", "?entity_id=1", "?actor=user:1"],
+    "GET /api/admin/flagged-products": ["", "?before=9"],
     "GET /api/categories": [""],
     "GET /api/synonyms": [""],
 }

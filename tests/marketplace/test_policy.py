@@ -155,6 +155,8 @@ TABLE = {
     "DELETE /api/users/me/preferences": same_in_open_mode(USERS),
     # What happened
     "GET /api/audit": same_in_open_mode(ADMIN),
+    "GET /api/admin/flagged-products": same_in_open_mode(ADMIN),
+    "DELETE /api/admin/flagged-products/{product_id}": same_in_open_mode(ADMIN),
 }
 
 

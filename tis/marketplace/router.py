@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter
 
+from tis.marketplace.admin import flagged_products
 from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import conversation_routes
 from tis.marketplace.auth import email_routes, link_page, session_routes
@@ -36,5 +37,6 @@ for room in (
     email_routes,
     link_page,
     admin,
+    flagged_products,
 ):
     router.include_router(room.router)
