@@ -17,7 +17,7 @@ from tis.admission.settings import AdmissionSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
 from tis.ktp.settings import KtpSettings
-from tis.marketplace.settings import AccountSettings, MarketplaceSettings, RateSettings
+from tis.marketplace.settings import AccountSettings, AssistantSettings, MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
 from tis.media.settings import MediaSettings
 from tis.openai_api.settings import ResponseSettings
@@ -53,6 +53,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     KtpSettings,
     MarketplaceSettings,
     AccountSettings,
+    AssistantSettings,
     RateSettings,
     AccessSettings,
     AdmissionSettings,
@@ -62,8 +63,9 @@ AREAS: tuple[type[BaseModel], ...] = (
 class Settings(
     AdmissionSettings,
     AccessSettings,
-    AccountSettings,
     RateSettings,
+    AssistantSettings,
+    AccountSettings,
     MarketplaceSettings,
     KtpSettings,
     McpSettings,

@@ -4,6 +4,7 @@ Every function works in the caller's transaction. Those that write lock the acco
 that no two transactions deadlock and nothing is written for an account that is being deleted.
 """
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from tis.marketplace.tables import Conversation, ConversationMessage
 MAX_CONVERSATIONS = 200  # of a user
 MAX_MESSAGES = 500  # of a conversation
 MAX_MESSAGE_CHARS = 16_000  # TEXT of MariaDB has 64 KiB, and a letter up to four bytes
+MAX_DETAILS_CHARS = 64_000  # as JSON
 MAX_TITLE_CHARS = 80
 NO_CONVERSATION = "Conversation not found"
 FULL_CONVERSATION = f"This conversation is full ({MAX_MESSAGES} messages): send no `session_id` to begin another one."
@@ -67,7 +69,10 @@ def add_message(
     content: str,
     details: Mapping[str, Any],
 ) -> ConversationMessage:
-    """The message that is there, if the turn has one of this role already. `content` is cut at MAX_MESSAGE_CHARS."""
+    """The message that is there, if the turn has one of this role already. `content` is cut at MAX_MESSAGE_CHARS.
+
+    Of details longer than MAX_DETAILS_CHARS it stores only that they are left out.
+    """
     _lock(session, conversation)
     of_conversation = ConversationMessage.conversation_id == conversation.id
     same = select(ConversationMessage).where(
@@ -85,7 +90,7 @@ def add_message(
         turn_id=turn_id,
         role=role,
         content=text[:MAX_MESSAGE_CHARS],
-        details=storable_json(details),
+        details=_bounded(storable_json(details)),
     )
     session.add(message)
     if role == "user" and conversation.title is None:
@@ -163,6 +168,10 @@ def storable_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [storable_json(one) for one in value]
     return value
+
+
+def _bounded(details: dict[str, Any]) -> dict[str, Any]:
+    return details if len(json.dumps(details)) <= MAX_DETAILS_CHARS else {"omitted": True}
 
 
 def _lock(session: Session, conversation: Conversation) -> None:

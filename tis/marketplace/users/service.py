@@ -14,7 +14,7 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_user
+from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_own_user, require_user
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.suppliers.deletion import delete_account_data, erase_supplier, has_login
 from tis.marketplace.suppliers.members import owners_of
@@ -38,6 +38,12 @@ def not_deleted_users() -> Select[User]:
 
 def find_user(session: Session, user_id: int) -> User:
     return _require_found(session.scalar(not_deleted_users().where(User.id == user_id)))
+
+
+def acting_user(session: Session, principal: Principal, user_id: int | None) -> int:
+    """See `require_own_user`. A user that the request names must exist."""
+    own_id = require_own_user(principal, user_id)
+    return own_id if principal.user_id == own_id else find_user(session, own_id).id
 
 
 def lock_user(session: Session, user_id: int) -> User:
