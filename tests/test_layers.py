@@ -28,7 +28,8 @@ LAYERS = [
 ]
 # Libraries that only these packages import.
 HOMES = {
-    "fastapi": {"cli", "app", "lazy_marketplace", "openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"} | {"http"},
+    "fastapi": {"cli", "app", "lazy_marketplace", "openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"}
+    | {"http"},
     "torch": {"engine"},
     "transformers": {"engine"},
     "openpyxl": {"marketplace"},

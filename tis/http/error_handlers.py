@@ -62,7 +62,9 @@ def detail_body(error: ServiceError) -> dict[str, dict[str, Any]]:
 
 def json_rpc_error(error: ServiceError, request_id: str | int | None = None) -> JSONResponse:
     """The errors of `/mcp`; without an id if the request was refused before it was read."""
-    code = _PARSE_ERROR if error.code == "invalid_json" else _INTERNAL_ERROR if error.status >= 500 else _INVALID_REQUEST
+    code = (
+        _PARSE_ERROR if error.code == "invalid_json" else _INTERNAL_ERROR if error.status >= 500 else _INVALID_REQUEST
+    )
     body = {"code": code, "message": error.message[:_MAX_MESSAGE_CHARS]}
     return JSONResponse(
         {"jsonrpc": "2.0", "id": request_id, "error": body}, status_code=error.status, headers=error.headers

@@ -10,7 +10,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
+from tis.http.error_handlers import internal_error
+from tis.mcp_client.tool_types import McpTool, McpToolResult
 from tis.mcp_server.access import McpAccess
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
@@ -47,28 +48,31 @@ class SdkAdapter:
     async def list_tools(
         self, context: Context, params: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListToolsResult:
-        tools = await self._access.list_tools(_request_of(context))
+        try:
+            tools = await self._access.list_tools(_request_of(context))
+        except Exception as fault:  # the SDK would not log it
+            raise MCPError(mcp_types.INTERNAL_ERROR, _logged(fault)) from None
         return mcp_types.ListToolsResult(tools=[_sdk_tool(tool) for tool in tools])
 
     async def call_tool(self, context: Context, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
-        tool = await self._access.find_tool(_request_of(context), params.name)
-        if tool is None:
+        try:
+            async with asyncio.timeout(self._call_seconds):
+                tool = await self._access.find_tool(_request_of(context), params.name)
+                result = await tool.call(params.arguments or {}) if tool else None
+        except TimeoutError:
+            result = McpToolResult(f"The call took longer than {self._call_seconds:g} s. Retry later.", is_error=True)
+        except Exception as fault:  # the last place that can tell the client
+            result = McpToolResult(_logged(fault), is_error=True)
+        if result is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {params.name[:_MAX_NAME_CHARS]}")
-        result = await self._result_of(tool, params.arguments or {})
         return mcp_types.CallToolResult(
             content=[mcp_types.TextContent(type="text", text=result.text)], is_error=result.is_error
         )
 
-    async def _result_of(self, tool: LocalTool, arguments: dict[str, object]) -> McpToolResult:
-        try:
-            async with asyncio.timeout(self._call_seconds):
-                return await tool.call(arguments)
-        except TimeoutError:
-            return McpToolResult(f"The call took longer than {self._call_seconds:g} s. Try again later.", is_error=True)
-        except Exception as fault:  # the last place that can tell the client
-            log_exception("unhandled fault of a tool", fault, current_request_id())
-            text = f"The server failed on this call. It is logged under request id {current_request_id()}."
-            return McpToolResult(text, is_error=True)
+
+def _logged(fault: Exception) -> str:
+    log_exception("unhandled fault of a tool", fault, current_request_id())
+    return internal_error().message
 
 
 def _request_of(context: Context) -> Request:

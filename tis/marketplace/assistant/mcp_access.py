@@ -1,7 +1,6 @@
 """The catalogue for the MCP server: who may call its tools, and as whom."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from fastapi import Request
 from sqlalchemy.orm import Session
@@ -23,7 +22,6 @@ class RejectedToken(Unauthenticated):
     @property
     def headers(self) -> dict[str, str]:
         return {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-
 
 
 class CatalogueAccess:

@@ -14,6 +14,6 @@ def viewer_of(session: Session, principal: Principal, language: Language) -> Vie
     user = None if principal.user_id is None else session.get(User, principal.user_id)
     if user is None:
         return Viewer(language)
-    has_place = user.latitude is not None and user.longitude is not None
-    origin = Point(user.latitude, user.longitude) if has_place else None
-    return Viewer(language, user.id, origin, user.city)
+    if user.latitude is None or user.longitude is None:
+        return Viewer(language, user.id, city=user.city)
+    return Viewer(language, user.id, Point(user.latitude, user.longitude), user.city)
