@@ -1,6 +1,6 @@
 """Finds the goods that an answer speaks of, by the same search as REST. Each function reads in one transaction."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductQuery, Sort
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, middle_of
+from tis.marketplace.search.said_filters import with_said_filters
 
 _MAX_COUNTED = 1000
 _MAX_NEAREST = 3
@@ -36,13 +37,16 @@ def find_goods(search: ProductSearch, session: Session, query: StructuredQuery, 
 
 def _found(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
     wanted = goods_query(query, viewer)
-    if not (best := _best(search, session, query, viewer)) and query.intent == "stock":
+    total = search.count(session, wanted, _MAX_COUNTED)
+    if not total.count and query.intent == "stock" and query.in_stock is not False:
         # "Is it in stock?" of what is sold out gets a no, not silence.
         sold_out = query.model_copy(update={"in_stock": False, "quantity": None})
-        best = _best(search, session, sold_out, viewer)
-        wanted = goods_query(sold_out, viewer)
+        if search.count(session, goods_query(sold_out, viewer), 1).count:
+            return _found(search, session, sold_out, viewer)
+    found = _candidates(search, session, wanted)
     summary = search.find(session, wanted, _FIRST)
-    total = search.count(session, wanted, _MAX_COUNTED)
+    num_whole = total.count if summary.relaxed else len(found)
+    best = [*ranked(found[:num_whole], query, viewer), *ranked(found[num_whole:], query, viewer)]
     place, nearest = (None, []) if best else _nearest_elsewhere(search, session, query, wanted)
     return FoundGoods(
         cards=_cards(search, session, best, viewer),
@@ -50,7 +54,7 @@ def _found(search: ProductSearch, session: Session, query: StructuredQuery, view
         total_is_exact=total.is_exact,
         corrected=summary.corrected,
         unverified_words=summary.relaxed,
-        relaxations=_tried(search, session, query, wanted),
+        relaxations=_tried(search, session, query, viewer),
         nearest_place=place.name if place and nearest else None,
         nearest=nearest,
     )
@@ -58,23 +62,23 @@ def _found(search: ProductSearch, session: Session, query: StructuredQuery, view
 
 def goods_query(query: StructuredQuery, viewer: Viewer) -> ProductQuery:
     """A radius around a named city counts from that city, wherever the buyer is."""
-    origin = origin_of(viewer)
     if query.radius_km is not None and not query.near_user and (middle := _middle(query)):
-        return replace(product_query(query, middle), city=None, cities=())
-    return product_query(query, origin)
+        around = product_query(query.model_copy(update={"cities": []}), middle)
+        return replace(around, radius_km=query.radius_km)
+    return product_query(query, origin_of(viewer))
 
 
 def _middle(query: StructuredQuery) -> Point | None:
     return middle_of(query.cities[0]) if len(query.cities) == 1 else None
 
 
-def _best(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> list[Candidate]:
-    wanted = goods_query(query, viewer)
+def _candidates(search: ProductSearch, session: Session, wanted: ProductQuery) -> list[Candidate]:
+    """In the order of the search: those that match all words before those that match some."""
     found: dict[int, Candidate] = {}
     for sort in _orders_read(wanted):
         for one in search.candidates(session, replace(wanted, sort=sort), MAX_CANDIDATES):
             found.setdefault(one.product.id, one)
-    return ranked(found.values(), query, viewer)
+    return list(found.values())
 
 
 def _orders_read(wanted: ProductQuery) -> Iterator[Sort | None]:
@@ -112,21 +116,22 @@ def _compared(search: ProductSearch, session: Session, query: StructuredQuery, v
     ids = list(query.compare.product_ids)
     is_verified = True
     for item in query.compare.items[:_MAX_COMPARED]:
-        own = _item_query(search, session, query, item, viewer, ids)
+        own = _match_ids(search, session, query, item, viewer, ids)
         ids += own[:1]
         is_verified = is_verified and bool(own)
     cards = cards_of(search, session, ids, viewer)[:MAX_CARDS]
     return FoundGoods(cards, total=len(cards), unverified_words=not is_verified)
 
 
-def _item_query(
+def _match_ids(
     search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer, taken: Sequence[int]
 ) -> list[int]:
     """With all filters of the query, then without category and brands: the phrase may be of another kind."""
-    for changed in ({}, {"category": None, "brands": []}):
-        changes: dict[str, Any] = {"text": item, "compare": None, "product_ids": [], **changed}
-        found = _best(search, session, query.model_copy(update=changes), viewer)
-        if ids := [one.product.id for one in found if one.product.id not in taken]:
+    for dropped in (dict[str, Any](), {"category": None, "brands": []}):
+        changes: dict[str, Any] = {"text": item, "compare": None, "product_ids": [], **dropped}
+        wanted = query.model_copy(update=changes)
+        found = _candidates(search, session, goods_query(wanted, viewer))
+        if ids := [one.product.id for one in ranked(found, wanted, viewer) if one.product.id not in taken]:
             return ids
     return []
 
@@ -144,20 +149,14 @@ def _nearest_elsewhere(
     return place, [card_of(hit, Viewer(), with_advice=False) for hit in hits]
 
 
-def _tried(
-    search: ProductSearch, session: Session, query: StructuredQuery, wanted: ProductQuery
-) -> list[TriedRelaxation]:
-    tried = (_as_structured(query, one) for one in search.relaxations(session, wanted))
-    return [one for one in tried if one is not None]
-
-
-def _as_structured(query: StructuredQuery, relaxed: RelaxedFilter) -> TriedRelaxation | None:
-    """None for a filter that only words of the text say."""
-    changes = _changes(query, relaxed)
-    changed = query.model_copy(update=changes)
-    if changed == query:
-        return None
-    return TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact)
+def _tried(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> list[TriedRelaxation]:
+    """Those that the fields of the query can say: the search of each is the one that was counted."""
+    tried = list[TriedRelaxation]()
+    for relaxed in search.relaxations(session, goods_query(query, viewer)):
+        changed = query.model_copy(update=_changes(query, relaxed))
+        if _same_goods(with_said_filters(goods_query(changed, viewer)), relaxed.query):
+            tried.append(TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact))
+    return tried
 
 
 def _changes(query: StructuredQuery, relaxed: RelaxedFilter) -> dict[str, Any]:
@@ -166,12 +165,16 @@ def _changes(query: StructuredQuery, relaxed: RelaxedFilter) -> dict[str, Any]:
             return {"max_price": relaxed.query.max_price}
         case "radius_km" if relaxed.query.radius_km is not None:
             return {"radius_km": relaxed.query.radius_km}
+        case "radius_km" if query.near_user:
+            return {"radius_km": None}
         case "radius_km":
             return {"radius_km": None, "cities": []}
-        case "city" if relaxed.query.radius_km is not None:
-            return {"radius_km": relaxed.query.radius_km, "near_user": False}
-        case "city":
+        case "city" if relaxed.query.radius_km is not None and not query.near_user:
+            return {"radius_km": relaxed.query.radius_km}
+        case "city" if relaxed.query.provinces:
             return {"cities": []}
+        case "city":
+            return {"cities": [], "provinces": []}
         case "province":
             return {"provinces": []}
         case "brand":
@@ -182,3 +185,10 @@ def _changes(query: StructuredQuery, relaxed: RelaxedFilter) -> dict[str, Any]:
             return {relaxed.without: None}
         case _:
             return {}
+
+
+def _same_goods(one: ProductQuery, other: ProductQuery) -> bool:
+    """Where nothing filters by distance, it does not matter from where that is measured."""
+    if one.radius_km is None and other.radius_km is None and one.fulfilment is None:
+        one = replace(one, origin=other.origin)
+    return one == other
