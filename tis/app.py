@@ -52,7 +52,7 @@ from tis.mcp_client.limits import McpLimits
 from tis.mcp_server.access import McpAccess
 from tis.mcp_server.endpoint import MAX_BODY_BYTES as _MAX_MCP_BYTES
 from tis.mcp_server.endpoint import router as mcp_router
-from tis.mcp_server.server import McpServer
+from tis.mcp_server.server import ToolServer
 from tis.media.loader import MediaLimits, MediaLoader
 from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
@@ -173,7 +173,7 @@ def create_app(
     app.slow_reader_seconds = settings.slow_reader_seconds
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
-    mcp_server = McpServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
+    mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
     app.state.mcp_server = mcp_server
     app.state.admission, app.state.services = admission, services

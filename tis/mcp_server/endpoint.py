@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from tis.errors import BadRequest, Forbidden, ServiceError
 from tis.http.error_handlers import MCP_PATH, json_rpc_error
 from tis.mcp_server.endpoint_examples import MCP_BODY, MCP_RESPONSES
-from tis.mcp_server.server import McpServer
+from tis.mcp_server.server import ToolServer
 
 router = APIRouter(tags=["MCP"])
 # What the tools take fits many times. The SDK parses on the event loop: 64 KiB take some milliseconds at worst.
@@ -26,7 +26,7 @@ async def answer_mcp_client(request: Request) -> Response:
     see what everybody sees. With `Authorization: Bearer <access token>` of a user, distances are measured from the
     place of that user.
     """
-    server = cast(McpServer, request.app.state.mcp_server)
+    server = cast(ToolServer, request.app.state.mcp_server)
     _require_known_page(request, server)
     _require_json(request)
     access = await server.access()
@@ -41,7 +41,7 @@ async def answer_mcp_client(request: Request) -> Response:
     return await server.answer(body)
 
 
-def _require_known_page(request: Request, server: McpServer) -> None:
+def _require_known_page(request: Request, server: ToolServer) -> None:
     """Against DNS rebinding. `Host` is checked for all APIs, by `HostMiddleware`."""
     own = {f"{scheme}://{host}" for scheme in ("http", "https") for host in request.headers.getlist("host")}
     if not all(origin in own or origin in server.origins for origin in request.headers.getlist("origin")):

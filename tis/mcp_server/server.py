@@ -1,4 +1,4 @@
-"""McpServer: the SDK's server, imported and started by the first request that needs it, closed with the app."""
+"""ToolServer: the SDK's server, imported and started by the first request that needs it, closed with the app."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CALL_SECONDS = 30.0
 
 
-class McpServer:
+class ToolServer:
     """`make_access` may import: it is called once, in a thread."""
 
     def __init__(

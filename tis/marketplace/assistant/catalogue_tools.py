@@ -8,46 +8,31 @@ measured, is never an argument.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from anyio import to_thread
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy.orm import Session
 
 from tis.errors import ServiceError
 from tis.marketplace.assistant.cards import cards_of
 from tis.marketplace.assistant.finding import find_goods
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.goods import FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.tool_arguments import (
+    CompareArguments,
+    LookupArguments,
+    SearchArguments,
+    problems_of,
+    schema_of,
+    search_schema,
+)
 from tis.marketplace.context import MarketServices
 from tis.marketplace.products.compare import compared_rows
-from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, ProductId, StructuredQuery
+from tis.marketplace.query_parser.structured_query import StructuredQuery
 from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 
-_MAX_PROBLEMS = 3
-_MAX_PROBLEM_CHARS = 200
 _READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-_NOT_FOR_TOOLS = ("intent", "compare")  # say what a sentence wants; here the name of the tool says it
-_MAX_CATEGORIES = 200  # more would make the schema longer than the prompts of small models
-
 ViewerOf = Callable[[Session], Viewer]
-ProductIds = Annotated[list[ProductId], Field(max_length=MAX_CARDS, description="ids of products that were found")]
-
-
-class SearchArguments(StructuredQuery):
-    text: str = Field("", max_length=MAX_QUERY_CHARS, description="words to look for, or a plain sentence")
-    limit: int = Field(MAX_CARDS, ge=1, le=MAX_CARDS, description="products in the result")
-
-
-class LookupArguments(BaseModel):
-    ids: Annotated[ProductIds, Field(min_length=1)]
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class CompareArguments(BaseModel):
-    ids: Annotated[ProductIds, Field(min_length=2)]
-
-    model_config = ConfigDict(extra="forbid")
 
 
 def catalogue_tools(
@@ -60,9 +45,9 @@ def catalogue_tools(
     products of each call, on the event loop."""
     tools = CatalogueTools(market, viewer_of, on_cards)
     return [
-        LocalTool(_tool("search_catalog", _SEARCH, _search_schema(categories)), tools.search),
-        LocalTool(_tool("lookup_catalog", _LOOKUP, _schema(LookupArguments)), tools.lookup),
-        LocalTool(_tool("compare_products", _COMPARE, _schema(CompareArguments)), tools.compare),
+        LocalTool(_tool("search_catalog", _SEARCH, search_schema(categories)), tools.search),
+        LocalTool(_tool("lookup_catalog", _LOOKUP, schema_of(LookupArguments)), tools.lookup),
+        LocalTool(_tool("compare_products", _COMPARE, schema_of(CompareArguments)), tools.compare),
     ]
 
 
@@ -73,6 +58,10 @@ _SEARCH = (
 )
 _LOOKUP = "Read products by their ids: current price, stock and shop. `not_found` has ids that are not sold any more."
 _COMPARE = "Compare 2 to 8 products by their ids, row by row; `best` is the id with the best value of a row."
+
+
+def _tool(name: str, description: str, schema: dict[str, Any]) -> McpTool:
+    return McpTool(name, description, schema, _READ_ONLY)
 
 
 class BadArguments(Exception):
@@ -111,10 +100,11 @@ class CatalogueTools:
     ) -> McpToolResult:
         try:
             checked = model.model_validate(dict(arguments))
+        except ValidationError as error:
+            return McpToolResult(problems_of(error), is_error=True)
+        try:
             # Abandoned on cancel: the deadline of the caller must not wait for the database.
             text, cards = await to_thread.run_sync(self._read, read, checked, abandon_on_cancel=True)
-        except ValidationError as error:
-            return McpToolResult(_problems(error), is_error=True)
         except BadArguments as error:
             return McpToolResult(str(error), is_error=True)
         except ServiceError as error:  # the database does not answer, or the session of the caller has ended
@@ -167,12 +157,6 @@ def _dumped(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _problems(error: ValidationError) -> str:
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    lines = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in problems[:_MAX_PROBLEMS]]
-    return "Wrong arguments. " + "; ".join(line[:_MAX_PROBLEM_CHARS] for line in lines)
-
-
 def _missing(ids: Sequence[int], found: Sequence[ProductCard]) -> list[int]:
     known = {card.id for card in found}
     return [one for one in dict.fromkeys(ids) if one not in known]
@@ -221,38 +205,3 @@ def _found_json(found: FoundGoods) -> dict[str, Any]:
             "products": [card_json(card) for card in found.nearest],
         }
     return result
-
-
-def _tool(name: str, description: str, schema: dict[str, Any]) -> McpTool:
-    return McpTool(name, description, schema, _READ_ONLY)
-
-
-def _search_schema(categories: Sequence[str]) -> dict[str, Any]:
-    schema = _schema(SearchArguments)
-    for name in _NOT_FOR_TOOLS:
-        del schema["properties"][name]
-    schema.pop("$defs", None)
-    if 0 < len(categories) <= _MAX_CATEGORIES:
-        schema["properties"]["category"]["enum"] = list(categories)
-    return schema
-
-
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Without titles, defaults and nulls: models read it, and leave out what they do not need."""
-    schema: dict[str, Any] = _plain(model.model_json_schema())
-    return schema
-
-
-def _plain(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return [_plain(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    options = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
-    if len(options) == 1:
-        schema = {**{name: value for name, value in schema.items() if name != "anyOf"}, **options[0]}
-    return {
-        name: {key: _plain(value) for key, value in part.items()} if name == "properties" else _plain(part)
-        for name, part in schema.items()
-        if name not in ("title", "default")
-    }
