@@ -30,11 +30,12 @@ def _refusal(description: str, message: str) -> dict[str, Any]:
 
 
 MCP_BODY: dict[str, Any] = {
+    "security": [{"MarketplaceToken": []}],  # for the button "Authorize" of /docs
     "requestBody": {
         "required": True,
         "description": "One JSON-RPC message of at most 64 KiB",
         "content": {"application/json": {"schema": {"type": "object"}, "example": _REQUEST}},
-    }
+    },
 }
 MCP_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The result of the request", "content": {"application/json": {"example": _RESULT}}},

@@ -236,7 +236,7 @@ def test_the_schemas_are_small_and_say_what_is_allowed(catalogue: Catalogue) -> 
         assert not {"anyOf", "$ref", "title", "default"} & set(_keys(tool.input_schema))
     schema = tools["search_catalog"].input_schema
     assert schema["properties"]["category"]["enum"] == ["bag", "laptop"] and len(json.dumps(schema)) < 4000
-    assert not {"intent", "compare", "user_id", "lat"} & schema["properties"].keys()
+    assert not {"intent", "compare", "product_ids", "user_id", "lat"} & schema["properties"].keys()
     fits = Draft202012Validator(schema).is_valid
     assert fits({"text": "laptop", "category": "bag", "max_price": 10}) and not fits({"category": "other"})
     assert not fits({"user_id": 1}) and not fits({"limit": MAX_CARDS + 1})
