@@ -30,6 +30,7 @@ _TITLES = {
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
     "categories": "Marketplace: categories and synonyms",
+    "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",
     "users": "Marketplace: users",
     "accounts": "Marketplace: accounts",

@@ -403,7 +403,9 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             audit_days=settings.audit_retention_days,
             movement_days=settings.movement_retention_days,
             reservation_days=settings.reservation_retention_days,
+            chat_days=settings.chat_retention_days,
         ),
+        chat_tokens_per_day=settings.chat_tokens_per_day,
         rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )
 

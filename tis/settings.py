@@ -17,7 +17,7 @@ from tis.admission.settings import AdmissionSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
 from tis.ktp.settings import KtpSettings
-from tis.marketplace.settings import AccountSettings, MarketplaceSettings, RateSettings
+from tis.marketplace.settings import AccountSettings, AssistantSettings, MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
 from tis.mcp_server.settings import McpServerSettings
 from tis.media.settings import MediaSettings
@@ -55,6 +55,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     KtpSettings,
     MarketplaceSettings,
     AccountSettings,
+    AssistantSettings,
     RateSettings,
     AccessSettings,
     AdmissionSettings,
@@ -64,8 +65,9 @@ AREAS: tuple[type[BaseModel], ...] = (
 class Settings(
     AdmissionSettings,
     AccessSettings,
-    AccountSettings,
     RateSettings,
+    AssistantSettings,
+    AccountSettings,
     MarketplaceSettings,
     KtpSettings,
     McpServerSettings,

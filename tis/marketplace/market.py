@@ -63,6 +63,7 @@ class MarketRules:
     consent_version: str | None = None  # of the privacy notice that registrations agree to; None: no consent needed
     consent_url: str | None = None
     retention: RetentionRules = RetentionRules()
+    chat_tokens_per_day: int = 200_000  # of a user; 0: no limit
     # A sheet with more rows is imported in the background, so many rows per transaction.
     max_sheet_rows_at_once: int = 5000
     sheet_batch_rows: int = 500

@@ -23,6 +23,7 @@ _MAX_COUNTED = 1000
 _MAX_NEAREST = 3
 _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
+_OTHER_KIND: tuple[dict[str, Any], ...] = ({}, {"category": None, "brands": []})  # what is tried in turn
 
 
 def find_goods(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
@@ -127,7 +128,7 @@ def _match_ids(
     search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer, taken: Sequence[int]
 ) -> list[int]:
     """With all filters of the query, then without category and brands: the phrase may be of another kind."""
-    for dropped in (dict[str, Any](), {"category": None, "brands": []}):
+    for dropped in _OTHER_KIND:
         changes: dict[str, Any] = {"text": item, "compare": None, "product_ids": [], **dropped}
         wanted = query.model_copy(update=changes)
         found = _candidates(search, session, goods_query(wanted, viewer))

@@ -16,6 +16,7 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.query_parser.structured_query import StructuredQuery
 from tis.marketplace.search.city_filter import city_test
 from tis.marketplace.search.product_candidates import Candidate
+from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.tables import UNRATED
 
 TIE_PLACES = 2
@@ -72,15 +73,14 @@ def ranked(candidates: Iterable[Candidate], query: StructuredQuery, viewer: View
 
     def place(candidate: Candidate) -> tuple[float, ...]:
         own = scores[candidate.product.id]
-        liking = preferred(candidate, viewer.preferences)
+        liking = preferred(candidate.product, viewer.preferences)
         return (*_asked_order(candidate, query), -round(own, TIE_PLACES), -liking, -own, candidate.product.id)
 
     return sorted(found, key=place)
 
 
-def preferred(candidate: Candidate, preferences: Preferences) -> int:
+def preferred(product: ProductRow, preferences: Preferences) -> int:
     """How many of the buyer's preferences the product meets."""
-    product = candidate.product
     is_in_city = city_test(preferences.city) if preferences.city else None
     return (
         bool(product.brand and key_of(product.brand) in {key_of(brand) for brand in preferences.brands})
