@@ -81,13 +81,28 @@ def ranked(candidates: Iterable[Candidate], query: StructuredQuery, viewer: View
 
 def preferred(product: ProductRow, preferences: Preferences) -> int:
     """How many of the buyer's preferences the product meets."""
-    is_in_city = city_test(preferences.city) if preferences.city else None
-    return (
-        bool(product.brand and key_of(product.brand) in {key_of(brand) for brand in preferences.brands})
-        + (preferences.max_price is not None and product.price <= preferences.max_price)
-        + bool(is_in_city and is_in_city(key_of(product.shop_city)))
-        + (preferences.condition is not None and product.condition == preferences.condition)
+    met = met_preferences(
+        preferences,
+        brand=product.brand,
+        price=product.price,
+        city_key=key_of(product.shop_city),
+        condition=product.condition,
     )
+    return len(met)
+
+
+def met_preferences(
+    preferences: Preferences, *, brand: str | None, price: int, city_key: str, condition: str
+) -> list[str]:
+    """The names of those that are met."""
+    is_in_city = city_test(preferences.city) if preferences.city else None
+    met = {
+        "brand": bool(brand) and key_of(brand or "") in {key_of(one) for one in preferences.brands},
+        "max_price": preferences.max_price is not None and price <= preferences.max_price,
+        "city": is_in_city is not None and is_in_city(city_key),
+        "condition": preferences.condition == condition,
+    }
+    return [name for name, is_met in met.items() if is_met]
 
 
 def _asked_order(candidate: Candidate, query: StructuredQuery) -> tuple[float, ...]:

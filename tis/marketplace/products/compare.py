@@ -63,14 +63,14 @@ def _attribute_rows(products: Sequence[ComparableProduct]) -> list[ComparedField
     return sorted(rows, key=lambda row: sum(value is not None for value in row.values) < 2)
 
 
-_LOWER, _HIGHER, _NEITHER = -1, 1, 0
+LOWER, HIGHER, _NEITHER = -1, 1, 0
 # Field, label, and whether a smaller or a larger value is better.
 _FIELDS: list[tuple[str, dict[Language, str], int]] = [
-    ("price", {"id": "Harga", "en": "Price"}, _LOWER),
-    ("available_quantity", {"id": "Stok tersedia", "en": "Available"}, _HIGHER),
-    ("rating", {"id": "Penilaian", "en": "Rating"}, _HIGHER),
+    ("price", {"id": "Harga", "en": "Price"}, LOWER),
+    ("available_quantity", {"id": "Stok tersedia", "en": "Available"}, HIGHER),
+    ("rating", {"id": "Penilaian", "en": "Rating"}, HIGHER),
     ("rating_count", {"id": "Jumlah ulasan", "en": "Reviews"}, _NEITHER),
-    ("distance_km", {"id": "Jarak (km)", "en": "Distance (km)"}, _LOWER),
+    ("distance_km", {"id": "Jarak (km)", "en": "Distance (km)"}, LOWER),
     ("category", {"id": "Kategori", "en": "Category"}, _NEITHER),
     ("brand", {"id": "Merek", "en": "Brand"}, _NEITHER),
     ("condition", {"id": "Kondisi", "en": "Condition"}, _NEITHER),
@@ -81,13 +81,13 @@ _FIELDS: list[tuple[str, dict[Language, str], int]] = [
 
 def _row(products: Sequence[ComparableProduct], field: str, label: str, better: int) -> ComparedField:
     values = [getattr(product, field) for product in products]
-    return ComparedField(field=field, label=label, values=values, best=_best(values, better))
+    return ComparedField(field=field, label=label, values=values, best=best_index(values, better))
 
 
-def _best(values: Sequence[Any], better: int) -> int | None:
+def best_index(values: Sequence[Any], better: int) -> int | None:
     """Index of the best value; None if two share the first place."""
     known = [value for value in values if value is not None]
     if better == _NEITHER or len(known) < 2:
         return None
-    best = max(known) if better == _HIGHER else min(known)
+    best = max(known) if better == HIGHER else min(known)
     return values.index(best) if known.count(best) == 1 else None
