@@ -24,6 +24,7 @@ parameters, schemas and examples at `/docs` (`/` redirects there), and as `/open
 _TITLES = {
     "OpenAI": "OpenAI API",
     "KTP": "Identity cards",
+    "MCP": "MCP server",
     "status": "Status and metrics",
     "products": "Marketplace: products",
     "reviews": "Marketplace: reviews",

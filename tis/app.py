@@ -33,7 +33,7 @@ from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.documents import DocumentCache
-from tis.http.error_handlers import KTP_PREFIX, UnhandledErrorMiddleware, install_error_handlers
+from tis.http.error_handlers import KTP_PREFIX, MCP_PATH, UnhandledErrorMiddleware, install_error_handlers
 from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
@@ -50,6 +50,10 @@ from tis.ktp.vision_model import VisionModel
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.limits import McpLimits
+from tis.mcp_server.access import McpAccess
+from tis.mcp_server.endpoint import MAX_BODY_BYTES as _MAX_MCP_BYTES
+from tis.mcp_server.endpoint import router as mcp_router
+from tis.mcp_server.server import ToolServer
 from tis.media.loader import MediaLimits, MediaLoader
 from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
@@ -164,6 +168,7 @@ def create_app(
             cards.close()
             await media.close()
             await engine.close()
+            await mcp_server.close()
             await asyncio.to_thread(marketplace.close)
 
     app = ServedApp(
@@ -177,13 +182,17 @@ def create_app(
     model_of_assistant = assistant_model or _assistant_model(settings, services)
     marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules, model_of_assistant))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
+    mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
+    app.state.mcp_server = mcp_server
     app.state.admission, app.state.services = admission, services
     app.state.ktp = cards
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")
     app.include_router(ktp_router)
+    if settings.mcp_server:
+        app.include_router(mcp_router)
     app.include_router(status.router)
     app.include_router(pages.router)
     install_error_handlers(app)
@@ -224,7 +233,10 @@ def _wrap(
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
     app.add_middleware(TrailingSlashMiddleware, prefix=f"{KTP_PREFIX}/")
-    app.add_middleware(LazyMarketplaceMiddleware, marketplace=marketplace)
+    app.add_middleware(TrailingSlashMiddleware, prefix=MCP_PATH)
+    app.add_middleware(
+        LazyMarketplaceMiddleware, marketplace=marketplace, also_for=[MCP_PATH] if settings.mcp_server else []
+    )
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
@@ -233,6 +245,7 @@ def _wrap(
     app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=_KEYED, read_tokens=read_tokens)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/", max_bytes=max_body_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
+    app.add_middleware(BodySizeLimitMiddleware, prefix=MCP_PATH, max_bytes=_MAX_MCP_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
     if settings.is_local and not hosts.are_all:
@@ -391,6 +404,12 @@ def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: 
         return resume_turn(request, states, lambda: marketplace.market, services.admission, resume=resume)
 
     return resume_source
+
+
+def _catalogue_access(marketplace: LazyMarketplace) -> McpAccess:
+    from tis.marketplace.assistant.mcp_access import CatalogueAccess
+
+    return CatalogueAccess(marketplace.market)
 
 
 def market_rules_of(settings: Settings) -> "MarketRules":

@@ -19,6 +19,7 @@ from tis.http.settings import AccessSettings
 from tis.ktp.settings import KtpSettings
 from tis.marketplace.settings import AccountSettings, AssistantSettings, MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
+from tis.mcp_server.settings import McpServerSettings
 from tis.media.settings import MediaSettings
 from tis.openai_api.settings import ResponseSettings
 from tis.setting_types import SettingsError, variable_name
@@ -50,6 +51,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     StreamSettings,
     ResponseSettings,
     McpSettings,
+    McpServerSettings,
     KtpSettings,
     MarketplaceSettings,
     AccountSettings,
@@ -68,6 +70,7 @@ class Settings(
     AccountSettings,
     MarketplaceSettings,
     KtpSettings,
+    McpServerSettings,
     McpSettings,
     ResponseSettings,
     StreamSettings,
