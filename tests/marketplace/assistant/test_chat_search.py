@@ -162,7 +162,7 @@ def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, mo
     model.picks = picks((first, "Hanya Rp 5.000.000, diskon 50%, garansi resmi."), intro="Stok tinggal 99 unit.")
     answer = ask(buyer)
     assert answer["citations"][0]["product_id"] == first
-    for lie in ("5.000.000", "50%", "garansi", "99"):
+    for lie in ("5.000.000", "50%", "garansi", "99 unit"):
         assert lie not in answer["response"]
     assert "11.499.000" in answer["response"]
 

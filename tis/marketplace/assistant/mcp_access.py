@@ -60,7 +60,7 @@ class CatalogueAccess:
         token, language = bearer_token(request), language_of(request.headers.get("accept-language"))
 
         def viewer(session: Session) -> Viewer:
-            return viewer_of(session, self._market.authenticate(session, token), language)
+            return viewer_of(session, self._market.authenticate(session, token).user_id, language)
 
         return catalogue_tools(self._market, viewer, categories)
 
