@@ -65,6 +65,7 @@ _EDGES |= {
     "harga",
     "spek",
 }
+_PURPOSE = whole_words(r"yang|yg|untuk|utk|buat|bwt|for|in terms of|dari segi|soal")
 _MAX_ITEMS = 10
 
 
@@ -76,7 +77,7 @@ def compared_things(sentence: Sentence) -> ComparedThings | None:
     """The phrases that are compared, as the buyer says them; None if there are not two. Nothing is taken."""
     text = _COMPARE.sub(" vs ", sentence.text)
     parts = re.split(r"[,;:?!&\0]+", _BETWEEN.sub(",", text))
-    items = [" ".join(_without_edges(part.split())) for part in parts]
+    items = [" ".join(_without_edges(_PURPOSE.split(part)[0].split())) for part in parts]
     items = [item[:100] for item in dict.fromkeys(items) if item][:_MAX_ITEMS]
     return ComparedThings(items=items) if len(items) > 1 else None
 

@@ -1,5 +1,6 @@
 """Sentences that go on from the turn before: what they change of its query."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tis.marketplace.query_parser.sentence import Sentence, whole_words
@@ -7,15 +8,18 @@ from tis.marketplace.query_parser.structured_query import QueryContext, Structur
 
 _NEW_TOPIC = whole_words(
     r"sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|lain lagi|gak jadi|ga jadi"
-    r"|nggak jadi|instead|forget (?:it|that)|lupakan|start over|mulai lagi|pencarian baru|new search|skrg (?:cari|mau)"
+    r"|nggak jadi|forget (?:it|that)|lupakan|start over|mulai lagi|pencarian baru|new search|skrg (?:cari|mau)"
 )
 _MARKERS = whole_words(
     r"yang|yg|kalau|kalo|klo|kl|gimana|bagaimana|gmn|how about|what about|lebih|kurang|tapi|tp|but|jangan|jgn|selain|kecuali|ada yang"
     r"|ganti(?:nya)?|only|just|hanya|cuma|aja|saja|ones?|nya|same|sama|lain(?:nya)?|lagi|more|instead|any|make it|filter|urutkan"
     r"|sort|dan|terus|trus|atau|warna(?:nya)?|versi|ukuran|bukan|tanpa|except|without|merk|merek|brand|di mana|its?|them|those|these"
 )
+_OPENING = whole_words(
+    r"(?:ada )?(?:yang|yg)|kalau|kalo|klo|how about|what about|gimana|bagaimana|tapi|but|only|hanya|jangan"
+)
 _CHEAPER = whole_words(
-    r"(?:yang |yg |ada |lagi )*(?:lebih|lbh|rada|agak) (?:murah|terjangkau|hemat)(?: lagi| dikit| sedikit| dong)?|cheaper(?: ones?)?|less expensive"
+    r"(?:yang |yg |ada |lagi )*(?:lebih|lbh|rada|agak) (?:murah|murmer|terjangkau|hemat|miring)(?: lagi| dikit| sedikit| dong)?|cheaper(?: ones?)?|less expensive"
     r"|murahan(?: dikit| lagi)?|lower price|kemahalan|too expensive|terlalu mahal|mahal (?:banget|amat)|turunin harga(?:nya)?"
 )
 _DEARER = whole_words(
@@ -48,9 +52,10 @@ _OTHERS = whole_words(
 _LISTS = ("exclude_brands", "exclude_terms", "exclude_cities")
 
 
-def take_changes(sentence: Sentence, context: QueryContext) -> dict[str, Any]:
+def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
     """What is said in relation to what was shown. Without a turn before, words of comparison only sort."""
-    prices = [one.price for one in context.last_results if one.price is not None]
+    meant = [one for one in context.last_results if one.id in pointed] or context.last_results
+    prices = [one.price for one in meant if one.price is not None]
     changes: dict[str, Any] = {}
     if found := _CHEAPER.search(sentence.text):
         changes["max_price" if prices else "sort"] = max(0, min(prices) - 1) if prices else "price_asc"
@@ -93,7 +98,7 @@ def goes_on(said: str, new: dict[str, Any], previous: StructuredQuery, *, has_no
     if category is not None and category != previous.category:
         return False
     if category is None and has_noun:
-        return bool(_MARKERS.search(said)) and len(said.split()) <= 4
+        return bool(_OPENING.match(said)) or (bool(_MARKERS.search(said)) and len(said.split()) <= 4)
     return category is None or bool(_MARKERS.search(said))
 
 

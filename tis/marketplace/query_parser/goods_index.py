@@ -8,7 +8,16 @@ from typing import Self
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from tis.marketplace.query_parser.goods_words import CARRIERS, DESCRIPTIONS, DEVICES, KNOWN_BRANDS, PART_NOUNS, SERIES
+from tis.marketplace.query_parser.goods_words import (
+    CARRIERS,
+    DESCRIPTIONS,
+    DEVICES,
+    ENGLISH_NOUNS,
+    KNOWN_BRANDS,
+    NOUNS_OF_CATEGORIES,
+    PART_NOUNS,
+)
+from tis.marketplace.query_parser.plain_words import FILLERS, PLAIN_WORDS
 from tis.marketplace.search.common_words import UNSAID_WORDS
 from tis.marketplace.search.measures import UNIT_OF
 from tis.marketplace.search.tokens import tokenize
@@ -18,6 +27,8 @@ MAX_PHRASE_WORDS = 3
 _MIN_LETTERS_OF_SLIP = 5
 _MIN_LETTERS_OF_TWO_SLIPS = 8
 _MIN_LETTERS_OF_BRAND = 2
+_MIN_LETTERS_OF_STEM = 3
+_ENDINGS = ("nya", "ku", "an", "s", "es")
 
 
 @dataclass(frozen=True)
@@ -49,13 +60,17 @@ class GoodsIndex:
             frozenset(nouns),
             frozenset(vocabulary.synonyms),
             frozenset(brands),
-            frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys()),
+            frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys() | FILLERS | PLAIN_WORDS),
             tuple(sorted(correct)),
         )
 
     def corrected(self, word: str) -> str | None:
         """The word of the catalogue that a slip means; None if the word is known, or like none or two of them."""
-        if word in self.known_words or len(word) < _MIN_LETTERS_OF_SLIP or not word.isalpha():
+        if word in self.known_words or not word.isalpha():
+            return None
+        if stem := self.stem(word):
+            return stem
+        if len(word) < _MIN_LETTERS_OF_SLIP:
             return None
         if word not in self._corrections:
             if len(self._corrections) >= _MAX_CORRECTIONS:
@@ -63,10 +78,12 @@ class GoodsIndex:
             self._corrections[word] = self._nearest(word)
         return self._corrections[word]
 
+    def stem(self, word: str) -> str | None:
+        """`laptopnya`, `fans`: the known word without an ending."""
+        stems = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending))
+        return next((stem for stem in stems if len(stem) >= _MIN_LETTERS_OF_STEM and stem in self.known_words), None)
+
     def _nearest(self, word: str) -> str | None:
-        for ending in ("nya", "ku", "s"):
-            if word.endswith(ending) and (stem := word.removesuffix(ending)) in self.known_words and len(stem) > 2:
-                return stem
         most = 2 if len(word) >= _MIN_LETTERS_OF_TWO_SLIPS else 1
         near = process.extract(word, self.correct_words, scorer=OSA.distance, score_cutoff=most, limit=8)
         alike = [(slips, other) for other, slips, _ in near if other[0] == word[0]]
@@ -98,8 +115,13 @@ def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
     known = {_phrase(name): slug for slug, names in vocabulary.names.items() for name in sorted(names)}
     known |= {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
     known.pop((), None)
-    series = {(word,): slug for slug, words in SERIES.items() if slug in vocabulary.names for word in words}
-    known = series | known
+    further = {
+        _phrase(name): slug
+        for slug, names in NOUNS_OF_CATEGORIES.items()
+        if slug in vocabulary.names
+        for name in names.split(", ")
+    }
+    known = further | known
     found = dict(known)
     for phrase, others in vocabulary.synonyms.items():
         if phrase in known or DESCRIPTIONS.issuperset(phrase):
@@ -109,6 +131,9 @@ def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
             votes = Counter(known[one] for one in spellings if one in known)
         else:
             votes = Counter(slug for one in spellings if (slug := _category_of_words(one, known)))
+        if len(phrase) > 1 and phrase[:1] in known and phrase[0] not in ENGLISH_NOUNS:
+            found[phrase] = known[phrase[:1]]  # Indonesian order
+            continue
         for slug, count in votes.most_common(1):
             if 2 * count > len(spellings) or (len(phrase) == 1 and len(votes) == 1):
                 found[phrase] = slug

@@ -69,7 +69,25 @@ _BEFORE_NAMES |= {
     "colour",
     "pakai",
 }
-_BEFORE_NAMES |= {"ada", "pake", "mau", "kasih", "with", "for", "it", "based", "punya", "lagi"}
+_BEFORE_NAMES |= {
+    "ukuran",
+    "size",
+    "seri",
+    "series",
+    "no",
+    "nomor",
+    "bahan",
+    "ada",
+    "pake",
+    "mau",
+    "kasih",
+    "with",
+    "for",
+    "it",
+    "based",
+    "punya",
+    "lagi",
+}
 _CONJUNCTIONS = {"dan", "atau", "and", "or", "sama", "maupun", "ama", ",", "/", "&", "nor", "juga", "ataupun"}
 _OUTSIDE = {"luar", "outside"}
 _NO_GOODS = {

@@ -29,10 +29,6 @@ from tis.marketplace.query_parser.structured_query import (
 from tis.marketplace.query_parser.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
 from tis.marketplace.search.vocabulary import Vocabulary
 
-_OFF_TOPIC = whole_words(
-    r"siapa|kenapa|mengapa|kapan|who|why|when|weather|cuaca|presiden|resi|pesanan saya|orderan saya|my order|komplain|retur|refund"
-    r"|cara|how (?:do|to|can)|apa kabar|how are you|joke|lelucon|cerita|jam berapa|what time|nama kamu|your name|kamu (?:siapa|robot|bot)"
-)
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
 
@@ -49,7 +45,10 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     compares = take_comparison(sentence)
     if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
         new["product_ids"] = pointed
-    new |= {} if is_new else take_changes(sentence, context)
+    changes = {} if is_new else take_changes(sentence, context, new.get("product_ids", ()))
+    if changes.keys() & {"min_price", "max_price"}:
+        new.pop("product_ids", None)  # cheaper than number 3
+    new |= changes
     new |= take_amounts(sentence)
     measured = take_measures(sentence)
     new |= take_prices(sentence)
@@ -69,6 +68,9 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
         new["intent"] = "compare"
         ids = new.pop("product_ids", [])
         new["compare"] = {"product_ids": ids} if ids else things.model_dump() if things else None
+        if things and not ids:
+            new.pop("brands", None)
+            new.pop("text", None)
     elif asks_stock and (new.get("in_stock") is not False) and _is_question(said):
         new["intent"] = "stock"
     elif asks_advice:
@@ -76,7 +78,7 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
     if _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
-    elif _OFF_TOPIC.search(said) and not goods.has_noun and _SETTING & new.keys() <= {"text"}:
+    elif _SETTING & new.keys() <= {"text"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
     elif is_more and previous is not None:
         new = merged(previous, new)
@@ -87,10 +89,26 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     )
 
 
+def is_off_topic(said: str, *, has_noun: bool) -> bool:
+    """Of a sentence that sets no filter: small talk, and questions about anything but goods."""
+    return bool(_NO_GOODS.search(said)) or (not has_noun and bool(_SMALL_TALK.search(said)))
+
+
 def _is_question(said: str) -> bool:
     return "?" in said or bool(_ASKS.search(said))
 
 
 _ASKS = whole_words(
     r"apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many|stok(?:nya)? (?:ada|berapa)|ada stok|sisa"
+)
+_NO_GOODS = whole_words(
+    r"siapa (?:kamu|presiden|nama)|presiden|no ?resi|nomor resi|(?:pesanan|orderan|order)(?:an)? (?:saya|aku|gue)|my order|komplain"
+    r"|refund|apa kabar|how are you|joke|lelucon|jam (?:berapa|buka|tutup|operasional)|buka jam|what time|opening hours|weather"
+    r"|cuaca|nama(?:mu| kamu)|your name|kamu (?:siapa|robot|bot)|are you (?:a )?(?:robot|bot|human)|cara (?:bayar|pesan|order|daftar|retur)"
+    r"|ganti password|lupa password|login|daftar akun"
+)
+_SMALL_TALK = whole_words(
+    r"halo|hallo|hai|hi|hello|hey|thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou|tq|selamat|pagi|siang|sore|malam"
+    r"|good (?:morning|afternoon|evening|night)|assalamualaikum|siapa|kenapa|mengapa|kapan|who|why|when|cara|how (?:do|to|can)|cerita"
+    r"|bye|dadah|sampai jumpa|ok|oke|sip|mantap|apa itu|what is|what are you|bantuan|help|haha\w*|wkwk\w*|lol"
 )

@@ -24,6 +24,9 @@ _ORDINAL = whole_words(
     r"(?:\s(?:ones?|products?|options?|items?|tadi|itu))?"
 )
 _TWO_NUMBERS = whole_words(rf"{_DIGIT}\s?(?:,|dan|and|sama|&|vs|dengan|with|ama)\s?{_DIGIT}{_MORE}")
+_FIRST_SOME = whole_words(
+    r"(?:the )?(?:first|top) (?P<some>[2-9]|two|three|four|five)|(?P<some2>[2-9]|dua|tiga|empat|lima) (?:yang )?(?:pertama|teratas)"
+)
 _LAST = whole_words(r"(?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)")
 _TOP = whole_words(r"(?:yang |yg )(?:paling )?(?:atas|teratas)|the top one")
 _BOTH = whole_words(r"(?:ke)?dua-?duanya|keduanya|dua-duanya|both(?: of them)?")
@@ -43,6 +46,9 @@ def take_pointed(
     """The ids that the sentence points at, in its order."""
     if not shown:
         return []
+    if found := _FIRST_SOME.search(sentence.text):
+        sentence.take_found(found, "first of the list", "product_ids")
+        return [one.id for one in shown[: _ORDINALS[found["some"] or found["some2"]]]]
     for pattern in (_NUMBERED, _TH, _HASH, _ORDINAL, *([_TWO_NUMBERS] if compares else [])):
         if found := pattern.search(sentence.text):
             text = found[0].replace("#", " ").replace("ke-", " ").replace(".", " ")

@@ -84,6 +84,41 @@ _ORIGIN_NOUNS |= {
     "kerajinan",
     "oleh-oleh",
 }
+# They mean something else, too; behind everything else, these mean the city.
+_CITIES_LIKE_WORDS = {"medan", "malang", "solo", "padang", "palu", "kupang", "mataram", "serang", "sorong", "subang"}
+_CITIES_LIKE_WORDS |= {
+    "tegal",
+    "demak",
+    "kendal",
+    "bsd",
+    "pati",
+    "lombok",
+    "batang",
+    "metro",
+    "bima",
+    "batu",
+    "purwokerto",
+}
+_CITIES_LIKE_WORDS |= {"cibinong", "labuan bajo", "timika", "singaraja", "wonosari", "pangkalpinang", "tanjungpinang"}
+_COFFEE_LANDS = {"gayo", "toraja", "kintamani", "mandailing", "lintong", "wamena", "enrekang", "kerinci"}
+_ENDINGS = {
+    "dong",
+    "ya",
+    "yang",
+    "yg",
+    "ada",
+    "dan",
+    "kak",
+    "gan",
+    "please",
+    "min",
+    "aja",
+    "saja",
+    "sih",
+    "ga",
+    "gak",
+    "murah",
+}
 
 
 @dataclass
@@ -141,20 +176,24 @@ def _kind(
             or "\0" in words[max(0, named.start - 2)].text
         ):
             return "destination"
-    if start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:
+    said = [word.text for word in words[named.start : named.end]]
+    if not _COFFEE_LANDS.isdisjoint(said):
         return "none"
-    if not named.is_certain and not _follows_goods(words, named, index):
+    is_official = len(named.places) == 1 and " ".join(said) == named.places[0].name.lower()
+    if is_official and start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:
+        return "none"
+    if not named.is_certain and not _ends_request(words, named):
         return "none"
     return "filter"
 
 
-def _follows_goods(words: Sequence[SentenceWord], named: NamedPlace, index: GoodsIndex) -> bool:
-    """`laptop malang` is a laptop in Malang; a `palu` alone is a hammer, and a `meja batu` of stone."""
-    phrase = tuple(word.text for word in words[named.start : named.end])
-    if phrase in index.synonyms and any(len(word) < 4 for word in phrase):
-        return False
-    before = [word.text for word in words[: named.start] if not word.is_sign]
-    return len(phrase) == 1 and bool(before) and (before[-1],) in index.own_names and phrase not in index.brands
+def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:
+    """`laptop bekas malang` is in Malang; a `palu` alone is a hammer, and `medan berat` is rough ground."""
+    phrase = " ".join(word.text for word in words[named.start : named.end])
+    before = [word.text for word in words[: named.start] if not word.is_sign or word.text[0] == "\0"]
+    following = words[named.end].text if named.end < len(words) else ""
+    is_last = not following or not following[0].isalnum() or following in _ENDINGS
+    return phrase in _CITIES_LIKE_WORDS and bool(before) and is_last
 
 
 def _start_with_prepositions(words: Sequence[SentenceWord], start: int) -> int:

@@ -26,11 +26,11 @@ def _wish(field: str, value: Any, *forms: str) -> Wish:
 _CHEAP = r"murah(?:-murah)?|murmer|murce|cheap|hemat|terjangkau|affordable|ekonomis|ramah (?:di )?kantong"
 _DEAR = r"mahal(?:[ -]mahal|2)?|expensive|pricey|costly"
 _FAR = r"jauh(?:[ -]jauh|2)?|far"
-_BEFORE = r"(?:ke )?(?:dekat|deket|dkt|dket|sekitar(?:an)?|seputar(?:an)?|skitar)"
+_BEFORE = r"(?:ke )?(?:(?:dekat|deket|dkt|dket)(?:2|[ -]?(?:dekat|deket))?|sekitar(?:an)?|seputar(?:an)?|skitar)"
 _HERE = r"sini|saya|ku|aku|gue|gw|kami|kita|rumah(?:ku| saya| gue| gw| aku)?|lokasi(?:ku| saya| aku| gue| gw)?|kantor(?:ku)?"
 # In this order: what one has taken the next does not see.
 WISHES = (
-    _wish("condition", "new", rf"{_NOT} {_ANY}(?:bekas|second|seken|used|2nd|refurbished)(?: hand)?", "non bekas"),
+    _wish("condition", "new", rf"{_NOT} {_ANY}(?:bekas|second|seken|used|2nd)(?: hand)?", "non bekas"),
     _wish("condition", "used", rf"{_NOT} {_ANY}(?:baru|new)"),
     _wish("condition", "any", r"(?:baru|new)(?: maupun | ataupun | atau | or |/)(?:bekas|second|seken|used)"),
     _wish("condition", "any", r"(?:bekas|second|seken|used)(?: maupun | ataupun | atau | or |/)(?:baru|new)"),
@@ -104,8 +104,8 @@ WISHES = (
         "in_stock",
         True,
         r"(?:yang |yg |harus |must be )*(?:stok(?:nya)?|stock|stocknya|barang(?:nya)?) (?:(?:masih|yang|harus) )*(?:ada|ready|tersedia)",
-        r"(?:masih |ada |yang |yg |lagi |harus )*(?:ready(?: ?sto[ck]+k?)?|redi|tersedia|in[ -]stock|available(?: now| today)?)",
-        r"(?:masih )?ada (?:sto[ck]k?|stok)(?:nya)?|masih ada|(?:sisa|tinggal) berapa|sto[ck]k?(?:nya)? (?:berapa|brp|sisa)",
+        r"(?:masih |masi |msh |ada |yang |yg |lagi |harus )*(?:ready(?: ?sto[ck]+k?)?|redi|tersedia|in[ -]stock|available(?: now| today)?)",
+        r"(?:masih )?ada (?:sto[ck]k?|stok)(?:nya)?|(?:masih|masi|msh) ada|(?:sisa|tinggal) berapa|sto[ck]k?(?:nya)? (?:berapa|brp|sisa)",
         r"how many (?:are |is )?(?:left|available|in stock)|left in stock|have (?:it |any )?in stock|still have",
         r"(?:cek|check) sto[ck]k?(?:nya)?|sto[ck]k?nya|stok|stock",
     ),
@@ -126,7 +126,7 @@ WISHES = (
     _wish("sort", "relevance", r"(?:paling relevan|most relevant)"),
 )
 STOCK_QUESTION = whole_words(
-    r"sto[ck]k?(?:nya)?|masih ada|(?:masih |ada )?(?:ready|tersedia|available|in stock)|left|sisa|berapa lagi|still have"
+    r"sto[ck]k?(?:nya)?|(?:masih|masi|msh) ada|(?:masih |ada )?(?:ready|tersedia|available|in stock)|left|sisa|berapa lagi|still have"
 )
 RECOMMEND = whole_words(
     r"rekomendasi(?:kan|in|nya)?|rekomen(?:din)?|saran(?:kan|in|nya)?|menyarankan|recommend(?:ed|ation|ations)?|suggest(?:ion|ions)?"

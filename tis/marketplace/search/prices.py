@@ -77,6 +77,8 @@ def _with_part(found: "re.Match[str]") -> str:
 
 # In this order, each on what the one before has left.
 AMOUNT_SPELLINGS: list[Spelling] = [
+    (re.compile(r"(?<=[\d\s])(?:jeti|jeta|jute|jutak)(an)?(?!\w)"), lambda found: f"jt{found[1] or ''}"),
+    (re.compile(r"(?<=[\d\s])(?:rebu|rebo|ribuk)(an)?(?!\w)"), lambda found: f"rb{found[1] or ''}"),
     (re.compile(rf"(?<!\w)({'|'.join(_SLANG)})(?!\w)"), lambda found: f"{_SLANG[found[1]]} ribu"),
     *DIGITS_FOR_WORDS,
     (
