@@ -39,7 +39,7 @@ _ANY_BRAND = whole_words(
 _OTHER_BRAND = whole_words(r"(?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?")
 _ANYWHERE = whole_words(
     r"(?:di )?(?:kota|daerah|tempat) (?:mana saja|mana aja|manapun|lain)|di mana (?:saja|aja)|dimana (?:saja|aja)|(?:seluruh|se) ?indonesia"
-    r"|anywhere|any city|other (?:cities|city)|semua kota"
+    r"|anywhere|(?:hapus|tanpa|remove|without) (?:filter )?(?:kota|lokasi|tempat|city|location)|any city|other (?:cities|city)|semua kota"
 )
 _ANY_PRICE = whole_words(
     r"(?:tanpa batas(?:an)?|bebas|berapa(?:pun| saja| aja)) (?:harga|budget)|(?:harga|budget)(?:nya)? (?:bebas|berapapun|berapa saja|berapa aja"

@@ -41,7 +41,7 @@ class GoodsIndex:
     synonyms: frozenset[Phrase]
     brands: frozenset[Phrase]
     known_words: frozenset[str]
-    correct_words: tuple[str, ...]  # what slips are corrected to
+    correct_words: dict[tuple[str, int], list[str]]  # what slips are corrected to, by first letter and length
     _corrections: dict[str, str | None] = field(default_factory=dict)
 
     @classmethod
@@ -52,7 +52,10 @@ class GoodsIndex:
         brands = {one for one in brands if one and len("".join(one)) >= _MIN_LETTERS_OF_BRAND and not _is_number(one)}
         words = {word for phrase in (*vocabulary.synonyms, *categories) for word in phrase}
         words |= {word for brand in brands for word in brand}
-        correct = {word for word in words if len(word) >= _MIN_LETTERS_OF_SLIP - 1 and word.isalpha()}
+        correct: dict[tuple[str, int], list[str]] = {}
+        for word in sorted(words):
+            if len(word) >= _MIN_LETTERS_OF_SLIP - 1 and word.isalpha():
+                correct.setdefault((word[0], len(word)), []).append(word)
         nouns = {phrase for phrase in (*vocabulary.synonyms, *categories) if not DESCRIPTIONS.issuperset(phrase)}
         return cls(
             categories,
@@ -61,7 +64,7 @@ class GoodsIndex:
             frozenset(vocabulary.synonyms),
             frozenset(brands),
             frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys() | FILLERS | PLAIN_WORDS),
-            tuple(sorted(correct)),
+            correct,
         )
 
     def corrected(self, word: str) -> str | None:
@@ -85,8 +88,10 @@ class GoodsIndex:
 
     def _nearest(self, word: str) -> str | None:
         most = 2 if len(word) >= _MIN_LETTERS_OF_TWO_SLIPS else 1
-        near = process.extract(word, self.correct_words, scorer=OSA.distance, score_cutoff=most, limit=8)
-        alike = [(slips, other) for other, slips, _ in near if other[0] == word[0]]
+        lengths = range(len(word) - most, len(word) + most + 1)
+        others = [other for length in lengths for other in self.correct_words.get((word[0], length), ())]
+        near = process.extract(word, others, scorer=OSA.distance, score_cutoff=most, limit=8)
+        alike = [(int(slips), other) for other, slips, _ in near if self._is_likely(word, other, int(slips))]
         if not alike:
             return None
         least = min(slips for slips, _ in alike)
@@ -94,7 +99,21 @@ class GoodsIndex:
         named = [other for other in nearest if (other,) in self.categories or (other,) in self.brands]
         return named[0] if named else nearest[0] if len(nearest) == 1 else None
 
+    def _is_likely(self, word: str, other: str, slips: int) -> bool:
+        """Of words that name no goods, one letter too many or too few, or two that changed places.
 
+        With another letter it is rather another word: gratis is no slip of grafis, rebus none of Rexus.
+        """
+        if (other,) in self.categories or other in _OFTEN_MISSPELT:
+            return len(other) >= _MIN_LETTERS_OF_SLIP
+        is_other_letter = len(word) == len(other) and sorted(word) != sorted(other)
+        is_long = len(word) > _MIN_LETTERS_OF_SLIP
+        if other in KNOWN_BRANDS:
+            return slips == 1
+        return slips == 1 and is_long and not is_other_letter
+
+
+_OFTEN_MISSPELT = frozenset("gaming wireless bluetooth mechanical android original ergonomis stainless".split())
 _MAX_CORRECTIONS = 10_000
 _MAX_INDEXES = 4
 _indexes: list[tuple[Vocabulary, GoodsIndex]] = []

@@ -78,7 +78,7 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
     if _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
-    elif _SETTING & new.keys() <= {"text"} and is_off_topic(said, has_noun=goods.has_noun):
+    elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
     elif is_more and previous is not None:
         new = merged(previous, new)

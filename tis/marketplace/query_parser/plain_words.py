@@ -17,8 +17,10 @@ FILLERS = frozenset(
     around roughly approximately kalian lo lu elo loe situ sekarang now today later want wanna gonna gimana
     bagaimana gmn murahan mahalan produk products product item items barang2 nomor no number lainnya lain another
     else opsi pilihan option options mungkin sekalian sesuai terserah bebas random apa apaan apa-apa yes iya thx
-    suitable good great nice mantap joss kece keren ori original asli resmi official garansi warranty terpercaya
+    suitable good great nice mantap joss kece keren ori original asli resmi official terpercaya
     bulk grosir partai banyak plus cash cod paket
+    naikin naikkan turunin turunkan ubah ubahin tambah tambahin kurangi kurangin hapus detail detailnya info lagi
+    selling sells sold sell seller's mentok offers offer offering stores shops outlet gerai lewat ongkosnya 
     sebanyak sejumlah blh info minta sorted sort sorting low high urut urutkan naik turun dikit sedikit btw mepet masi
     pls dr utk dengan serta beserta morning afternoon evening night that's thats all hey hai hay hei woi bosku boss bosq
     juragan suhu hu puh sob bray cuy cuk kakaknya cari nyarinya carinya search browse check cek buy purchase shop shopping
@@ -46,6 +48,8 @@ FILLERS = frozenset(
 # Known, so that none is taken for a slip: resmi is no Redmi.
 PLAIN_WORDS = frozenset(
     """
+    rebus share razor racer apply inter balik lightning pemakaian sablon finish closed better butter master masker
+    presiden gambir stasiun jalan raya pasar mall
     resmi garansi awet kuat kecil besar sedang panjang pendek lebar tinggi rendah cepat lambat halus kasar lembut keras
     manis asin pahit gurih segar kering basah dingin panas hangat bersih kotor indah cantik ganteng elegan modern klasik
     vintage retro minimalis simpel sederhana mewah mulus normal minus fullset lengkap batangan paket hadiah kado keluarga

@@ -17,7 +17,9 @@ _NUMBERED = whole_words(
 )
 _TH = whole_words(rf"(?:(?:yang|yg|produk|pilihan|opsi|barang)\s)*ke[- ]?[1-9]\d?{_MORE}")
 _HASH = whole_words(rf"#[1-9]\d?{_MORE}")
-_ORDINAL_WORDS = r"pertama|kesatu|kedua|ketiga|keempat|kelima|first|third|fourth|fifth|1st|2nd|3rd|4th|5th"
+_ORDINAL_WORDS = (
+    r"terakhir|last|pertama|kesatu|kedua|ketiga|keempat|kelima|first|third|fourth|fifth|1st|2nd|3rd|4th|5th"
+)
 _ORDINAL = whole_words(
     rf"(?:(?:yang|yg|produk|pilihan|opsi|the|barang)\s)*(?:{_ORDINAL_WORDS}|(?<=the )second|second(?= (?:one|and|dan|product|option)))"
     rf"(?:\s?(?:,|dan|and|sama|&|vs|dengan|with|atau|or)\s?(?:yang |yg |the )?(?:{_ORDINAL_WORDS}|second))*"
@@ -56,12 +58,8 @@ def take_pointed(
                 word.removeprefix("ke") if word[:2] == "ke" and word[2:].isdecimal() else word for word in text.split()
             ]
             words = [part for word in words for part in word.replace(",", " ").replace("&", " ").split()]
-            numbers = [
-                _ORDINALS[word] if word in _ORDINALS else int(word)
-                for word in words
-                if word in _ORDINALS or word.isdecimal()
-            ]
-            ids = [shown[number - 1].id for number in numbers if 1 <= number <= len(shown)]
+            numbers = [_number(word, len(shown), is_ordinal=pattern is _ORDINAL) for word in words]
+            ids = [shown[number - 1].id for number in numbers if number and number <= len(shown)]
             if ids:
                 sentence.take_found(found, "number in the list", "product_ids")
                 return list(dict.fromkeys(ids))
@@ -80,3 +78,11 @@ def take_pointed(
         sentence.take_found(found, "what was spoken of", "product_ids")
         return ids
     return []
+
+
+def _number(word: str, num_shown: int, *, is_ordinal: bool) -> int | None:
+    if word in ("terakhir", "last"):
+        return num_shown
+    if is_ordinal and word in ("one", "ones"):
+        return None  # "the second one"
+    return _ORDINALS.get(word) or (int(word) if word.isdecimal() else None)

@@ -101,6 +101,10 @@ _CITIES_LIKE_WORDS |= {
 }
 _CITIES_LIKE_WORDS |= {"cibinong", "labuan bajo", "timika", "singaraja", "wonosari", "pangkalpinang", "tanjungpinang"}
 _COFFEE_LANDS = {"gayo", "toraja", "kintamani", "mandailing", "lintong", "wamena", "enrekang", "kerinci"}
+_PARTICLES = set(
+    "aja saja ada dong ya yaa gan kak min yang yg ga gak nggak deh sih juga nih kok lagi mau please for with dulu donk bisa bs".split()
+)
+_MADE_IN = {"asli", "khas", "asal", "buatan", "produksi", "original", "ala", "produk", "authentic"}
 _ENDINGS = {
     "dong",
     "ya",
@@ -137,7 +141,9 @@ class FoundPlaces:
 def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
     words = sentence.words()
     found, last = FoundPlaces(), ("", -1)
-    for named in gazetteer().named_in([word.text for word in words], index.known_words):
+    # "bandung aja" is no slip of Bandung Raya.
+    letters = ["" if word.text in _PARTICLES else word.text for word in words]
+    for named in gazetteer().named_in(letters, index.known_words):
         start = _start_with_prepositions(words, named.start)
         kind = _kind(words, start, named, last, index)
         if kind == "none":
@@ -178,6 +184,8 @@ def _kind(
             return "destination"
     said = [word.text for word in words[named.start : named.end]]
     if not _COFFEE_LANDS.isdisjoint(said):
+        return "none"
+    if start == named.start and start and words[start - 1].text in _MADE_IN:
         return "none"
     is_official = len(named.places) == 1 and " ".join(said) == named.places[0].name.lower()
     if is_official and start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:

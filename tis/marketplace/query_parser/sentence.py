@@ -13,6 +13,14 @@ _TAKEN = "\0"  # stands in place of what a rule has taken: neither a letter nor 
 _WORD = re.compile(r"[^\W_]+(?:[-'./][^\W_]+)*|[,.;:!?()/&+]|\0+")
 _SIGNS = str.maketrans({"–": "-", "—": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"', "_": " "})
 _SAME_LETTERS = re.compile(r"([a-z])\1{2,}")  # murahhh
+# One word of two, and units as the search knows them.
+_SPELLINGS: list[Spelling] = [
+    (_SAME_LETTERS, lambda found: found[1]),
+    (re.compile(r"(?<!\w)(?:type|tipe|typ)[ -]?([abc])(?!\w)"), lambda found: f"type-{found[1]}"),
+    (re.compile(r"(?<!\w)pro max(?!\w)(?! ?(?:rp ?)?\d)"), lambda _: "pro-max"),
+    (re.compile(r"(?<=\d)( ?)(?:inc|inces|inchs|inchies|ins)(?!\w)"), lambda found: f"{found[1]}inch"),
+    (re.compile(r"(?<!\w)tanpa kabel(?!\w)"), lambda _: "wireless"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,7 @@ class Sentence:
                     letters.append(letter)
                     origins.append(position)
         self.text, self.origins = "".join(letters), [*origins, len(self.said)]
-        self.respell([(_SAME_LETTERS, lambda found: found[1])])
+        self.respell(_SPELLINGS)
 
     def respell(self, spellings: Iterable[Spelling]) -> None:
         """Writes words in another way. They stay where they were in what was said."""

@@ -14,7 +14,7 @@ _ONES |= dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(
 _ONES |= {"sepuluh": 10, "sebelas": 11, "seratus": 100, "setengah": 0.5, "half": 0.5}
 _TIMES = {"puluh": 10, "ratus": 100, "hundred": 100}
 _WORD = "|".join(sorted({*_ONES, *_TIMES, "belas", "and", "a"}, key=len, reverse=True))
-_SCALE = "juta|jt|ribu|rb|million|thousand"
+_SCALE = "jutaan|juta|jt|ribuan|ribu|rb|million|thousand"
 _NUMBER = re.compile(rf"(?<!\w)((?:(?:{_WORD})[ -]+){{1,7}})({_SCALE})(?!\w)")
 _LOW_NUMBER = re.compile(
     rf"(?<!\w)((?:(?:{_WORD}) ){{0,3}}(?:{_WORD})) "
