@@ -1,0 +1,206 @@
+"""Answers as buyers read them, in both languages."""
+
+from dataclasses import replace
+from string import Formatter
+from typing import Any
+
+import pytest
+
+from tis.marketplace.assistant.answer_templates import TEMPLATES
+from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
+from tis.marketplace.assistant.goods import FoundGoods, Preferences, ProductCard, TriedRelaxation, Viewer
+from tis.marketplace.assistant.limit_texts import limits_text
+from tis.marketplace.assistant.wording import rupiah
+from tis.marketplace.products.schemas import Fulfilment
+from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
+
+TUF = ProductCard(
+    id=17,
+    name="Laptop ASUS TUF",
+    price=11_999_000,
+    category="laptop",
+    brand="ASUS",
+    condition="new",
+    available_quantity=3,
+    supplier_id=4,
+    supplier_name="Toko Maju",
+    city="Jakarta Selatan",
+    rating=4.6,
+    rating_count=12,
+    distance_km=3.2,
+    fulfilment=Fulfilment(suggestion="pickup", reason="Toko hanya 3,2 km dari Anda: bisa diambil sendiri."),
+)
+NITRO = replace(
+    TUF,
+    id=23,
+    name="Laptop Acer Nitro",
+    price=10_499_000,
+    brand="Acer",
+    available_quantity=0,
+    supplier_name="Bandung Komputer",
+    city="Bandung",
+    rating=None,
+    rating_count=0,
+    distance_km=116.0,
+    fulfilment=None,
+    condition="used",
+)
+FOUND = FoundGoods([TUF, NITRO], total=2)
+NOTHING = FoundGoods([], total=0)
+HERE, ENGLISH = Viewer(), Viewer(language="en")
+
+
+def answer(found: FoundGoods = FOUND, viewer: Viewer = HERE, picks: Any = (), **fields: Any) -> AnswerText:
+    return render_answer(found, picks, StructuredQuery(**fields), viewer)
+
+
+def test_an_answer_says_what_was_found_and_of_each_product_what_is_known() -> None:
+    said = answer(text="laptop", cities=["Jakarta"], max_price=12_000_000)
+    assert said.sentences == [
+        "Ada 2 produk untuk “laptop” di Jakarta sampai Rp 12.000.000.",
+        "1. Laptop ASUS TUF: Rp 11.999.000, stok 3, Toko Maju (Jakarta Selatan), nilai 4,6 (12 ulasan)."
+        " Toko hanya 3,2 km dari Anda: bisa diambil sendiri.",
+        "2. Laptop Acer Nitro: Rp 10.499.000, stok habis, Bandung Komputer (Bandung), bekas, 116 km.",
+    ]
+    assert said.cited_ids == [17, 23] and 2 <= len(said.suggestions) <= 4
+    english = answer(viewer=ENGLISH, text="laptop")
+    assert english.sentences[0] == "There are 2 products for “laptop”."
+    assert "Rp 10.499.000, sold out, Bandung Komputer (Bandung), used, 116 km." in english.sentences[2]
+
+
+def test_picks_come_in_their_order_with_the_words_of_the_model() -> None:
+    query = StructuredQuery(text="laptop")
+    whys = {23: "Ringan dan kencang.", 99: "x"}
+    said = render_answer(FOUND, [23, 99, 23], query, HERE, intro="Ini pilihan saya.", whys=whys)
+    assert said.sentences[0] == "Ini pilihan saya." and said.cited_ids == [23]
+    assert said.sentences[1].startswith("1. Laptop Acer Nitro:") and said.sentences[1].endswith(
+        "km. Ringan dan kencang."
+    )
+    many = FoundGoods([replace(TUF, id=n) for n in range(1, 9)], total=1000, total_is_exact=False)
+    first = render_answer(many, [], query, HERE)
+    assert first.cited_ids == [1, 2, 3]
+    assert first.sentences[0] == "Ada lebih dari 1.000 produk untuk “laptop”; ini 3 yang paling cocok:"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"max_price": 10_498_999}, " di bawah Rp 10.499.000"),
+        ({"max_price": 0}, " sampai Rp 0"),
+        ({"min_price": 5_000_000, "max_price": 8_000_000}, " seharga Rp 5.000.000 sampai Rp 8.000.000"),
+        ({"min_price": 5_000_000, "category": "washing-machine"}, " di kategori washing machine mulai Rp 5.000.000"),
+        ({"brands": ["asus", "acer"], "exclude_brands": ["msi"]}, " merek Asus atau Acer selain Msi"),
+        ({"near_user": True, "radius_km": 7.5}, " dalam 7,5 km dari Anda"),
+        ({"cities": ["Bandung"], "radius_km": 20}, " sampai 20 km dari Bandung"),
+        ({"provinces": ["Bali"], "exclude_cities": ["Badung"]}, " di Bali di luar Badung"),
+        ({"min_rating": 4.5, "condition": "used"}, " dalam kondisi bekas dengan nilai minimal 4,5"),
+        ({"fulfilment": "pickup", "quantity": 5}, " yang bisa diambil sendiri dengan stok minimal 5"),
+        ({"text": "teko [x](https://evil.example)"}, " untuk “teko x”"),
+        ({}, ""),
+    ],
+)
+def test_limits_are_said(fields: dict[str, Any], expected: str) -> None:
+    assert limits_text(StructuredQuery(**fields), "id") == expected
+
+
+@pytest.mark.parametrize(
+    ("card", "quantity", "expected"),
+    [
+        (TUF, None, "Ya, Laptop ASUS TUF ada: stok 3."),
+        (TUF, 2, "Ya, Laptop ASUS TUF cukup: stok 3, Anda butuh 2."),
+        (TUF, 5, "Tidak cukup: stok Laptop ASUS TUF hanya 3, Anda butuh 5."),
+        (NITRO, None, "Tidak, Laptop Acer Nitro sedang habis."),
+    ],
+)
+def test_a_question_for_stock_gets_yes_or_no(card: ProductCard, quantity: int | None, expected: str) -> None:
+    said = answer(FoundGoods([card], total=1), intent="stock", product_ids=[card.id], quantity=quantity)
+    assert said.sentences[0] == expected and said.sentences[1].startswith(f"1. {card.name}: Rp ")
+
+
+def test_a_comparison_names_the_best_of_each_kind() -> None:
+    compare = ComparedThings(items=["a", "b"])
+    said = answer(intent="compare", compare=compare)
+    assert said.sentences[0] == "Perbandingan 2 produk:"
+    assert said.sentences[3:] == [
+        "Paling murah: Laptop Acer Nitro (Rp 10.499.000).",
+        "Paling dekat: Laptop ASUS TUF (3,2 km).",
+    ]
+    alike = answer(FoundGoods([TUF, replace(TUF, id=2, rating=4.0)], total=2), intent="compare", compare=compare)
+    assert alike.sentences[3:] == ["Nilai tertinggi: Laptop ASUS TUF (4,6)."]
+    one = answer(FoundGoods([TUF], total=1, unverified_words=True), intent="compare", compare=compare, viewer=ENGLISH)
+    assert one.sentences[:2] == [
+        "I did not find everything that you named.",
+        "I found only one, so there is nothing to compare it with:",
+    ]
+
+
+def test_where_nothing_is_found_the_tried_searches_are_counted() -> None:
+    query = StructuredQuery(text="laptop", cities=["Jakarta"], max_price=5_000_000)
+    tried = [
+        TriedRelaxation("max_price", query.model_copy(update={"max_price": 6_250_000}), 2, True),
+        TriedRelaxation("max_price", query.model_copy(update={"max_price": None}), 100, False),
+        TriedRelaxation("city", query.model_copy(update={"radius_km": 40.0}), 1, True),
+        TriedRelaxation("city", query.model_copy(update={"cities": []}), 7, True),
+    ]
+    found = replace(NOTHING, relaxations=tried, nearest_place="Jakarta", nearest=[NITRO])
+    said = render_answer(found, [17], query, HERE)
+    assert said.sentences == [
+        "Maaf, tidak ada produk untuk “laptop” di Jakarta sampai Rp 5.000.000.",
+        "Sampai Rp 6.250.000: 2 produk.",
+        "Tanpa batas harga: lebih dari 100 produk.",
+        "Sampai 40 km dari Jakarta: 1 produk.",
+        "Di semua kota: 7 produk.",
+        "Yang terdekat dari Jakarta:",
+        "1. Laptop Acer Nitro: Rp 10.499.000, stok habis, Bandung Komputer (Bandung), bekas, 116 km dari Jakarta.",
+    ]
+    assert said.cited_ids == [23] and said.suggestions[:2] == ["Tanpa batas harga", "Di kota lain"]
+    english = render_answer(found, [], query, ENGLISH).sentences
+    assert english[1:4] == [
+        "Up to Rp 6.250.000: 2 products.",
+        "Without a price limit: more than 100 products.",
+        "Up to 40 km from Jakarta: 1 product.",
+    ]
+    assert answer(NOTHING, text="zzz").sentences[-1].startswith("Coba dengan kata lain")
+    assert answer(NOTHING, product_ids=[4]).sentences == ["Maaf, produk itu tidak ada lagi."]
+
+
+def test_words_that_do_not_match_are_owned_up_to() -> None:
+    partly = replace(FOUND, total=0, unverified_words=True, corrected="laptop ungu")
+    said = answer(partly, text="leptop ungu").sentences
+    assert said[:2] == [
+        "Saya mencari “laptop ungu”.",
+        "Tidak ada produk yang cocok dengan semua kata Anda untuk “leptop ungu”; ini yang paling mendekati:",
+    ]
+    assert (
+        answer(replace(partly, total=1)).sentences[1] == "Hanya 1 yang cocok dengan semua kata Anda; sisanya mendekati:"
+    )
+
+
+def test_without_a_place_no_nearness_is_claimed() -> None:
+    far = FoundGoods([replace(TUF, distance_km=None, fulfilment=None)], total=1)
+    assert answer(far, near_user=True).sentences[0] == "Lokasi Anda belum saya ketahui, jadi jarak tidak dihitung."
+    assert "Lokasi" not in answer(FOUND, near_user=True).sentences[0]
+
+
+def test_preferences_are_said_where_they_are_met() -> None:
+    likes = Preferences(brands=["acer"], condition="used", city="Kota Bandung", max_price=11_000_000)
+    last = answer(viewer=Viewer(preferences=likes)).sentences[-1]
+    met = "merek Acer, paling mahal Rp 11.000.000, di Bandung, kondisi bekas"
+    assert last == f"Laptop Acer Nitro sesuai preferensi Anda: {met}."
+    assert "preferensi" not in " ".join(answer(viewer=Viewer(preferences=Preferences(brands=["hp"]))).sentences)
+
+
+def test_small_talk_is_answered_with_what_the_assistant_can_do() -> None:
+    hello = answer(intent="other", text="halo")
+    assert hello.sentences[0].startswith("Halo! Saya bisa") and hello.cited_ids == [] and len(hello.suggestions) == 3
+    assert answer(intent="other", text="makasih ya").sentences == ["Sama-sama! Ada lagi yang bisa saya carikan?"]
+    assert answer(intent="other", text="thanks", viewer=ENGLISH).sentences[0].startswith("You are welcome!")
+
+
+def test_both_languages_have_the_same_templates() -> None:
+    assert TEMPLATES["id"].keys() == TEMPLATES["en"].keys()
+    for name, template in TEMPLATES["id"].items():
+        fields = [{field for _, field, _, _ in Formatter().parse(text)} for text in (template, TEMPLATES["en"][name])]
+        assert fields[0] - {None} == fields[1] - {None}, name
+        assert "Rp" not in template and "Rp" not in TEMPLATES["en"][name]
+    assert (rupiah(11_999_000), rupiah(500), rupiah(0)) == ("Rp 11.999.000", "Rp 500", "Rp 0")

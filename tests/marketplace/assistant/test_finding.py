@@ -1,0 +1,133 @@
+"""The goods of an answer: found by the search, within every limit of the query."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import delete
+
+from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
+from tis.database.database import Database
+from tis.marketplace.assistant.finding import find_goods
+from tis.marketplace.assistant.goods import FoundGoods, Viewer
+from tis.marketplace.kit.geo import Point
+from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
+from tis.marketplace.tables import Lexeme, Product, Supplier
+
+IN_BANDUNG = Viewer(origin=Point(*BANDUNG))
+
+
+@pytest.fixture(scope="module")
+def empty_market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('finding')}/market.db"
+    market = Market(Database(url), MarketRules(jwt_secret="a secret of the tests, long enough to be taken"))
+    yield market
+    market.close()
+
+
+@pytest.fixture
+def catalogue(empty_market: Market) -> Iterator[Catalogue]:
+    yield Catalogue(empty_market)
+    with empty_market.writing() as session:
+        for table in (Product, Supplier, Lexeme):
+            session.execute(delete(table))
+
+
+def find(catalogue: Catalogue, viewer: Viewer = IN_BANDUNG, **fields: Any) -> FoundGoods:
+    with catalogue.market.reading() as session:
+        return find_goods(catalogue.search, session, StructuredQuery(**fields), viewer)
+
+
+def names(found: FoundGoods) -> list[str]:
+    return [card.name for card in found.cards]
+
+
+def test_a_named_place_filters_and_the_place_of_the_viewer_only_measures(catalogue: Catalogue) -> None:
+    for city, place in (("Jakarta", JAKARTA), ("Bandung", BANDUNG)):
+        catalogue.put(f"Teko {city}", shop=catalogue.shop(city, place))
+    in_jakarta = find(catalogue, text="teko", cities=["Jakarta"])
+    assert names(in_jakarta) == ["Teko Jakarta"] and in_jakarta.total == 1
+    assert in_jakarta.cards[0].distance_km == 116.2
+    assert names(find(catalogue, text="teko")) == ["Teko Bandung", "Teko Jakarta"]
+    assert names(find(catalogue, text="teko", near_user=True, radius_km=50)) == ["Teko Bandung"]
+    around_jakarta = find(catalogue, text="teko", cities=["Jakarta"], radius_km=50)
+    assert names(around_jakarta) == ["Teko Jakarta"] and around_jakarta.cards[0].distance_km == 116.2
+
+
+def test_where_a_named_place_has_nothing_the_nearest_elsewhere_is_said(catalogue: Catalogue) -> None:
+    catalogue.put("Teko B", shop=catalogue.shop("Bandung", BANDUNG), price=90)
+    catalogue.put("Teko S", shop=catalogue.shop("Surabaya", SURABAYA), price=90)
+    catalogue.put("Teko mahal", shop=catalogue.shop("Jakarta", JAKARTA), price=110)
+    places: tuple[dict[str, Any], ...] = ({"cities": ["Jakarta"]}, {"provinces": ["DKI Jakarta"]})
+    for place in places:
+        found = find(catalogue, text="teko", max_price=100, **place)
+        assert found.cards == [] and found.total == 0 and "Jakarta" in str(found.nearest_place)
+        assert [card.name for card in found.nearest] == ["Teko B", "Teko S"]
+        near = found.nearest[0]
+        assert near.distance_km and near.distance_km > 100 and near.fulfilment is None
+
+
+def test_relaxations_were_tried_and_each_finds_what_it_counts(catalogue: Catalogue) -> None:
+    cimahi = catalogue.shop("Cimahi", (-6.8722, 107.5423))
+    for price, shop in ((120, None), (150, None), (900, None), (90, cimahi)):
+        catalogue.put("Teko", price=price, **({"shop": shop} if shop else {"shop": catalogue.shop("Bandung", BANDUNG)}))
+    found = find(catalogue, text="teko", max_price=100, cities=["Bandung"])
+    said = [(one.without, one.query.max_price, one.query.cities, one.query.radius_km) for one in found.relaxations]
+    assert said == [
+        ("max_price", 125, ["Bandung"], None),
+        ("max_price", 150, ["Bandung"], None),
+        ("city", 100, ["Bandung"], 40.0),
+        ("max_price", None, ["Bandung"], None),
+    ]
+    with catalogue.market.reading() as session:
+        for one in found.relaxations:
+            again = find_goods(catalogue.search, session, one.query, IN_BANDUNG)
+            assert again.total == one.count == len(again.cards)
+
+
+def test_products_that_the_buyer_points_at_come_even_if_sold_out(catalogue: Catalogue) -> None:
+    ids = catalogue.put_all([{"name": "Teko A", "sku": "A-1"}, {"name": "Teko B", "on_hand": 0}, {"name": "Panci"}])
+    found = find(catalogue, product_ids=[ids[1], ids[0]], intent="stock", quantity=3)
+    assert [(card.name, card.available_quantity) for card in found.cards] == [("Teko B", 0), ("Teko A", 5)]
+    assert names(find(catalogue, product_ids=[ids[2], 10**9])) == ["Panci"]
+    assert names(find(catalogue, product_ids=ids, sort="price_desc", max_price=1)) == []
+    assert names(find(catalogue, sku="A-1")) == ["Teko A"]
+    sold_out = find(catalogue, text="teko b", intent="stock", in_stock=True)
+    assert [(card.name, card.available_quantity) for card in sold_out.cards[: sold_out.total]] == [("Teko B", 0)]
+
+
+def test_a_comparison_takes_the_best_match_of_each_phrase(catalogue: Catalogue) -> None:
+    catalogue.put_all(
+        [
+            {"name": "Laptop Asus TUF", "brand": "Asus", "category": "laptop"},
+            {"name": "Laptop Lenovo LOQ", "brand": "Lenovo", "category": "laptop"},
+            {"name": "Tas laptop asus lenovo", "category": "bag"},
+        ]
+    )
+    compare = ComparedThings(items=["laptop asus", "laptop lenovo"])
+    assert names(find(catalogue, intent="compare", compare=compare)) == ["Laptop Asus TUF", "Laptop Lenovo LOQ"]
+    with_unknown = find(catalogue, intent="compare", compare=ComparedThings(items=["asus", "zzzz"]), category="laptop")
+    assert names(with_unknown) == ["Laptop Asus TUF"] and with_unknown.unverified_words
+
+
+def test_without_words_the_best_rated_and_the_nearest_are_weighed(catalogue: Catalogue) -> None:
+    far = catalogue.shop("Surabaya", SURABAYA)
+    catalogue.put_all([{"name": f"Teko {n}", "shop": far, "category": "kettle"} for n in range(9)])
+    catalogue.put("Teko dekat", shop=catalogue.shop("Bandung", BANDUNG), category="kettle")
+    found = find(catalogue, category="kettle")
+    assert (
+        names(found)[0] == "Teko dekat" and len(found.cards) == 8 and (found.total, found.total_is_exact) == (10, True)
+    )
+    assert find(catalogue, intent="other", text="halo").cards == []
+
+
+def test_words_that_few_products_have_are_flagged(catalogue: Catalogue) -> None:
+    catalogue.put("Teko listrik merah")
+    found = find(catalogue, text="teko ungu mengkilap")
+    assert names(found) == ["Teko listrik merah"] and found.unverified_words and found.total == 0
+    catalogue.put("Teko ungu mengkilap", shop=catalogue.shop("Surabaya", SURABAYA))
+    found = find(catalogue, text="teko ungu mengkilap", viewer=Viewer(origin=Point(*JAKARTA)))
+    assert names(found) == ["Teko ungu mengkilap", "Teko listrik merah"]  # although it is farther
+    assert found.unverified_words and found.total == 1
+    assert find(catalogue, text="teko listrick").corrected == "teko listrik"

@@ -1,0 +1,207 @@
+"""Writes an answer: its names, prices, stock and distances come from the cards, by templates in both languages."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tis.marketplace.assistant.answer_templates import TEMPLATES
+from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, Preferences, ProductCard, Viewer
+from tis.marketplace.assistant.limit_texts import limits_text, relaxation_text, suggestions_of
+from tis.marketplace.assistant.ranking import met_preferences
+from tis.marketplace.assistant.wording import condition_text, decimal_text, kilometres_text, rupiah, whole_text
+from tis.marketplace.kit.fields import key_of
+from tis.marketplace.products.compare import HIGHER, LOWER, best_index
+from tis.marketplace.products.delivery import Language
+from tis.marketplace.query_parser.structured_query import StructuredQuery
+
+NUM_PICKS = 3  # where no model picks
+_MAX_TRIED = 4
+_THANKS = re.compile(r"\b(?:terima ?kasih|makasih|trims|thanks?|thx|tq)\b", re.IGNORECASE)
+Whys = Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class AnswerText:
+    """`sentences` are shown in turn, a line each. `cited_ids`: the products that they name, in their order."""
+
+    sentences: list[str]
+    cited_ids: list[int]
+    suggestions: list[str]
+
+
+def render_answer(
+    found: FoundGoods,
+    picks: Sequence[int],
+    query: StructuredQuery,
+    viewer: Viewer,
+    intro: str | None = None,
+    whys: Whys | None = None,
+) -> AnswerText:
+    """`picks` are ids of cards, best first; without any, the first cards. `intro` and `whys` are verified already."""
+    writer = _Writer(found, query, viewer, whys or {})
+    cards = writer.picked(picks)
+    if query.intent == "other":
+        found = FoundGoods([], total=0)
+        cards, sentences = [], writer.other()
+    elif not cards:
+        sentences, cards = writer.nothing(), list(found.nearest)
+    else:
+        sentences = [*writer.notices(), *([intro] if intro else writer.intro(cards)), *writer.body(cards)]
+    cited = [card.id for card in cards]
+    return AnswerText(sentences, cited, suggestions_of(found, cited, query, viewer))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    found: FoundGoods
+    query: StructuredQuery
+    viewer: Viewer
+    whys: Whys
+
+    @property
+    def language(self) -> Language:
+        return self.viewer.language
+
+    def say(self, template: str, /, **values: object) -> str:
+        return TEMPLATES[self.language][template].format(**values)
+
+    def picked(self, picks: Sequence[int]) -> list[ProductCard]:
+        by_id = {card.id: card for card in self.found.cards}
+        chosen = [by_id[one] for one in dict.fromkeys(picks) if one in by_id]
+        first = MAX_CARDS if self.query.intent == "compare" or self.query.product_ids else NUM_PICKS
+        return chosen or list(self.found.cards[:first])
+
+    def notices(self) -> Iterator[str]:
+        if self.found.corrected:
+            yield self.say("corrected", text=self.found.corrected)
+        wants_distance = self.query.near_user or self.query.sort == "distance"
+        if wants_distance and all(card.distance_km is None for card in self.found.cards):
+            yield self.say("no place")
+
+    def intro(self, cards: Sequence[ProductCard]) -> Iterator[str]:
+        found, limits = self.found, limits_text(self.query, self.language)
+        total = whole_text(found.total, self.language)
+        if not found.total_is_exact:
+            total = self.say("at least", total=total)
+        if self.query.intent == "compare" or self.query.compare:
+            if found.unverified_words:
+                yield self.say("not all to compare")
+            yield self.say("comparison", count=len(cards)) if len(cards) > 1 else self.say("one to compare")
+        elif self.query.intent == "stock":
+            return
+        elif self.query.product_ids:
+            yield self.say("pointed at")
+        elif found.unverified_words and found.total < len(found.cards):
+            name = "few with all words" if found.total else "some words"
+            yield self.say(name, total=total, limits=limits)
+        elif found.total == 1:
+            yield self.say("found one", limits=limits)
+        else:
+            name = "found more" if found.total > len(cards) else "found"
+            yield self.say(name, total=total, limits=limits, shown=len(cards))
+
+    def body(self, cards: Sequence[ProductCard]) -> Iterator[str]:
+        is_stock = self.query.intent == "stock"
+        for number, card in enumerate(cards, start=1):
+            if is_stock:
+                yield self.stock_answer(card)
+            yield self.line(card, number)
+        if self.query.intent == "compare" or self.query.compare:
+            yield from self.bests(cards)
+        if preferred := self.preferred(cards):
+            yield preferred
+
+    def line(self, card: ProductCard, number: int, place: str | None = None) -> str:
+        stock = self.say("stock", count=whole_text(card.available_quantity, self.language))
+        line = self.say(
+            "line",
+            number=number,
+            name=card.name,
+            price=rupiah(card.price),
+            stock=stock if card.available_quantity > 0 else self.say("sold out"),
+            shop=card.supplier_name,
+            city=card.city,
+            extras="".join(self.extras(card, place)),
+        )
+        advice = card.fulfilment.reason if card.fulfilment else ""
+        return " ".join(filter(None, (line, advice, self.whys.get(card.id, ""))))
+
+    def extras(self, card: ProductCard, place: str | None) -> Iterator[str]:
+        """The distance only where no advice on delivery says it."""
+        if card.condition == "used":
+            yield self.say("condition", condition=condition_text(card.condition, self.language))
+        if card.distance_km is not None and card.fulfilment is None:
+            km = kilometres_text(card.distance_km, self.language)
+            yield self.say("distance from", km=km, place=place) if place else self.say("distance", km=km)
+        if card.rating is not None:
+            name = "rating" if card.rating_count else "granted rating"
+            yield self.say(name, stars=decimal_text(card.rating, self.language), count=card.rating_count)
+
+    def stock_answer(self, card: ProductCard) -> str:
+        available, wanted = card.available_quantity, self.query.quantity
+        count = whole_text(available, self.language)
+        if available <= 0:
+            return self.say("none left", name=card.name)
+        if wanted is None or wanted == 1:
+            return self.say("in stock", name=card.name, count=count)
+        name = "enough" if available >= wanted else "not enough"
+        return self.say(name, name=card.name, count=count, wanted=whole_text(wanted, self.language))
+
+    def bests(self, cards: Sequence[ProductCard]) -> Iterator[str]:
+        """Marked as `GET /api/products/compare` marks them: nobody is best where two are alike."""
+        language = self.language
+        if (best := best_index([card.price for card in cards], LOWER)) is not None:
+            yield self.say("cheapest", name=cards[best].name, value=rupiah(cards[best].price))
+        if (best := best_index([card.distance_km for card in cards], LOWER)) is not None:
+            value = kilometres_text(cards[best].distance_km or 0.0, language)
+            yield self.say("nearest", name=cards[best].name, value=value)
+        if (best := best_index([card.rating for card in cards], HIGHER)) is not None:
+            yield self.say("best rated", name=cards[best].name, value=decimal_text(cards[best].rating or 0.0, language))
+
+    def preferred(self, cards: Sequence[ProductCard]) -> str | None:
+        """Of the first product that meets any."""
+        for card in cards:
+            if met := list(_met_texts(card, self.viewer.preferences, self.language)):
+                return self.say("preferences", name=card.name, met=", ".join(met))
+        return None
+
+    def nothing(self) -> list[str]:
+        found, query = self.found, self.query
+        if query.product_ids or (query.compare and query.compare.product_ids):
+            return [self.say("gone")]
+        sentences = [*self.notices(), self.say("nothing", limits=limits_text(query, self.language))]
+        for tried in found.relaxations[:_MAX_TRIED]:
+            count = whole_text(tried.count, self.language)
+            sentences.append(
+                self.say(
+                    "would find one" if tried.count == 1 else "would find",
+                    change=relaxation_text(query, tried, self.language),
+                    count=count if tried.is_exact else self.say("at least", total=count),
+                )
+            )
+        if found.nearest and found.nearest_place:
+            sentences.append(self.say("elsewhere", place=found.nearest_place))
+            sentences += [self.line(card, n, found.nearest_place) for n, card in enumerate(found.nearest, start=1)]
+        elif not found.relaxations:
+            sentences.append(self.say("nothing to try"))
+        return sentences
+
+    def other(self) -> list[str]:
+        if _THANKS.search(self.query.text):
+            return [self.say("thanks")]
+        return [self.say("hello"), self.say("example")]
+
+
+def _met_texts(card: ProductCard, preferences: Preferences, language: Language) -> Iterator[str]:
+    words = TEMPLATES[language]
+    values = {
+        "brand": card.brand or "",
+        "max_price": rupiah(preferences.max_price or 0),
+        "city": card.city,
+        "condition": condition_text(card.condition, language),
+    }
+    met = met_preferences(
+        preferences, brand=card.brand, price=card.price, city_key=key_of(card.city), condition=card.condition
+    )
+    for name in met:
+        yield words[f"met {name}"].format(value=values[name])

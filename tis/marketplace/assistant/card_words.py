@@ -1,0 +1,163 @@
+"""The words of cards, in the order in which they stand there: what a sentence may say is looked up in them."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tis.marketplace.assistant.goods import ProductCard
+from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.search.common_words import FUNCTION_WORDS
+
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|%")
+_GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
+_SPELLINGS = {
+    **dict.fromkeys(("inci", "inchi", "inches"), "inch"),
+    **dict.fromkeys(("watt", "watts"), "w"),
+    **dict.fromkeys(("liter", "litre", "litres", "liters"), "l"),
+    **dict.fromkeys(("kilogram", "kilo"), "kg"),
+    **dict.fromkeys(("gram", "gr"), "g"),
+    **dict.fromkeys(("persen", "percent", "pct"), "%"),
+    **dict.fromkeys(("kilometer", "kilometers", "kilometre", "kilometres"), "km"),
+    **dict.fromkeys(("meter", "meters", "metre", "metres", "mtr"), "m"),
+    **dict.fromkeys(("thn", "year", "years"), "tahun"),
+    **dict.fromkeys(("bln", "month", "months"), "bulan"),
+}
+
+
+@dataclass(frozen=True)
+class Token:
+    """`key` is equal for spellings of one word or number: `15,6` and `15.6`, `inci` and `inch`."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def is_number(self) -> bool:
+        return self.text[0].isdigit()
+
+    @property
+    def is_capital(self) -> bool:
+        return any(letter.isupper() for letter in self.text)
+
+    @cached_property
+    def key(self) -> str:
+        if self.is_number:
+            return f"{number_of(self.text):.10g}"
+        word = self.text.casefold()
+        return _SPELLINGS.get(word, word)
+
+    @property
+    def number(self) -> float:
+        return number_of(self.text)
+
+
+def number_of(text: str) -> float:
+    """`1.500` and `1,500` are thousands, `15,6` and `15.6` are not."""
+    if _GROUPED.fullmatch(text) and not text.startswith("0"):
+        return float(re.sub(r"[.,]", "", text))
+    head, *rest = re.split(r"[.,]", text)
+    return float("".join((head, *rest[:-1])) + (f".{rest[-1]}" if rest else ""))
+
+
+def tokens_of(text: str) -> list[Token]:
+    return [Token(found[0], found.start(), found.end()) for found in _TOKEN.finditer(text)]
+
+
+def keys_of(text: str) -> tuple[str, ...]:
+    return tuple(token.key for token in tokens_of(text))
+
+
+class CardWords:
+    """`fields` are sequences of words that may be repeated as they are; `labels` of them say which card is meant."""
+
+    def __init__(self, card: ProductCard) -> None:
+        self.card = card
+        names = (card.name, card.brand or "", card.supplier_name, card.city)
+        self.labels = tuple(filter(None, map(keys_of, names)))
+        self.fields = (*self.labels, *self._texts(card))
+        self.words = frozenset(word for field in self.fields for word in field)
+
+    def says(self, keys: Sequence[str]) -> bool:
+        return says_in(keys, self.fields)
+
+    @staticmethod
+    def _texts(card: ProductCard) -> Iterator[tuple[str, ...]]:
+        yield keys_of(card.category)
+        yield keys_of(card.description)
+        yield keys_of(card.condition)
+        if card.fulfilment is not None:
+            yield keys_of(card.fulfilment.reason)
+        for name, value in card.attributes.items():
+            label, shown = keys_of(name), keys_of(str(value))
+            yield (*label, *shown)
+            for word in label:  # `ram_gb: 16` says RAM 16 and 16 GB
+                yield (word, *shown)
+                yield (*shown, word)
+
+
+def says_in(keys: Sequence[str], fields: Iterable[Sequence[str]]) -> bool:
+    """Whether the words stand side by side in one of the fields."""
+    wanted, length = tuple(keys), len(keys)
+    return any(
+        tuple(field[start : start + length]) == wanted
+        for field in fields
+        for start in range(len(field) - length + 1)
+        if field[start] == wanted[0]
+    )
+
+
+def query_fields(query: StructuredQuery) -> list[tuple[str, ...]]:
+    """What the buyer said, which an answer may repeat: words and places, no number."""
+    compared = query.compare.items if query.compare else []
+    said = (query.text, query.category or "", *query.brands, *query.cities, *query.provinces, *compared)
+    excluded = (*query.exclude_brands, *query.exclude_terms, *query.exclude_cities)
+    fields = (tuple(key for key in keys_of(text) if not key[0].isdigit()) for text in (*said, *excluded))
+    return [field for field in fields if field]
+
+
+class Meant:
+    """Which cards each place of a sentence speaks of: those that the words before it name, else those after it."""
+
+    def __init__(self, tokens: Sequence[Token], cards: Sequence[CardWords]) -> None:
+        self._cards = cards
+        self._named = list(self._mentions(tokens))
+
+    def at(self, position: int) -> Sequence[CardWords]:
+        before = [cards for start, cards in self._named if start <= position]
+        if before:
+            return before[-1]
+        return self._named[0][1] if self._named else self._cards
+
+    @property
+    def named(self) -> list[Sequence[CardWords]]:
+        """The cards of each mention, in turn."""
+        return [cards for _, cards in self._named]
+
+    def _mentions(self, tokens: Sequence[Token]) -> Iterator[tuple[int, Sequence[CardWords]]]:
+        start, meant = 0, list[CardWords]()
+        for position in range(len(tokens)):
+            own = self._cards_with(tokens, position)
+            both = [card for card in meant if card in own]
+            if own and meant and both:
+                meant = both
+                continue
+            if meant:
+                yield start, meant
+            start, meant = position, own
+        if meant:
+            yield start, meant
+
+    def _cards_with(self, tokens: Sequence[Token], position: int) -> list[CardWords]:
+        """Empty if the word says nothing, since all cards have it or none."""
+        token = tokens[position]
+        if token.is_number or len(token.key) < 2 or token.key in FUNCTION_WORDS:
+            following = tokens[position + 1 : position + 2]
+            wanted = [token.key, *(one.key for one in following)]
+            if not token.is_number or len(wanted) < 2:
+                return []
+        else:
+            wanted = [token.key]
+        own = [card for card in self._cards if says_in(wanted, card.labels)]
+        return own if len(own) < len(self._cards) else []

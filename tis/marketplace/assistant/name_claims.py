@@ -1,0 +1,102 @@
+"""Checks the names in a sentence: of products, brands, shops and places."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from tis.marketplace.assistant.card_words import CardWords, Token, query_fields, says_in
+from tis.marketplace.places.gazetteer import gazetteer
+from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.search.common_words import FUNCTION_WORDS
+
+_QUOTED = re.compile(r"(?<!\d)[\"“”„«]([^\"“”»]{2,120})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,120})['’](?!\w)")
+_FREE_NAMES = frozenset("anda saya kami i rp idr wib wita wit indonesia ok kak bapak ibu kota".split())
+_BRANDS = frozenset(
+    """
+    acer advan aerox apple asus axioo canon casio cosmos dell denpoo electrolux epson fantech fujifilm gree haier
+    honda honor huawei ikea infinix intel iphone itel jbl kawasaki lenovo lg logitech macbook maspion
+    microsoft midea miyako modena motorola msi nike nikon nokia nvidia oppo panasonic philips pixel
+    playstation poco polytron predator razer realme redmi rexus rog ryzen samsung sandisk sanken seagate sharp
+    sony steelseries suzuki tcl tecno toshiba vivo vivan xbox xiaomi yamaha zyrex adidas puma galaxy thinkpad
+    ideapad vivobook zenbook legion
+    """.split()
+)
+
+
+class NameClaims:
+    """`reason` is why a sentence must go, or None. `known_brands`: keys of all brands of the catalogue."""
+
+    def __init__(self, cards: Sequence[CardWords], query: StructuredQuery, known_brands: Collection[str]) -> None:
+        self._cards = cards
+        self._brands = known_brands
+        self._said = query_fields(query)
+        self._known = {word for card in cards for word in card.words} | {word for field in self._said for word in field}
+
+    def reason(self, sentence: str, tokens: Sequence[Token]) -> str | None:
+        if self._has_unknown_name(sentence, tokens):
+            return "name"
+        return "place" if self._has_unknown_place(tokens) else None
+
+    def _has_unknown_name(self, sentence: str, tokens: Sequence[Token]) -> bool:
+        for quoted in _QUOTED.finditer(sentence):
+            keys = tuple(token.key for token in _tokens_inside(tokens, quoted.span()))
+            if keys and not self._is_written(keys):
+                return True
+        if any(self._is_foreign_brand(token) for token in tokens):
+            return True
+        return any(not self._is_name(run) for run in _capital_runs(sentence, tokens))
+
+    def _is_foreign_brand(self, token: Token) -> bool:
+        if token.key in self._known or token.is_number:
+            return False
+        is_brand = token.key in self._brands and len(token.key) > 3 and token.key not in FUNCTION_WORDS
+        return token.key in _BRANDS or is_brand
+
+    def _is_name(self, run: Sequence[Token]) -> bool:
+        """Made of pieces of one card, or of what the buyer said. A sentence may begin with any word, in capitals."""
+        keys = [token.key for token in run]
+        if run[0].start == 0 and keys[0] not in self._known and not run[0].text.isupper():
+            keys = keys[1:]
+        keys = [key for key in keys if key not in _FREE_NAMES]
+        return any(_is_made_of(keys, (*card.fields, *self._said)) for card in self._cards) or _is_made_of(
+            keys, self._said
+        )
+
+    def _is_written(self, keys: Sequence[str]) -> bool:
+        return any(card.says(keys) for card in self._cards) or says_in(keys, self._said)
+
+    def _has_unknown_place(self, tokens: Sequence[Token]) -> bool:
+        words = [token.text for token in tokens]
+        return any(
+            place.is_certain and not {token.key for token in tokens[place.start : place.end]} <= self._known
+            for place in gazetteer().named_in(words, FUNCTION_WORDS)
+            if not place.is_corrected
+        )
+
+
+def _tokens_inside(tokens: Sequence[Token], span: tuple[int, int]) -> list[Token]:
+    return [token for token in tokens if span[0] <= token.start and token.end <= span[1]]
+
+
+def _capital_runs(sentence: str, tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Words with capitals that stand side by side, with the numbers between them: `RTX 4060`, `i7-13700H`."""
+    run: list[Token] = []
+    for token in tokens:
+        is_beside = bool(run) and not sentence[run[-1].end : token.start].strip(" -/'’")
+        if run and not (is_beside and (token.is_capital or token.is_number)):
+            yield run
+            run = []
+        if token.is_capital or run:
+            run.append(token)
+    if run:
+        yield run
+
+
+def _is_made_of(keys: Sequence[str], fields: Sequence[Sequence[str]]) -> bool:
+    """Numbers alone are checked elsewhere."""
+    rest = list(keys)
+    while rest:
+        length = next((n for n in range(len(rest), 0, -1) if says_in(rest[:n], fields)), int(rest[0][0].isdigit()))
+        if not length:
+            return False
+        rest = rest[length:]
+    return True

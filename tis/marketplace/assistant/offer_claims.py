@@ -1,0 +1,155 @@
+"""Checks what a sentence says of an offer: superlatives, promises, whether it is in stock, how it gets to the buyer."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from tis.marketplace.assistant.card_words import CardWords, Meant, Token, keys_of, says_in
+from tis.marketplace.query_parser.structured_query import StructuredQuery
+
+# A promise of the seller, by the beginnings of its words; the card must have a word that begins so, too.
+_PROMISES = re.compile(
+    r"\b(garansi|bergaransi|warrant|guarante|jaminan|terjamin|dijamin|diskon|discount|promo|cashback|gratis|free\b|ongkir"
+    r"|bonus|hadiah|voucher|kupon|coupon|cicil|angsuran|installment|refund|retur|dikembalikan|return\b|cod\b|obral|flash"
+    r"|official|resmi|authorized|original|ori\b|orisinal|asli|genuine|authentic|bersertifikat|certified|sni\b|bpom|halal"
+    r"|hemat|potongan|rebate|gift|uang kembali|money.back|best.?seller|limited|edisi terbatas|exclusive|eksklusif)",
+    re.IGNORECASE,
+)
+_SHORT_PROMISES = {"bergaransi": "garansi", "dijamin": "jamin", "terjamin": "jamin"}
+_MARKET = re.compile(
+    r"\b(?:(?:se|di )(?:luruh )?-?(?:indonesia|nusantara|jagat|dunia|pasaran|kelasnya|internet)|sepanjang masa"
+    r"|mana ?pun|anywhere|(?:in|on|of) the (?:world|market|internet|country)|in (?:indonesia|town)|of all time|online"
+    r"|nationwide|terlaris|terpopuler|terpercaya|terlengkap|tak tertandingi|nomor satu|number one"
+    r"|(?:no\.? ?|nomor |number |#)1 (?:di|in)\b|best.?selling|most (?:popular|trusted)|unbeatable|harga terbaik"
+    r"|best (?:price|deal)|dijamin termurah)",
+    re.IGNORECASE,
+)
+_Value = Callable[[CardWords], float | None]
+_SUPERLATIVES: tuple[tuple["re.Pattern[str]", _Value], ...] = (
+    (
+        re.compile(
+            r"\b(?:ter|paling )murah|\b(?:cheapest|lowest.priced?|least expensive|most affordable)", re.IGNORECASE
+        ),
+        lambda one: one.card.price,
+    ),
+    (re.compile(r"\b(?:ter|paling )mahal|\bmost expensive", re.IGNORECASE), lambda one: -one.card.price),
+    (
+        re.compile(r"\b(?:ter|paling )dekat|\b(?:nearest|closest)", re.IGNORECASE),
+        lambda one: one.card.distance_km,
+    ),
+    (
+        re.compile(
+            r"(?:nilai|rating|ulasan)\w* (?:ter|paling )(?:tinggi|bagus|baik)|\b(?:best|highest|top).rated",
+            re.IGNORECASE,
+        ),
+        lambda one: None if one.card.rating is None else -one.card.rating,
+    ),
+    (
+        re.compile(r"stok\w* (?:ter|paling )banyak|\bmost stock", re.IGNORECASE),
+        lambda one: -one.card.available_quantity,
+    ),
+)
+_COMPARATIVES = re.compile(
+    r"\b(?:lebih (?:murah|mahal|dekat|jauh)|cheaper|nearer|closer|farther|more expensive)", re.IGNORECASE
+)
+_SOLD_OUT = re.compile(
+    r"\b(?:stok(?:nya)? (?:habis|kosong)|habis terjual|sold out|out of stock|tidak tersedia|not available)", re.I
+)
+_IN_STOCK = re.compile(r"\b(?:tersedia|ready(?: stock| stok)?|in stock|available|masih ada)\b", re.IGNORECASE)
+_PICK_UP = re.compile(r"\b(?:diambil|ambil sendiri|pick(?:ed)?[ -]?up|collect)\b", re.IGNORECASE)
+_COURIER = re.compile(
+    r"\b(?:kurir|diantar|courier|same[ -]day|hari ini|today|besok|tomorrow|instan|instant)\b", re.IGNORECASE
+)
+_NUMBER_WORDS = re.compile(
+    r"\b(?:dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh|sebelas|\w+ belas|\w+ puluh|ratus\w*|seratus"
+    r"|seribu|sejuta|miliar|setengah|separuh|selusin|(?<!\d )(?<!\d)(?:ribu|juta|million|thousand)|ribuan|jutaan"
+    r"|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|hundred\w*"
+    r"|millions|thousands|half|dozen|double|twice|triple)\b(?:\s+(\w+))?",
+    re.IGNORECASE,
+)
+_COUNTS = {"dua": 2, "tiga": 3, "empat": 4, "lima": 5, "enam": 6, "tujuh": 7, "delapan": 8, "two": 2, "three": 3}
+_COUNTS |= {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
+_COUNTED = {"pilihan", "produk", "barang", "opsi", "options", "products", "choices", "items", "toko", "shops", "hasil"}
+_TIMES = {"ini", "today", "besok", "tomorrow", "instan", "instant", "day"}
+
+
+class OfferClaims:
+    """`reason` is why a sentence must go, or None."""
+
+    def __init__(self, cards: Sequence[CardWords], query: StructuredQuery) -> None:
+        self._cards = cards
+        self._query = query
+
+    def reason(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> str | None:
+        if self._is_too_high(sentence, meant):
+            return "superlative"
+        if self._is_promise(sentence, meant):
+            return "promise"
+        if self._is_wrong_stock(sentence, tokens, meant):
+            return "stock"
+        if self._is_wrong_delivery(sentence, tokens, meant):
+            return "delivery"
+        return "number" if self._has_number_words(sentence) else None
+
+    def _is_too_high(self, sentence: str, meant: Meant) -> bool:
+        if _MARKET.search(sentence):
+            return True
+        for pattern, value in _SUPERLATIVES:
+            if pattern.search(sentence) and not self._is_first(meant, value):
+                return True
+        if not _COMPARATIVES.search(sentence):
+            return False
+        is_asked = self._query.max_price is not None or self._query.sort in ("price_asc", "price_desc", "distance")
+        return bool(meant.named) or not (is_asked or self._query.near_user)
+
+    def _is_first(self, meant: Meant, value: _Value) -> bool:
+        """One product is named, and it has the best value of all."""
+        if len(meant.named) != 1 or len(meant.named[0]) != 1 or len(self._cards) < 2:
+            return False
+        values = [value(card) for card in self._cards]
+        known = [one for one in values if one is not None]
+        return bool(known) and value(meant.named[0][0]) == min(known)
+
+    def _is_promise(self, sentence: str, meant: Meant) -> bool:
+        cards = [card for cards in meant.named for card in cards] or list(self._cards)
+        for found in _PROMISES.finditer(sentence):
+            begin = found[1].casefold()
+            begin = _SHORT_PROMISES.get(begin, begin)
+            if not any(word.startswith(begin[:6]) for card in cards for word in card.words):
+                return True
+        return False
+
+    def _is_wrong_stock(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> bool:
+        for pattern, is_there in ((_SOLD_OUT, False), (_IN_STOCK, True)):
+            for found in pattern.finditer(sentence):
+                if is_there and _SOLD_OUT.search(sentence):
+                    continue
+                cards = meant.at(_position(tokens, found.start()))
+                if not cards or any((card.card.available_quantity > 0) != is_there for card in cards):
+                    return True
+        return False
+
+    def _is_wrong_delivery(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> bool:
+        """What the card advises may be said, or what its seller writes."""
+        for pattern, suggestion in ((_PICK_UP, "pickup"), (_COURIER, "courier")):
+            for found in pattern.finditer(sentence):
+                keys = tuple(found[0].casefold().replace("-", " ").split())
+                for card in meant.at(_position(tokens, found.start())):
+                    advice = card.card.fulfilment
+                    if not card.says(keys) and (
+                        advice is None or advice.suggestion != suggestion or keys[-1] in _TIMES
+                    ):
+                        return True
+        return False
+
+    def _has_number_words(self, sentence: str) -> bool:
+        for found in _NUMBER_WORDS.finditer(sentence):
+            if found[1] and any(says_in(keys_of(found[0]), card.labels) for card in self._cards):
+                continue  # the name of a fridge of `dua pintu`
+            count = _COUNTS.get(found[0].split()[0].casefold())
+            if count is None or count > len(self._cards) or (found[1] or "").casefold() not in _COUNTED:
+                return True
+        return False
+
+
+def _position(tokens: Sequence[Token], character: int) -> int:
+    return sum(token.start < character for token in tokens)

@@ -1,0 +1,99 @@
+"""Lets of a model's free text only those sentences pass that the cards prove.
+
+It may drop a true sentence, as the answer does not need it: names, prices, stock and distances are rendered by code.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from tis.marketplace.assistant.card_words import CardWords, Meant, tokens_of
+from tis.marketplace.assistant.clean_text import contact_in, has_markup
+from tis.marketplace.assistant.goods import ProductCard
+from tis.marketplace.assistant.name_claims import NameClaims
+from tis.marketplace.assistant.number_claims import NumberClaims
+from tis.marketplace.assistant.offer_claims import OfferClaims
+from tis.marketplace.query_parser.structured_query import StructuredQuery
+
+MAX_TEXT_CHARS = 2_000
+_MAX_SENTENCE_CHARS = 400
+_MAX_SENTENCES = 12
+_ABBREVIATIONS = r"(?<!\b[Rr]p)(?<!\bRP)(?<!\b[Nn]o)(?<!\b[Jj]l)(?<!\bKab)(?<!\bkab)"
+_SENTENCE_END = re.compile(rf"{_ABBREVIATIONS}(?<=[.!?…])[\"”')]?\s+")
+_MARKS = re.compile(r"^\s*(?:[-*•–]\s+|\d{1,2}[.)]\s+(?=\D))|[*_]{1,3}")  # of lists and emphasis
+_NOT_PROSE = frozenset("@{}<>|\\`~^=[]")
+_SPELT_ADDRESS = re.compile(r"\b(?:dot|titik)\s+(?:com|co|id|net|org)\b|\bhttps?\b|\bwww\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DroppedSentence:
+    sentence: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class VerifiedText:
+    kept: str
+    dropped: list[DroppedSentence]
+
+
+def verify(
+    text: str, cards: Sequence[ProductCard], query: StructuredQuery, known_brands: Collection[str] = frozenset()
+) -> VerifiedText:
+    """`known_brands`: the keys of all brands of the catalogue; those of other products must not be named."""
+    checker = _Checker(cards, query, known_brands)
+    kept, dropped = list[str](), list[DroppedSentence]()
+    for number, sentence in enumerate(_sentences(text[:MAX_TEXT_CHARS])):
+        reason = "too many" if number >= _MAX_SENTENCES else checker.reason(sentence)
+        if reason is None:
+            kept.append(sentence)
+        else:
+            dropped.append(DroppedSentence(sentence, reason))
+    return VerifiedText(" ".join(kept), dropped)
+
+
+class _Checker:
+    def __init__(self, cards: Sequence[ProductCard], query: StructuredQuery, known_brands: Collection[str]) -> None:
+        self._cards = [CardWords(card) for card in cards]
+        self._query = query
+        self._offers = OfferClaims(self._cards, query)
+        self._names = NameClaims(self._cards, query, known_brands)
+
+    def reason(self, sentence: str) -> str | None:
+        if len(sentence) > _MAX_SENTENCE_CHARS:
+            return "too long"
+        if contact_in(sentence) or _SPELT_ADDRESS.search(sentence):
+            return "contact"
+        if has_markup(sentence) or not _NOT_PROSE.isdisjoint(sentence):
+            return "markup"
+        if not all(map(_is_readable, sentence)):
+            return "script"
+        tokens = tokens_of(sentence)
+        if not any(token.text.isalpha() for token in tokens):
+            return "empty"
+        meant = Meant(tokens, self._cards)
+        return (
+            NumberClaims(sentence, tokens, meant, self._query).reason(self._cards)
+            or self._offers.reason(sentence, tokens, meant)
+            or self._names.reason(sentence, tokens)
+        )
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """What is drawn like another letter is that letter, and nothing is invisible."""
+    plain = unicodedata.normalize("NFKC", text)
+    visible = "".join(one for one in plain if one == "\n" or unicodedata.category(one)[0] != "C")
+    for line in visible.splitlines():
+        for part in _SENTENCE_END.split(_MARKS.sub("", line)):
+            if sentence := " ".join(part.split()):
+                yield sentence
+
+
+def _is_readable(letter: str) -> bool:
+    """Latin letters and the digits 0 to 9: others look like them."""
+    if letter.isascii():
+        return True
+    if letter.isalpha():
+        return unicodedata.name(letter, "").startswith("LATIN")
+    return not letter.isnumeric()
