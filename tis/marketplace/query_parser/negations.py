@@ -194,4 +194,4 @@ def _phrase_at(words: Sequence[SentenceWord], start: int, index: GoodsIndex) -> 
 def _goes_on(words: Sequence[SentenceWord], start: int, index: GoodsIndex, *, is_brand: bool) -> bool:
     """A list of brands goes on with a brand: `jangan asus, budget 5 juta`."""
     phrase = _phrase_at(words, _skip(words, start, _BEFORE_NAMES), index)
-    return bool(phrase) and (phrase in index.brands) == is_brand and (phrase,) not in index.own_names
+    return bool(phrase) and (phrase in index.brands) == is_brand and phrase not in index.own_names

@@ -5,12 +5,11 @@ from typing import Any
 from tis.marketplace.query_parser.amounts import (
     respell_amounts,
     take_amounts,
-    take_codes,
-    take_ids,
     take_leading_count,
     take_measures,
     take_prices,
 )
+from tis.marketplace.query_parser.codes import take_codes, take_ids
 from tis.marketplace.query_parser.comparison import compared_things, take_comparison
 from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changes
 from tis.marketplace.query_parser.goods_index import goods_index
@@ -18,12 +17,11 @@ from tis.marketplace.query_parser.goods_nouns import take_goods
 from tis.marketplace.query_parser.negations import take_negations
 from tis.marketplace.query_parser.pointing import take_pointed
 from tis.marketplace.query_parser.said_places import take_places
-from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.sentence import Sentence, any_of
 from tis.marketplace.query_parser.structured_query import (
     MAX_QUERY_CHARS,
     ParsedQuery,
     QueryContext,
-    ShownProduct,
     StructuredQuery,
 )
 from tis.marketplace.query_parser.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
@@ -64,7 +62,7 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
         new["brands"] = brands
     if words := [word for _, word in sorted((*goods.text, *measured))]:
         new["text"] = " ".join(dict.fromkeys(words))
-    if compares:
+    if compares and (things or new.get("product_ids")):
         new["intent"] = "compare"
         ids = new.pop("product_ids", [])
         new["compare"] = {"product_ids": ids} if ids else things.model_dump() if things else None
@@ -98,17 +96,26 @@ def _is_question(said: str) -> bool:
     return "?" in said or bool(_ASKS.search(said))
 
 
-_ASKS = whole_words(
-    r"apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many|stok(?:nya)? (?:ada|berapa)|ada stok|sisa"
+_ASKS = any_of(
+    r"""
+    apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many
+    stok(?:nya)? (?:ada|berapa)|ada stok|sisa
+    """
 )
-_NO_GOODS = whole_words(
-    r"siapa (?:kamu|presiden|nama)|presiden|no ?resi|nomor resi|(?:pesanan|orderan|order)(?:an)? (?:saya|aku|gue)|my order|komplain"
-    r"|refund|apa kabar|how are you|joke|lelucon|jam (?:berapa|buka|tutup|operasional)|buka jam|what time|opening hours|weather"
-    r"|cuaca|nama(?:mu| kamu)|your name|kamu (?:siapa|robot|bot)|are you (?:a )?(?:robot|bot|human)|cara (?:bayar|pesan|order|daftar|retur)"
-    r"|ganti password|lupa password|login|daftar akun"
+_NO_GOODS = any_of(
+    r"""
+    siapa (?:kamu|presiden|nama)|presiden|no ?resi|nomor resi|(?:pesanan|orderan|order)(?:an)? (?:saya|aku|gue)
+    my order|komplain|refund|apa kabar|how are you|joke|lelucon|jam (?:berapa|buka|tutup|operasional)|buka jam
+    what time|opening hours|weather|cuaca|nama(?:mu| kamu)|your name|kamu (?:siapa|robot|bot)
+    are you (?:a )?(?:robot|bot|human)|cara (?:bayar|pesan|order|daftar|retur)|ganti password|lupa password
+    login|daftar akun
+    """
 )
-_SMALL_TALK = whole_words(
-    r"halo|hallo|hai|hi|hello|hey|thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou|tq|selamat|pagi|siang|sore|malam"
-    r"|good (?:morning|afternoon|evening|night)|assalamualaikum|siapa|kenapa|mengapa|kapan|who|why|when|cara|how (?:do|to|can)|cerita"
-    r"|bye|dadah|sampai jumpa|ok|oke|sip|mantap|apa itu|what is|what are you|bantuan|help|haha\w*|wkwk\w*|lol"
+_SMALL_TALK = any_of(
+    r"""
+    halo|hallo|hai|hi|hello|hey|thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou
+    tq|selamat|pagi|siang|sore|malam|good (?:morning|afternoon|evening|night)|assalamualaikum|siapa|kenapa
+    mengapa|kapan|who|why|when|cara|how (?:do|to|can)|cerita|bye|dadah|sampai jumpa|ok|oke|sip|mantap|apa itu
+    what is|what are you|bantuan|help|haha\w*|wkwk\w*|lol
+    """
 )

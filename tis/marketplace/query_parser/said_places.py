@@ -11,118 +11,43 @@ from tis.marketplace.query_parser.negations import is_negation_before
 from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
 
 _JAKARTA = "31"
-_CONJUNCTIONS = {"dan", "atau", "or", "and", "sama", "maupun", ",", "/", "&", "dan/atau", "nor"}
-_PREPOSITIONS = {
-    "di",
-    "d",
-    "dari",
-    "dr",
-    "from",
-    "in",
-    "at",
-    "daerah",
-    "wilayah",
-    "area",
-    "sekitar",
-    "seputar",
-    "around",
-}
-_PREPOSITIONS |= {
-    "near",
-    "dekat",
-    "deket",
-    "ke",
-    "to",
-    "kota",
-    "lokasi",
-    "lokasinya",
-    "yang",
-    "yg",
-    "located",
-    "based",
-    "the",
-}
-_SENT = {
-    "kirim",
-    "dikirim",
-    "kirimnya",
-    "kirimin",
-    "antar",
-    "diantar",
-    "anter",
-    "pengiriman",
-    "ship",
-    "shipped",
-    "shipping",
-}
-_SENT |= {
-    "deliver",
-    "delivered",
-    "delivery",
-    "send",
-    "sent",
-    "ongkir",
-    "ongkirnya",
-    "mengirim",
-    "ngirim",
-    "delivers",
-    "ships",
-}
-_TO = {"ke", "to", "sampai"}
-# Right behind one of these, without a preposition, a place is where the goods are made.
-_ORIGIN_NOUNS = {"kopi", "coffee", "batik", "semen", "teh", "tenun", "songket", "keripik", "dodol", "bakpia", "sambal"}
-_ORIGIN_NOUNS |= {
-    "madu",
-    "arabika",
-    "robusta",
-    "sarung",
-    "kain",
-    "mebel",
-    "ukiran",
-    "ukir",
-    "rendang",
-    "kerajinan",
-    "oleh-oleh",
-}
-# They mean something else, too; behind everything else, these mean the city.
-_CITIES_LIKE_WORDS = {"medan", "malang", "solo", "padang", "palu", "kupang", "mataram", "serang", "sorong", "subang"}
-_CITIES_LIKE_WORDS |= {
-    "tegal",
-    "demak",
-    "kendal",
-    "bsd",
-    "pati",
-    "lombok",
-    "batang",
-    "metro",
-    "bima",
-    "batu",
-    "purwokerto",
-}
-_CITIES_LIKE_WORDS |= {"cibinong", "labuan bajo", "timika", "singaraja", "wonosari", "pangkalpinang", "tanjungpinang"}
-_COFFEE_LANDS = {"gayo", "toraja", "kintamani", "mandailing", "lintong", "wamena", "enrekang", "kerinci"}
-_PARTICLES = set(
-    "aja saja ada dong ya yaa gan kak min yang yg ga gak nggak deh sih juga nih kok lagi mau please for with dulu donk bisa bs".split()
+_CONJUNCTIONS = frozenset("dan atau or and sama maupun , / & nor".split())
+_PREPOSITIONS = frozenset(
+    """
+    di d dari dr from in at daerah wilayah area sekitar seputar around near dekat deket ke to kota lokasi lokasinya yang
+    yg located based the
+    """.split()
 )
-_MADE_IN = {"asli", "khas", "asal", "buatan", "produksi", "original", "ala", "produk", "authentic"}
-_ENDINGS = {
-    "dong",
-    "ya",
-    "yang",
-    "yg",
-    "ada",
-    "dan",
-    "kak",
-    "gan",
-    "please",
-    "min",
-    "aja",
-    "saja",
-    "sih",
-    "ga",
-    "gak",
-    "murah",
-}
+_SENT = frozenset(
+    """
+    kirim dikirim kirimnya kirimin antar diantar anter pengiriman mengirim ngirim ongkir ongkirnya ship ships shipped
+    shipping deliver delivers delivered delivery send sent
+    """.split()
+)
+_TO = frozenset({"ke", "to", "sampai"})
+# Right behind one of these, without a preposition, a place is where the goods are made.
+_ORIGIN_NOUNS = frozenset(
+    """
+    kopi coffee batik semen teh tenun songket keripik dodol bakpia sambal madu arabika robusta sarung kain mebel ukiran
+    ukir rendang kerajinan oleh-oleh
+    """.split()
+)
+_MADE_IN = frozenset("asli khas asal buatan produksi original ala produk authentic".split())
+_COFFEE_LANDS = frozenset("gayo toraja kintamani mandailing lintong wamena enrekang kerinci".split())
+# They mean something else, too; behind everything else, these mean the city.
+_CITIES_LIKE_WORDS = frozenset(
+    """
+    medan malang solo padang palu kupang mataram serang sorong subang tegal demak kendal bsd pati lombok batang metro
+    bima batu purwokerto cibinong timika singaraja wonosari pangkalpinang tanjungpinang
+    """.split()
+)
+_PARTICLES = frozenset(
+    """
+    aja saja ada dong ya yaa gan kak min yang yg ga gak nggak deh sih juga nih kok lagi mau please for with dulu donk
+    bisa bs
+    """.split()
+)
+_ENDINGS = frozenset("dong ya yang yg ada dan kak gan please min aja saja sih ga gak murah".split())
 
 
 @dataclass

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tis.marketplace.query_parser.structured_query import Explanation
+from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, Explanation
 from tis.marketplace.search.number_words import Spelling
 from tis.marketplace.search.tokens import folded
 
@@ -54,6 +54,7 @@ class Sentence:
                 if letter != " " or (letters and letters[-1] != " "):
                     letters.append(letter)
                     origins.append(position)
+        letters, origins = letters[:MAX_QUERY_CHARS], origins[:MAX_QUERY_CHARS]  # one letter of Arabic is eighteen
         self.text, self.origins = "".join(letters), [*origins, len(self.said)]
         self.respell(_SPELLINGS)
 
@@ -93,3 +94,8 @@ class Sentence:
 
 def whole_words(pattern: str) -> "re.Pattern[str]":
     return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])")
+
+
+def any_of(forms: str) -> "re.Pattern[str]":
+    """One of these forms, which are regular expressions in lines of their own."""
+    return whole_words("|".join(line.strip() for line in forms.strip().splitlines()))

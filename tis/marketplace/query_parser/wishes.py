@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.sentence import Sentence, any_of
 
 
 @dataclass(frozen=True)
@@ -14,11 +14,6 @@ class Wish:
     field: str
     value: Any
     pattern: "re.Pattern[str]"
-
-
-def any_of(forms: str) -> "re.Pattern[str]":
-    """One of these forms, each a regular expression in a line of its own."""
-    return whole_words("|".join(line.strip() for line in forms.strip().splitlines()))
 
 
 def _wish(field: str, value: Any, forms: str) -> Wish:
@@ -32,14 +27,16 @@ _USED = "(?:bekas|(?:second|2nd)(?:[ -]?hand)?|seken|sekon|used|preloved)"
 _NEW = "(?:baru|new)"
 _OR = "(?: maupun | ataupun | atau | or |/)"
 _SOLD_OUT = "(?:habis|kosong|sold out|out of stock|unavailable|tidak tersedia)"
+_IS, _FINE = "(?: sudah| lagi| stok(?:nya)?)?", "(?:gapapa|gpp|boleh|oke?|is fine|fine)"
 _SAVED = "(?:listrik|energi|daya|tempat|bensin|tinta|air|baterai)"  # hemat listrik says nothing of the price
 _LOW, _HIGH = "(?:low(?:est)?|(?:ter)?rendah|(?:ter)?murah)", "(?:high(?:est)?|(?:ter)?tinggi|(?:ter)?mahal)"
 _OF_PRICE = "(?:by )?(?:harga |price )?(?:from |dari )?(?:the |yang )?"
 _MINE = "(?:ku| saya| aku| gue| gw)?"
-_HERE = f"(?:sini|saya|ku|aku|gue|gw|kami|kita|rumah{_MINE}|lokasi{_MINE}|kantor{_MINE}|kos(?:t|an)?{_MINE}|tempat(?:ku| saya))"
+_HERE = f"(?:sini|saya|ku|aku|gue|gw|kami|kita|(?:rumah|lokasi|kantor|kos(?:t|an)?){_MINE}|tempat(?:ku| saya))"
 _MY_PLACE = "(?:me|here|my (?:home|house|place|location|area|office))"
 _NEAR = "(?:(?:dekat|deket|dkt|dket)(?:2|[ -]?(?:dekat|deket))?|sekitar(?:an)?|seputar(?:an)?|skitar)"
 _OF = "(?: dari| dr| dengan| dgn| sama| ama| di| lokasi| tempat| tempat tinggal)*"
+_CAN = "(?:bisa |mau |bs |yang |yg |harus )*"
 _STOCK = "(?:stok|sto[ck]{1,2}|stcok)(?:nya)?"
 _STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
 # In this order: what one has taken the next does not see.
@@ -60,10 +57,10 @@ WISHES = (
         "in_stock",
         False,
         rf"""
-        (?:termasuk|include|including|beserta|sekalian|even|juga)(?: yang| yg| the| those)?(?: sudah| lagi| stok(?:nya)?)? {_SOLD_OUT}(?: ones)?
-        (?:yang |yg )?(?:sudah |lagi |stok )?{_SOLD_OUT} (?:juga|jg|pun)(?: (?:gapapa|gpp|boleh|tampilkan|oke|ok|ditampilkan|is fine))?
+        (?:termasuk|include|including|beserta|sekalian|even|juga)(?: yang| yg| the| those)?{_IS} {_SOLD_OUT}(?: ones)?
+        (?:yang |yg )?(?:sudah |lagi |stok )?{_SOLD_OUT} (?:juga|jg|pun)(?: (?:{_FINE}|(?:di)?tampilkan))?
         (?:walau|meski|biar)(?:pun)?(?: stok(?:nya)?)?(?: sedang| lagi| sudah)? {_SOLD_OUT}
-        (?:pre ?order|po|inden[t]?)(?: juga| pun)? (?:gapapa|gpp|boleh|ok|oke|fine)
+        (?:pre ?order|po|inden[t]?)(?: juga| pun)? {_FINE}
         (?:show|tampilkan|lihatkan)(?: me)?(?: also)? (?:{_SOLD_OUT})(?: ones| items)?
         """,
     ),
@@ -130,14 +127,14 @@ WISHES = (
         r"""
         (?:bisa |mau |bs |di)?(?:ambil|jemput)(?:nya)? (?:sendiri|di (?:toko|tempat|lokasi|gerai)(?:nya)?|langsung)
         (?:self[ -]?)?pick[ -]?up(?: sendiri)?|(?:pick|collect) (?:it |them )?(?:up )?(?:myself|in store|at the store)
-        (?:datang|beli|dtg) (?:langsung )?(?:ke|di) (?:toko|tempat)(?:nya)?|cod di toko|in[ -]store|diambil|click and collect
+        (?:datang|beli|dtg) (?:langsung )?(?:ke|di) (?:toko|tempat)(?:nya)?|cod di toko|in[ -]store|diambil
         """,
     ),
     _wish(
         "fulfilment",
         "delivery",
         rf"""
-        (?:bisa |mau |bs |yang |yg |harus )*(?:di|ny|me|men|ng)?(?:kirim|antar|anter|antr)(?:in|kan|an|nya)?(?: ke rumah{_MINE}| sampai rumah)?
+        {_CAN}(?:di|ny|me|men|ng)?(?:kirim|antar|anter|antr)(?:in|kan|an|nya)?(?: (?:ke|sampai) rumah{_MINE})?
         pengiriman|kurir|ekspedisi|gosend|gojek|grab ?express|(?:gratis|free|bebas) ongkir|free (?:shipping|delivery)
         (?:home )?deliver(?:y|ed|s|able)?(?: to my (?:home|house|place|door))?|ship(?:s|ped|ping)?(?: to me)?|sent to me
         """,
@@ -160,7 +157,7 @@ WISHES = (
         r"""
         (?:kondisi |barang |yang |yg )(?:masih )?(?:baru|new)(?: segel| gress?)?|brand[ -]?new|bnib
         segel(?:an)?|gres{1,2}|new ones?|(?:in )?new condition|baru gress?
-        (?<!rumah )(?<!kantor )(?<!tahun )(?<!kos )baru(?! (?:pindah|lulus|nikah|menikah|mulai|beli|punya|bangun|belajar))
+        (?<!rumah )(?<!kantor )(?<!tahun )(?<!kos )baru(?! (?:pindah|lulus|nikah|mulai|beli|punya|bangun|belajar))
         new(?! balance| era| york)
         """,
     ),
@@ -184,7 +181,7 @@ RECOMMEND = any_of(
     rekomendasi(?:kan|in|nya)?|rekomen(?:din)?|rekom|saran(?:kan|in|nya)?|menyarankan|advice|advise
     recommend(?:ed|ation|ations)?|suggest(?:ion|ions)?|(?:what|which) .{0,40}(?:should|good|best)
     pilih(?:kan|in)|bagusnya|sebaiknya|enaknya|mending|bagus apa
-    (?:apa|mana) (?:ya )?(?:yang|yg) (?:bagus|cocok|oke|paling)|(?:yang|yg) (?:bagus|cocok|oke) apa|apa (?:yang|yg) (?:bagus|cocok)
+    (?:apa|mana) (?:ya )?(?:yang|yg) (?:bagus|cocok|oke|paling)|(?:yang|yg) (?:bagus|cocok|oke) apa
     """
 )
 
