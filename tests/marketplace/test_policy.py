@@ -103,6 +103,7 @@ TABLE = {
     "GET /api/products": RoutePolicy(EVERYBODY),
     "GET /api/products/search": RoutePolicy(EVERYBODY, params={"q": "kipas"}),
     "GET /api/products/facets": RoutePolicy(EVERYBODY, params={"facets": "category"}),
+    "POST /api/search/parse": RoutePolicy(EVERYBODY, json={"query": "laptop di Jakarta"}),
     "GET /api/products/suggest": RoutePolicy(EVERYBODY, params={"q": "lap"}),
     "GET /api/products/lookup": RoutePolicy(EVERYBODY, params={"ids": "{product_id}"}),
     "GET /api/products/compare": RoutePolicy(EVERYBODY, params={"ids": "{product_id},{other_product_id}"}),
