@@ -131,3 +131,10 @@ def test_words_that_few_products_have_are_flagged(catalogue: Catalogue) -> None:
     assert names(found) == ["Teko ungu mengkilap", "Teko listrik merah"]  # although it is farther
     assert found.unverified_words and found.total == 1
     assert find(catalogue, text="teko listrick").corrected == "teko listrik"
+
+
+def test_a_category_without_goods_becomes_words(catalogue: Catalogue) -> None:
+    catalogue.put("Kulkas Sharp", category="Elektronik Rumah")
+    catalogue.put("Teko Sharp", category="Elektronik Rumah")
+    assert names(find(catalogue, category="refrigerator", brands=[])) == ["Kulkas Sharp"]
+    assert names(find(catalogue, category="refrigerator", text="kulkas")) == ["Kulkas Sharp"]

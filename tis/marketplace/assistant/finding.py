@@ -29,11 +29,23 @@ _OTHER_KIND: tuple[dict[str, Any], ...] = ({}, {"category": None, "brands": []})
 def find_goods(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
     if query.intent == "other":
         return FoundGoods([], total=0)
+    query = with_known_category(search, session, query)
     if query.compare is not None and (query.compare.items or query.compare.product_ids):
         return _compared(search, session, query, viewer)
     if query.product_ids:
         return _pointed_at(search, session, query, viewer)
     return _found(search, session, query, viewer)
+
+
+def with_known_category(search: ProductSearch, session: Session, query: StructuredQuery) -> StructuredQuery:
+    """Sellers may name categories as they like: a category without goods becomes words to look for."""
+    if query.category is None:
+        return query
+    in_category = ProductQuery(category=query.category, available_only=False)
+    if search.count(session, in_category, 1).count:
+        return query
+    words = query.category.replace("-", " ")
+    return query.model_copy(update={"category": None, "text": query.text if query.text.strip() else words})
 
 
 def _found(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
@@ -44,10 +56,9 @@ def _found(search: ProductSearch, session: Session, query: StructuredQuery, view
         sold_out = query.model_copy(update={"in_stock": False, "quantity": None})
         if search.count(session, goods_query(sold_out, viewer), 1).count:
             return _found(search, session, sold_out, viewer)
-    found = _candidates(search, session, wanted)
     summary = search.find(session, wanted, _FIRST)
-    num_whole = total.count if summary.relaxed else len(found)
-    best = [*ranked(found[:num_whole], query, viewer), *ranked(found[num_whole:], query, viewer)]
+    num_whole = total.count if summary.relaxed else MAX_CANDIDATES
+    best = best_candidates(search, session, query, viewer, num_whole)
     place, nearest = (None, []) if best else _nearest_elsewhere(search, session, query, wanted)
     return FoundGoods(
         cards=_cards(search, session, best, viewer),
@@ -71,6 +82,14 @@ def goods_query(query: StructuredQuery, viewer: Viewer) -> ProductQuery:
 
 def _middle(query: StructuredQuery) -> Point | None:
     return middle_of(query.cities[0]) if len(query.cities) == 1 else None
+
+
+def best_candidates(
+    search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer, num_whole: int = MAX_CANDIDATES
+) -> list[Candidate]:
+    """Best first; the first `num_whole` of the search, which match all words, before the others."""
+    found = _candidates(search, session, goods_query(query, viewer))
+    return [*ranked(found[:num_whole], query, viewer), *ranked(found[num_whole:], query, viewer)]
 
 
 def _candidates(search: ProductSearch, session: Session, wanted: ProductQuery) -> list[Candidate]:
@@ -130,9 +149,8 @@ def _match_ids(
     """With all filters of the query, then without category and brands: the phrase may be of another kind."""
     for dropped in _OTHER_KIND:
         changes: dict[str, Any] = {"text": item, "compare": None, "product_ids": [], **dropped}
-        wanted = query.model_copy(update=changes)
-        found = _candidates(search, session, goods_query(wanted, viewer))
-        if ids := [one.product.id for one in ranked(found, wanted, viewer) if one.product.id not in taken]:
+        found = best_candidates(search, session, query.model_copy(update=changes), viewer)
+        if ids := [one.product.id for one in found if one.product.id not in taken]:
             return ids
     return []
 
