@@ -119,14 +119,12 @@ def ranks(market: Market) -> dict[str, Rank]:
 
 
 def show(request: JudgedRequest, ranking: Sequence[str], products: dict[str, OfferedProduct]) -> None:
-    print(
-        f"\n{request.id} {request.ndcg(ranking):.3f} {request.query} | {request.structured.model_dump(exclude_defaults=True)}"
-    )
+    print(f"\n{request.id} {request.ndcg(ranking):.3f} {request.query}")
+    print("  ", request.structured.model_dump(exclude_defaults=True))
     for one in ranking[:TOP]:
         product = products[one]
-        print(
-            f"   {request.grades.get(one, 0)} {one} {product.name} | {product.price:,} | {product.city} | {product.rating}"
-        )
+        facts = f"{product.price:,} | {product.city} | {product.rating} | {product.stock}"
+        print(f"   {request.grades.get(one, 0)} {one} {product.name} | {facts}")
     missing = [one for one, grade in request.grades.items() if grade > 1 and one not in ranking[:TOP]]
     print("   missing:", ", ".join(f"{products[one].name} ({request.grades[one]})" for one in missing[:5]))
 

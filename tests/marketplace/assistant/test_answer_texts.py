@@ -171,9 +171,10 @@ def test_words_that_do_not_match_are_owned_up_to() -> None:
         "Saya mencari “laptop ungu”.",
         "Tidak ada produk yang cocok dengan semua kata Anda untuk “leptop ungu”; ini yang paling mendekati:",
     ]
-    assert (
-        answer(replace(partly, total=1)).sentences[1] == "Hanya 1 yang cocok dengan semua kata Anda; sisanya mendekati:"
-    )
+    whole = answer(replace(partly, total=1), text="x")
+    assert whole.sentences[1] == "Ada satu produk untuk “x”:" and whole.cited_ids == [17]
+    picked = answer(replace(partly, total=1), picks=[17, 23])
+    assert picked.sentences[1] == "Hanya 1 yang cocok dengan semua kata Anda; sisanya mendekati:"
 
 
 def test_without_a_place_no_nearness_is_claimed() -> None:

@@ -1,37 +1,14 @@
 """The goods of an answer: found by the search, within every limit of the query."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from sqlalchemy import delete
-
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
-from tis.database.database import Database
 from tis.marketplace.assistant.finding import find_goods
 from tis.marketplace.assistant.goods import FoundGoods, Viewer
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
-from tis.marketplace.tables import Lexeme, Product, Supplier
 
 IN_BANDUNG = Viewer(origin=Point(*BANDUNG))
-
-
-@pytest.fixture(scope="module")
-def empty_market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('finding')}/market.db"
-    market = Market(Database(url), MarketRules(jwt_secret="a secret of the tests, long enough to be taken"))
-    yield market
-    market.close()
-
-
-@pytest.fixture
-def catalogue(empty_market: Market) -> Iterator[Catalogue]:
-    yield Catalogue(empty_market)
-    with empty_market.writing() as session:
-        for table in (Product, Supplier, Lexeme):
-            session.execute(delete(table))
 
 
 def find(catalogue: Catalogue, viewer: Viewer = IN_BANDUNG, **fields: Any) -> FoundGoods:

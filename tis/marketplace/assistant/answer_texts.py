@@ -68,8 +68,12 @@ class _Writer:
     def picked(self, picks: Sequence[int]) -> list[ProductCard]:
         by_id = {card.id: card for card in self.found.cards}
         chosen = [by_id[one] for one in dict.fromkeys(picks) if one in by_id]
+        if chosen:
+            return chosen
         first = MAX_CARDS if self.query.intent == "compare" or self.query.product_ids else NUM_PICKS
-        return chosen or list(self.found.cards[:first])
+        if self.found.unverified_words and self.found.total:
+            first = min(first, self.found.total)  # the others match only some of the words
+        return list(self.found.cards[:first])
 
     def notices(self) -> Iterator[str]:
         if self.found.corrected:
@@ -91,7 +95,7 @@ class _Writer:
             return
         elif self.query.product_ids:
             yield self.say("pointed at")
-        elif found.unverified_words and found.total < len(found.cards):
+        elif found.unverified_words and found.total < len(cards):
             name = "few with all words" if found.total else "some words"
             yield self.say(name, total=total, limits=limits)
         elif found.total == 1:

@@ -89,7 +89,7 @@ def best_candidates(
 ) -> list[Candidate]:
     """Best first; the first `num_whole` of the search, which match all words, before the others."""
     found = _candidates(search, session, goods_query(query, viewer))
-    return [*ranked(found[:num_whole], query, viewer), *ranked(found[num_whole:], query, viewer)]
+    return [*ranked(found[:num_whole], query, viewer), *ranked(found[num_whole:], query, viewer, by_tier=True)]
 
 
 def _candidates(search: ProductSearch, session: Session, wanted: ProductQuery) -> list[Candidate]:
