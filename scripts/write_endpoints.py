@@ -24,11 +24,13 @@ parameters, schemas and examples at `/docs` (`/` redirects there), and as `/open
 _TITLES = {
     "OpenAI": "OpenAI API",
     "KTP": "Identity cards",
+    "MCP": "MCP server",
     "status": "Status and metrics",
     "products": "Marketplace: products",
     "reviews": "Marketplace: reviews",
     "stock": "Marketplace: stock",
     "categories": "Marketplace: categories and synonyms",
+    "assistant": "Marketplace: assistant",
     "suppliers": "Marketplace: suppliers",
     "users": "Marketplace: users",
     "accounts": "Marketplace: accounts",

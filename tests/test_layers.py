@@ -20,7 +20,7 @@ LAYERS = [
     {"cli"},
     {"app"},
     {"lazy_marketplace", "settings"},
-    {"openai_api", "ktp", "marketplace", "status", "pages"},
+    {"openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"},
     {"chat", "http"},
     {"engine", "upstream", "streaming", "media", "mcp_client", "database"},
     {"sandbox", "cancellation", "admission"},
@@ -28,7 +28,8 @@ LAYERS = [
 ]
 # Libraries that only these packages import.
 HOMES = {
-    "fastapi": {"cli", "app", "lazy_marketplace", "openai_api", "ktp", "marketplace", "status", "pages"} | {"http"},
+    "fastapi": {"cli", "app", "lazy_marketplace", "openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"}
+    | {"http"},
     "torch": {"engine"},
     "transformers": {"engine"},
     "openpyxl": {"marketplace"},
@@ -38,8 +39,8 @@ HOMES = {
     "sqlalchemy": {"database", "marketplace", "streaming"},
     "redis": {"streaming", "http"},
     "limits": {"http"},
-    "mcp": {"mcp_client"},
-    "mcp_types": {"mcp_client"},
+    "mcp": {"mcp_client", "mcp_server"},
+    "mcp_types": {"mcp_client", "mcp_server"},
     "httpx2": {"mcp_client"},
     "httpcore2": {"mcp_client"},
 }

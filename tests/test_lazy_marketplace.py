@@ -57,9 +57,13 @@ def app(importing: ControlledImport) -> AppWithMarketplace:
     async def live() -> bool:
         return True
 
+    @app.get("/mcp")
+    async def is_there() -> bool:
+        return bool(app.state.marketplace.is_loaded)
+
     app.state.marketplace = LazyMarketplace(app, importing)
     app.state.documents = DocumentCache()
-    app.add_middleware(LazyMarketplaceMiddleware, marketplace=app.state.marketplace)
+    app.add_middleware(LazyMarketplaceMiddleware, marketplace=app.state.marketplace, also_for=["/mcp"])
     return app
 
 
@@ -75,15 +79,21 @@ async def test_only_requests_that_need_its_routes_wait_and_all_wait_for_one_impo
     app: AppWithMarketplace, importing: ControlledImport
 ) -> None:
     async with calling(app) as client:
-        paths = ["/api/goods", "/openapi.json", "/openapi.yaml", *["/api/goods"] * 60]  # more than there are threads
+        paths = [
+            "/api/goods",
+            "/openapi.json",
+            "/openapi.yaml",
+            "/mcp",
+            *["/api/goods"] * 60,
+        ]  # more than there are threads
         waiting = [asyncio.create_task(client.get(path)) for path in paths]
         assert await asyncio.to_thread(importing.begun.wait, 20)
         assert (await client.get("/live")).status_code == 200
         assert (await client.get("/docs")).status_code == 200
         assert not any(task.done() for task in waiting)
         importing.may_end.set()
-        goods, as_json, as_yaml, *others = await asyncio.gather(*waiting)
-        assert goods.json() == ["lamp"]
+        goods, as_json, as_yaml, mcp, *others = await asyncio.gather(*waiting)
+        assert goods.json() == ["lamp"] and mcp.json() is True
         assert as_json.json() == yaml.safe_load(as_yaml.text)
         assert {"/live", "/api/goods"} <= set(as_json.json()["paths"])
         assert {answer.status_code for answer in others} == {200} and importing.runs == 1

@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
 from tis.chat.resume import resume_with
 from tis.chat.run_spec import Services
+from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
@@ -32,7 +33,7 @@ from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.documents import DocumentCache
-from tis.http.error_handlers import KTP_PREFIX, UnhandledErrorMiddleware, install_error_handlers
+from tis.http.error_handlers import KTP_PREFIX, MCP_PATH, UnhandledErrorMiddleware, install_error_handlers
 from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
@@ -49,6 +50,10 @@ from tis.ktp.vision_model import VisionModel
 from tis.lazy_marketplace import AppWithMarketplace, LazyMarketplace, LazyMarketplaceMiddleware
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.limits import McpLimits
+from tis.mcp_server.access import McpAccess
+from tis.mcp_server.endpoint import MAX_BODY_BYTES as _MAX_MCP_BYTES
+from tis.mcp_server.endpoint import router as mcp_router
+from tis.mcp_server.server import ToolServer
 from tis.media.loader import MediaLimits, MediaLoader
 from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
@@ -60,11 +65,13 @@ from tis.settings import Settings
 from tis.shutdown import graceful_shutdown
 from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import Sessions
+from tis.streaming.source import ReadAttachments, ResumeSource, Source
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Store
 
 if TYPE_CHECKING:
+    from tis.marketplace.assistant.assistant_model import AssistantModel
     from tis.marketplace.kit.mail import Mailer
     from tis.marketplace.market import Market, MarketRules
 
@@ -74,6 +81,9 @@ log = logging.getLogger("tis.app")
 _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
+_MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
+# Smaller models cannot hold a conversation, such as the demo model (5 MB). They serve the assistant if they are named.
+_MIN_ASSISTANT_BYTES = 100_000_000
 _KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
@@ -102,13 +112,14 @@ def create_app(
     market_rules: "MarketRules | None" = None,
     ocr: LazyOcr | None = None,
     card_vision: VisionModel | None = None,
+    assistant_model: "AssistantModel | None" = None,
     end_process: Callable[[int], object] = os._exit,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store, limits and readers of cards in place of those of the settings, and an
-    `end_process` that does not.
+    Tests pass their own `load`, store, limits, readers of cards and model of the assistant in place of those of the
+    settings, and an `end_process` that does not.
     """
     configure_logs(settings.log_level)
     engine = LocalEngine(
@@ -123,7 +134,8 @@ def create_app(
     sessions = Sessions(
         session_limits or session_limits_of(settings),
         session_store or _store(settings),
-        resume_with(services, DIALECTS, resume=settings.resume_generation),
+        # `marketplace` is made below, before anything is resumed.
+        lambda *given: _resume_source(services, marketplace, resume=settings.resume_generation)(*given),
     )
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)
@@ -156,6 +168,7 @@ def create_app(
             cards.close()
             await media.close()
             await engine.close()
+            await mcp_server.close()
             await asyncio.to_thread(marketplace.close)
 
     app = ServedApp(
@@ -166,15 +179,20 @@ def create_app(
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
-    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
+    model_of_assistant = assistant_model or _assistant_model(settings, services)
+    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules, model_of_assistant))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
+    mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
+    app.state.mcp_server = mcp_server
     app.state.admission, app.state.services = admission, services
     app.state.ktp = cards
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")
     app.include_router(ktp_router)
+    if settings.mcp_server:
+        app.include_router(mcp_router)
     app.include_router(status.router)
     app.include_router(pages.router)
     install_error_handlers(app)
@@ -215,7 +233,10 @@ def _wrap(
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
     app.add_middleware(TrailingSlashMiddleware, prefix=f"{KTP_PREFIX}/")
-    app.add_middleware(LazyMarketplaceMiddleware, marketplace=marketplace)
+    app.add_middleware(TrailingSlashMiddleware, prefix=MCP_PATH)
+    app.add_middleware(
+        LazyMarketplaceMiddleware, marketplace=marketplace, also_for=[MCP_PATH] if settings.mcp_server else []
+    )
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
@@ -224,6 +245,7 @@ def _wrap(
     app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=_KEYED, read_tokens=read_tokens)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/", max_bytes=max_body_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
+    app.add_middleware(BodySizeLimitMiddleware, prefix=MCP_PATH, max_bytes=_MAX_MCP_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
     hosts = ServedHosts([*settings.allowed_hosts, own], settings.cors_origins)
     if settings.is_local and not hosts.are_all:
@@ -350,18 +372,49 @@ def _require_usable_url(database_url: str) -> None:
         Database(database_url).close()
 
 
-def _market(settings: Settings, rules: "MarketRules | None") -> "tuple[Market, APIRouter]":
+def _market(
+    settings: Settings, rules: "MarketRules | None", model: "AssistantModel | None"
+) -> "tuple[Market, APIRouter]":
     """Imports the marketplace only when this is called."""
     from tis.database.database import Database
     from tis.marketplace.market import Market
     from tis.marketplace.router import router
 
     database = Database(settings.database_url.get_secret_value())
-    return Market(database, rules or market_rules_of(settings)), router
+    return Market(database, rules or market_rules_of(settings), model), router
+
+
+def _assistant_model(settings: Settings, services: Services) -> StructuredAnswers | None:
+    if settings.assistant_model == "off":
+        return None
+    if settings.assistant_model == "auto":
+        return StructuredAnswers(services, min_weights_bytes=_MIN_ASSISTANT_BYTES)
+    return StructuredAnswers(services, settings.assistant_model)
+
+
+def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: bool) -> ResumeSource:
+    """Turns of the assistant are resumed by the marketplace, all others are runs."""
+    resume_run = resume_with(services, DIALECTS, resume=resume)
+
+    def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
+        if not request.startswith(_MARKETPLACE_TURN):
+            return resume_run(request, states, read_attachments)
+        from tis.marketplace.assistant.resume import resume_turn
+
+        return resume_turn(request, states, lambda: marketplace.market, services.admission, resume=resume)
+
+    return resume_source
+
+
+def _catalogue_access(marketplace: LazyMarketplace) -> McpAccess:
+    from tis.marketplace.assistant.mcp_access import CatalogueAccess
+
+    return CatalogueAccess(marketplace.market)
 
 
 def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.admin.retention import RetentionRules
+    from tis.marketplace.assistant.shopping_assistant import AssistantLimits
     from tis.marketplace.market import MarketRules
     from tis.marketplace.settings import RateSettings
 
@@ -384,6 +437,12 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             audit_days=settings.audit_retention_days,
             movement_days=settings.movement_retention_days,
             reservation_days=settings.reservation_retention_days,
+            chat_days=settings.chat_retention_days,
+        ),
+        assistant=AssistantLimits(
+            extraction_seconds=settings.assistant_extraction_seconds,
+            answer_seconds=settings.assistant_answer_seconds,
+            tokens_per_day=settings.chat_tokens_per_day,
         ),
         rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter, FastAPI
@@ -97,16 +97,18 @@ class AppWithMarketplace(FastAPI):
 
 
 class LazyMarketplaceMiddleware:
-    """Delays requests that need the marketplace until it is imported. Other requests pass at once."""
+    """Delays requests that need the marketplace until it is imported: those below /api, and paths that begin with
+    one of `also_for`. Other requests pass at once."""
 
-    def __init__(self, app: ASGIApp, *, marketplace: LazyMarketplace) -> None:
+    def __init__(self, app: ASGIApp, *, marketplace: LazyMarketplace, also_for: Sequence[str] = ()) -> None:
         self.app = app
         self._marketplace = marketplace
+        self._also_for = tuple(also_for)
         self._import_lock = asyncio.Lock()  # so that waiting requests occupy one thread and not the whole pool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = get_route_path(scope) if scope["type"] == "http" else ""
-        if path.startswith(f"{PREFIX}/") and not self._marketplace.is_loaded:
+        if path.startswith((f"{PREFIX}/", *self._also_for)) and not self._marketplace.is_loaded:
             async with self._import_lock:
                 await run_in_threadpool(lambda: self._marketplace.market)
         await self.app(scope, receive, send)

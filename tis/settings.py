@@ -17,8 +17,9 @@ from tis.admission.settings import AdmissionSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
 from tis.ktp.settings import KtpSettings
-from tis.marketplace.settings import AccountSettings, MarketplaceSettings, RateSettings
+from tis.marketplace.settings import AccountSettings, AssistantSettings, MarketplaceSettings, RateSettings
 from tis.mcp_client.settings import McpSettings
+from tis.mcp_server.settings import McpServerSettings
 from tis.media.settings import MediaSettings
 from tis.openai_api.settings import ResponseSettings
 from tis.setting_types import SettingsError, variable_name
@@ -50,9 +51,11 @@ AREAS: tuple[type[BaseModel], ...] = (
     StreamSettings,
     ResponseSettings,
     McpSettings,
+    McpServerSettings,
     KtpSettings,
     MarketplaceSettings,
     AccountSettings,
+    AssistantSettings,
     RateSettings,
     AccessSettings,
     AdmissionSettings,
@@ -62,10 +65,12 @@ AREAS: tuple[type[BaseModel], ...] = (
 class Settings(
     AdmissionSettings,
     AccessSettings,
-    AccountSettings,
     RateSettings,
+    AssistantSettings,
+    AccountSettings,
     MarketplaceSettings,
     KtpSettings,
+    McpServerSettings,
     McpSettings,
     ResponseSettings,
     StreamSettings,

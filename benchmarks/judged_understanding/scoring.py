@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,9 @@ class UnderstandingLine:
 
     id: str
     kind: str
-    language: str
     query: str
     expected: Mapping[str, Any]
+    language: str = ""
     context: Mapping[str, Any] = field(default_factory=dict)
     text_has: Sequence[str] = ()
     text_lacks: Sequence[str] = ()
@@ -138,10 +138,10 @@ def _comparable(value: Any) -> Any:
 def _text_is_right(line: UnderstandingLine, found: Mapping[str, Any]) -> bool:
     text = found.get("text") or ""
     text = _joined(text if isinstance(text, str) else " ".join(text))
-    with_brands = _joined(" ".join([text, *found.get("brands", ())]))
+    with_brands = _split(" ".join([text, *found.get("brands", ())]))
     needed = [*line.text_has, *(line.noun if found.get("category") is None else ())]
-    return all(_has_one_of(with_brands, words) for words in needed) and not any(
-        _has_one_of(text, words) for words in line.text_lacks
+    return all(_has_one_of(with_brands, words, _split) for words in needed) and not any(
+        _has_one_of(text, words, _joined) for words in line.text_lacks
     )
 
 
@@ -149,6 +149,11 @@ def _joined(text: str) -> str:
     return NUMBER_AND_UNIT.sub(r"\1\2", " ".join(text.casefold().split()))
 
 
-def _has_one_of(text: str, words: str) -> bool:
+def _split(text: str) -> str:
+    """Letters apart from digits: `rtx4060` has the words rtx and 4060, and 16gb is in `16 GB`."""
+    return " ".join(re.findall(r"[^\W\d_]+|\d+|[^\w\s]+", text.casefold()))
+
+
+def _has_one_of(text: str, words: str, normal: Callable[[str], str]) -> bool:
     """`words` is a word or phrase, or several of them with | between."""
-    return any(re.search(rf"(?<!\w){re.escape(_joined(word))}(?!\w)", text) for word in words.split("|"))
+    return any(re.search(rf"(?<!\w){re.escape(normal(word))}(?!\w)", text) for word in words.split("|"))

@@ -64,7 +64,7 @@ def test_a_wrong_field_is_named_with_its_group(change: dict[str, object], wrong:
 
 def test_a_whole_other_query_may_be_right_too() -> None:
     cheaper = UnderstandingLine(
-        "x2", "followup", "id", "yang lebih murah?", {"max_price": 99}, accept_queries=[{"sort": "price_asc"}]
+        "x2", "followup", "yang lebih murah?", {"max_price": 99}, accept_queries=[{"sort": "price_asc"}]
     )
     assert wrong_fields(cheaper, {"max_price": 99}) == set()
     assert wrong_fields(cheaper, {"sort": "price_asc"}) == set()
@@ -72,7 +72,7 @@ def test_a_whole_other_query_may_be_right_too() -> None:
 
 
 def test_without_a_category_the_noun_must_be_in_the_text() -> None:
-    chair = UnderstandingLine("x3", "noun", "id", "kursi lipat", {"category": "furniture"}, noun=["kursi"])
+    chair = UnderstandingLine("x3", "noun", "kursi lipat", {"category": "furniture"}, noun=["kursi"])
     chair = UnderstandingLine(**{**vars(chair), "accept": {"category": [None]}})
     assert wrong_fields(chair, {"category": "furniture", "text": "lipat"}) == set()
     assert wrong_fields(chair, {"text": "kursi lipat"}) == set()
@@ -81,7 +81,7 @@ def test_without_a_category_the_noun_must_be_in_the_text() -> None:
 
 def test_comparisons_are_compared_without_order() -> None:
     line = UnderstandingLine(
-        "x4", "compare", "id", "a vs b", {"compare": {"items": ["Epson L3210", "Canon G2010"], "product_ids": []}}
+        "x4", "compare", "a vs b", {"compare": {"items": ["Epson L3210", "Canon G2010"], "product_ids": []}}
     )
     assert wrong_fields(line, {"compare": {"items": ["canon g2010", "epson l3210"]}}) == set()
     assert wrong_fields(line, {"compare": {"items": ["canon g2010"]}}) == {"compare"}

@@ -33,11 +33,14 @@ LISTS = {
     "GET /api/users/me/export": [""],
     "GET /api/users/me/invitations": [""],
     "GET /api/auth/sessions": [""],
+    "GET /api/chat/conversations": ["", "?before=9"],
+    "GET /api/chat/conversations/{session_id}": ["", "?before=9"],
     "GET /api/products/{product_id}": [""],
     "GET /api/products/{product_id}/price-history": ["", "?before=9"],
     "GET /api/products/{product_id}/reviews": ["", "?before=9", "?status=hidden"],
     "GET /api/reservations": ["", "?status=held", "?status=expired", "?before={reservation_id}"],
     "GET /api/audit": ["", "?entity=product", "?entity=product&entity_id=1&before=9", "?entity_id=1", "?actor=user:1"],
+    "GET /api/admin/flagged-products": ["", "?before=9"],
     "GET /api/categories": [""],
     "GET /api/synonyms": [""],
 }
@@ -52,12 +55,15 @@ SEARCHES = {
 SINGLE = {
     "GET /api/auth/me",
     "GET /api/auth/consent",
+    "GET /api/users/me/preferences",
     "GET /api/users/{user_id}",
     "GET /api/suppliers/{supplier_id}",
     "GET /api/reservations/{reservation_id}",
     "GET /api/suppliers/{supplier_id}/products/imports/{import_id}",
 }
 CALLERS = {
+    "GET /api/chat/conversations/{session_id}": "user",
+    "GET /api/users/me/export": "user",
     "GET /api/reservations": "user",
     "GET /api/users/me/invitations": "other user",
     "GET /api/suppliers/{supplier_id}/export": "supplier",
@@ -131,9 +137,10 @@ _SCANS = {f"SCAN {table}" for table in (*_LEDGERS, *_OF_ACCOUNTS, "product_searc
 @pytest.mark.parametrize("route", LISTS)
 def test_a_list_is_read_from_an_index(route: str, internet: httpx2.Client, market: Market, world: World) -> None:
     path = route.removeprefix("GET ")
+    names = {**world.names, "session_id": world.names["chat_session_id"]} if "/chat/" in path else world.names
     for query in LISTS[route]:
         kind = CALLERS.get(route, "admin")
-        url = (path + query).format(**world.names)
+        url = (path + query).format(**names)
         with recorded_queries() as queries:
             answer = internet.get(url, headers=world.headers(kind))
         assert answer.status_code == 200, answer.text

@@ -145,8 +145,18 @@ TABLE = {
     "POST /api/reservations/{reservation_id}/release": RoutePolicy(HOLDERS | MEMBERS),
     "GET /api/suppliers/{supplier_id}/reservations": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/stock-movements": RoutePolicy(MEMBERS),
+    # The assistant: for the user alone, in open mode, too. Without a token a request may name one there (`user_id`).
+    "GET /api/chat/conversations": same_in_open_mode(USERS),
+    "DELETE /api/chat/conversations": same_in_open_mode(USERS),
+    "GET /api/chat/conversations/{session_id}": same_in_open_mode(AUTHOR, names={"session_id": "chat_session_id"}),
+    "DELETE /api/chat/conversations/{session_id}": same_in_open_mode(AUTHOR, names={"session_id": "chat_session_id"}),
+    "GET /api/users/me/preferences": same_in_open_mode(USERS),
+    "PUT /api/users/me/preferences": same_in_open_mode(USERS, json={"brands": ["Asus"]}),
+    "DELETE /api/users/me/preferences": same_in_open_mode(USERS),
     # What happened
     "GET /api/audit": same_in_open_mode(ADMIN),
+    "GET /api/admin/flagged-products": same_in_open_mode(ADMIN),
+    "DELETE /api/admin/flagged-products/{product_id}": same_in_open_mode(ADMIN),
 }
 
 

@@ -16,6 +16,8 @@ from tis.marketplace.kit.signing import Claims
 from tis.marketplace.market import Market
 from tis.marketplace.tables import (
     Category,
+    Conversation,
+    ConversationMessage,
     Product,
     RefreshToken,
     Reservation,
@@ -26,6 +28,7 @@ from tis.marketplace.tables import (
     SupplierMember,
     Synonym,
     User,
+    UserPreferences,
 )
 
 PASSWORD = "a long sentence"
@@ -36,8 +39,8 @@ KINDS = ("anonymous", "user", "other user", "supplier", "other supplier", "edito
 
 @dataclass(frozen=True)
 class World:
-    """`user` wrote the review and holds the reservation; `supplier` has the product, members and a clerk, and
-    invites `other user`."""
+    """`user` wrote the review and the conversation, and holds the reservation; `supplier` has the product, members and
+    a clerk, and invites `other user`."""
 
     names: dict[str, str]
     tokens: dict[str, str]
@@ -99,10 +102,13 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
     product_id, other_id = (product.id for product in goods)
     review = Review(product_id=other_id, user_id=user_id, rating=5)
     reservation_id, import_id = str(uuid4()), str(uuid4())
+    conversation = Conversation(user_id=user_id, session_id=f"chat_{uuid4().hex}", title="Kipas murah")
     later = now() + timedelta(minutes=15)
     session.add_all(
         [
             review,
+            conversation,
+            UserPreferences(user_id=user_id, brands=["maspion"]),
             Synonym(term=f"word{number}", means="kipas"),
             SheetImport(id=import_id, supplier_id=supplier_id, num_rows=1, status="done"),
             Reservation(
@@ -111,6 +117,8 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         ]
     )
     session.flush()
+    said = {"conversation_id": conversation.id, "turn_id": "turn_1", "content": "Kipas murah", "role": "user"}
+    session.add(ConversationMessage(**said))
     return {
         "number": str(number),
         "product_id": str(product_id),
@@ -118,6 +126,7 @@ def _things(session: Session, number: int, supplier_id: int, user_id: int) -> di
         "review_id": str(review.id),
         "reservation_id": reservation_id,
         "import_id": import_id,
+        "chat_session_id": conversation.session_id,
         "slug": f"kind-{number}",
         "term": f"word{number}",
     }

@@ -22,11 +22,11 @@ from tis.engine.models.echo import load_echo
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt
 from tis.errors import QueueFull, ServiceError
+from tis.http.event_stream import failing_once
 from tis.mcp_client.tool_types import McpServer, McpToolResult
 from tis.media.loader import MediaLimits, MediaLoader
 from tis.openai_api.routes import DIALECTS
 from tis.openai_api.wire.chat_writer import fold
-from tis.openai_api.wire.sse import failing_once
 from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import Sessions
 from tis.streaming.stores.sqlite import SqliteStore

@@ -5,16 +5,16 @@ Their errors are OpenAI's error objects for clients, and text for the model.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from tis.cancellation import Cancelled, race_cancel
 from tis.chat.parts import ServerCall
 from tis.engine.errors import GenerationInterrupted
-from tis.mcp_client.client import McpClient
 from tis.mcp_client.errors import McpDependencyFailed, McpOperationFailed
+from tis.mcp_client.limits import McpLimits
 from tis.mcp_client.requested_server import RequestedServer
-from tis.mcp_client.tool_types import McpTool
+from tis.mcp_client.tool_types import McpServer, McpTool, McpToolResult
 from tis.mcp_client.toolbox import Toolbox
 
 T = TypeVar("T")
@@ -28,9 +28,20 @@ _CALL_LIMIT = "The call was not made: the answer has reached its limit of calls.
 _SERVER_ERROR_CODE = -32000  # JSON-RPC reserves it for implementations
 
 
+class ToolServers(Protocol):
+    """Lists and calls tools: `McpClient`, or tools of this process."""
+
+    @property
+    def limits(self) -> McpLimits: ...
+
+    async def list_tools(self, server: McpServer, is_wanted: Callable[[McpTool], bool]) -> Sequence[McpTool]: ...
+
+    async def call(self, server: McpServer, name: str, arguments: Mapping[str, Any]) -> McpToolResult: ...
+
+
 class McpCaller:
     def __init__(
-        self, mcp_client: McpClient, toolbox: Toolbox, commit: Callable[[], Awaitable[bool]], max_calls: int | None
+        self, mcp_client: ToolServers, toolbox: Toolbox, commit: Callable[[], Awaitable[bool]], max_calls: int | None
     ) -> None:
         self.limits = mcp_client.limits
         self._mcp_client = mcp_client

@@ -1,7 +1,7 @@
 """The rounds of a run with MCP servers: what came of them so far, and the prompt and the grammar of the next one."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -191,9 +191,19 @@ def arguments_object(arguments: str) -> Any:
 
 class Rounds:
     def __init__(
-        self, spec: RunSpec, mcp: McpSpec, toolbox: Toolbox, engine: Engine, reload_media: ReloadMedia | None = None
+        self,
+        spec: RunSpec,
+        mcp: McpSpec,
+        toolbox: Toolbox,
+        engine: Engine,
+        reload_media: ReloadMedia | None = None,
+        form: Callable[[], Grammar | None] | None = None,
     ) -> None:
-        """`reload_media`: where the prompt came from another process, without pictures and videos."""
+        """`reload_media`: where the prompt came from another process, without pictures and videos.
+
+        `form`: of an answer without a call, where it changes from round to round.
+        """
+        self._form = form or (lambda: mcp.form)
         self.attachments: Mapping[str, bytes] = {}
         self._request = spec.request
         self._answer_id = spec.answer_id
@@ -250,8 +260,8 @@ class Rounds:
         is_forced = given is not None and given.kind == "tool_calls" and given.value is None
         if is_forced and not number:
             return given
-        if self._mcp.form:
-            return form_or_calls(self._mcp.form, functions, parallel=parallel)
+        if form := self._form():
+            return form_or_calls(form, functions, parallel=parallel)
         if given is None or is_forced or not given.covers_answer:
             return strict_calls(functions, parallel=parallel)
         return given

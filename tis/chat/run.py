@@ -7,16 +7,18 @@ replay its records.
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tis.admission.ticket import Ticket
 from tis.cancellation import Cancelled, race_cancel
-from tis.chat.mcp_calls import INTERRUPTED, McpCaller, list_failed, protocol_error
+from tis.chat.mcp_calls import INTERRUPTED, McpCaller, ToolServers, list_failed, protocol_error
 from tis.chat.media import ReloadMedia
 from tis.chat.parts import Writer
 from tis.chat.rounds import Rounds, Transcript
 from tis.chat.run_log import ModelRound, RunLog
 from tis.chat.run_spec import McpSpec, RunSpec, Services
 from tis.engine.answer import Answer, FinishReason, Piece
+from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import Medium
 from tis.errors import ServiceError
@@ -26,6 +28,14 @@ from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 from tis.streaming.source import Block
 from tis.streaming.stores.store import Status
+
+
+@dataclass(frozen=True)
+class LocalTools:
+    """Tools of this process, and the form of an answer that what they find may change."""
+
+    servers: ToolServers
+    form: Callable[[], Grammar]
 
 
 class Run:
@@ -41,8 +51,11 @@ class Run:
         attachments: Mapping[str, bytes] | None = None,
         reload_media: ReloadMedia | None = None,
         ticket: Ticket | None = None,
+        local: LocalTools | None = None,
     ) -> None:
         """`prepared`: the only round of a run without MCP servers. `reload_media`: of a run of another process.
+
+        `local`: the tools are of this process; such a run cannot be resumed.
 
         `ticket`: of the request that begins the run; a run of another process takes one when it goes on. From
         `hold_ticket` on, the run gives it back when its events end.
@@ -55,7 +68,7 @@ class Run:
         self._ticket = ticket
         self._reload_media = reload_media
         self._cancelled = asyncio.Event()
-        self._tools = ServerTools(spec, spec.mcp, services, reload_media) if spec.mcp else None
+        self._tools = ServerTools(spec, spec.mcp, services, reload_media, local) if spec.mcp else None
         self._log = RunLog(writer, self._tools.toolbox if self._tools else None)
         if self._tools is None:
             self._log.begin_round(spec.request, spec.parser)
@@ -247,14 +260,20 @@ class ServerTools:
     """The MCP servers of a run."""
 
     def __init__(
-        self, spec: RunSpec, mcp: McpSpec, services: Services, reload_media: ReloadMedia | None = None
+        self,
+        spec: RunSpec,
+        mcp: McpSpec,
+        services: Services,
+        reload_media: ReloadMedia | None = None,
+        local: LocalTools | None = None,
     ) -> None:
         self.spec = mcp
         self.toolbox = Toolbox(mcp.servers, (tool["function"]["name"] for tool in mcp.prompt.tools))
         for label, tools in mcp.listed.items():
             self.toolbox.put(label, tools)
-        self.caller = McpCaller(services.mcp_client, self.toolbox, services.commit, mcp.max_calls)
-        self.rounds = Rounds(spec, mcp, self.toolbox, services.engine, reload_media)
+        servers = local.servers if local else services.mcp_client
+        self.caller = McpCaller(servers, self.toolbox, services.commit, mcp.max_calls)
+        self.rounds = Rounds(spec, mcp, self.toolbox, services.engine, reload_media, local.form if local else None)
 
     def transcript(self, log: RunLog) -> Transcript:
         assert log.transcript

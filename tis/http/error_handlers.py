@@ -19,6 +19,7 @@ from tis.streaming.stores.store import StoreRefused
 _MAX_MESSAGE_CHARS = 1000
 _MAX_VALIDATION_ERRORS = 20
 KTP_PREFIX = "/ktp-ocr"
+MCP_PATH = "/mcp"
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -41,6 +42,8 @@ def error_body(error: ServiceError) -> dict[str, dict[str, str | None]]:
 
 def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     path = get_route_path(scope)
+    if _is_below(path, MCP_PATH):
+        return json_rpc_error(error)
     body: Mapping[str, Any] = {"detail": error.message[:_MAX_MESSAGE_CHARS]}
     headers = error.headers
     if _is_below(path, "/v1"):
@@ -55,6 +58,21 @@ def detail_body(error: ServiceError) -> dict[str, dict[str, Any]]:
     code = "too_large" if isinstance(error, TooLarge) or error.code == TooLarge.code else error.code
     message = error.message[:_MAX_MESSAGE_CHARS]
     return {"detail": {"code": code, "message": message, "field": error.param, **error.details}}
+
+
+def json_rpc_error(error: ServiceError, request_id: str | int | None = None) -> JSONResponse:
+    """The errors of `/mcp`; without an id if the request was refused before it was read."""
+    code = (
+        _PARSE_ERROR if error.code == "invalid_json" else _INTERNAL_ERROR if error.status >= 500 else _INVALID_REQUEST
+    )
+    body = {"code": code, "message": error.message[:_MAX_MESSAGE_CHARS]}
+    return JSONResponse(
+        {"jsonrpc": "2.0", "id": request_id, "error": body}, status_code=error.status, headers=error.headers
+    )
+
+
+# Of JSON-RPC.
+_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
 
 
 def _is_below(path: str, prefix: str) -> bool:

@@ -37,6 +37,16 @@ def require_user(principal: Principal) -> int:
     return principal.user_id
 
 
+def require_own_user(principal: Principal, user_id: int | None) -> int:
+    """The user of routes about the own data. In open mode a request without a token names one, by `user_id`."""
+    if principal.is_open and principal.account is None and user_id is not None:
+        return user_id
+    own_id = require_user(principal)
+    if user_id not in (None, own_id):
+        raise NotFound("User not found")
+    return own_id
+
+
 def require_somebody(principal: Principal) -> None:
     if principal.account is None and not principal.is_open:
         raise Unauthenticated(TOKEN_NEEDED)

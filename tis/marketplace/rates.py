@@ -7,7 +7,9 @@ from fastapi import Depends, Request
 from tis.http.client_address import client_address
 from tis.marketplace.context import MarketServices, bearer_token
 
-RateKind = Literal["logins", "registrations", "reservations", "reviews", "imports", "searches", "facets", "mails"]
+RateKind = Literal[
+    "logins", "registrations", "reservations", "reviews", "imports", "searches", "facets", "mails", "chats"
+]
 
 
 def limited(kind: RateKind, *, by_address: bool = False) -> Any:

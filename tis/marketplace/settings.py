@@ -43,6 +43,7 @@ class RateSettings(BaseModel):
     reservations_per_minute: _NumRequests = Field(30, description="new reservations")
     reviews_per_hour: _NumRequests = Field(30, description="new reviews")
     imports_per_hour: _NumRequests = Field(60, description="imports of sheets, dry runs included")
+    chats_per_minute: _NumRequests = Field(10, description="questions to the assistant")
     searches_per_minute: _NumRequests = Field(120, description="product searches")
     facets_per_minute: _NumRequests = Field(60, description="counts for filters, also those of a search")
 
@@ -128,3 +129,29 @@ class AccountSettings(BaseModel):
         730, description="put older stock movements together, without names, per product; 0 = never"
     )
     reservation_retention_days: Days = Field(365, description="delete reservations that ended longer ago; 0 = never")
+
+
+class AssistantSettings(BaseModel):
+    """Shopping assistant"""
+
+    assistant_model: str = Field(
+        "auto",
+        min_length=1,
+        max_length=200,
+        description="the chat model that the assistant asks: auto = the first one with weights of 100 MB or more, "
+        "off = rules and templates alone, or the id of a served model",
+    )
+    assistant_extraction_seconds: float = Field(
+        3.0, gt=0, le=60, description="how long the model may take to understand a question; then the rules stand alone"
+    )
+    assistant_answer_seconds: float = Field(
+        20.0, gt=0, le=600, description="how long the model may take to choose products; then a template answers"
+    )
+    chat_tokens_per_day: int = Field(
+        200_000,
+        ge=0,
+        le=1_000_000_000,
+        description="tokens of the model that the assistant uses for a user on a day (UTC), prompts included; beyond, "
+        "it answers by rules alone; 0 = no limit",
+    )
+    chat_retention_days: Days = Field(90, description="delete conversations that were not used for longer; 0 = never")

@@ -17,9 +17,17 @@ from tis.marketplace.admin import retention
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.columns import now
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.tables import AuditEntry, IdempotentRequest, Reservation, StockMovement
+from tis.marketplace.tables import (
+    AuditEntry,
+    ChatUsage,
+    Conversation,
+    ConversationMessage,
+    IdempotentRequest,
+    Reservation,
+    StockMovement,
+)
 
-RULES = RetentionRules(audit_days=30, movement_days=60, reservation_days=90)
+RULES = RetentionRules(audit_days=30, movement_days=60, reservation_days=90, chat_days=120)
 
 
 @pytest.fixture
@@ -112,6 +120,35 @@ def test_servers_that_sweep_at_once_count_each_movement_once(shop_with_retention
     market.delete_expired()
     assert {kind for kind, _, _ in _ledger(market, product_id)} == {"carried"}
     assert sum(delta for _, delta, _ in _ledger(market, product_id)) == 1203
+
+
+def test_conversations_are_deleted_with_their_messages_when_nobody_used_them_for_long(
+    shop_with_retention: Shop,
+) -> None:
+    market, user_id = shop_with_retention.market, shop_with_retention.user()
+    with market.writing() as session:
+        session.execute(delete(Conversation))
+        for number, days in enumerate((130, 126, 125, 121, 119, 0)):
+            times = {"created_at": days_ago(200), "updated_at": days_ago(days)}
+            one = Conversation(user_id=user_id, session_id=f"{user_id}-{number}", title=str(days), state={}, **times)
+            session.add(one)
+            session.flush()
+            said = {"turn_id": "t", "role": "user", "content": "kipas", "details": {}}
+            session.add(ConversationMessage(conversation_id=one.id, **said))
+    market.delete_expired()
+    with market.reading() as session:
+        assert sorted(session.scalars(select(Conversation.title))) == ["0", "119"]
+        assert session.scalar(select(func.count(ConversationMessage.id))) == 2
+
+
+def test_used_tokens_are_forgotten_after_a_month(shop_with_retention: Shop) -> None:
+    market, user_id = shop_with_retention.market, shop_with_retention.user()
+    with market.writing() as session:
+        for days in (32, 29, 0):
+            session.add(ChatUsage(user_id=user_id, day=days_ago(days).date(), tokens=days))
+    market.delete_expired()
+    with market.reading() as session:
+        assert sorted(session.scalars(select(ChatUsage.tokens).where(ChatUsage.user_id == user_id))) == [0, 29]
 
 
 def test_zero_days_keep_everything(shop_with_retention: Shop) -> None:

@@ -13,9 +13,18 @@ from sqlalchemy import delete, select, text, tuple_, update
 from sqlalchemy.orm import Session
 
 from tis.marketplace.columns import now
-from tis.marketplace.tables import AuditEntry, IdempotentRequest, Reservation, StockMovement
+from tis.marketplace.tables import (
+    AuditEntry,
+    ChatUsage,
+    Conversation,
+    IdempotentRequest,
+    Reservation,
+    StockMovement,
+)
 
 _MAX_AT_ONCE = 500
+_MAX_CONVERSATIONS_AT_ONCE = 50  # each with up to 500 messages
+_USAGE_DAYS = 30
 _MAX_BATCHES = 100  # of each table in an hour
 _CARRIED = "carried"
 NOT_CARRIED = text("kind <> 'carried'")  # as text: the index on `at` is of these rows only
@@ -29,10 +38,15 @@ class RetentionRules:
     audit_days: int = 0
     movement_days: int = 0
     reservation_days: int = 0
+    chat_days: int = 0
 
 
 def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
     _in_batches(writing, now(), _delete_answers)
+    _in_batches(writing, now() - timedelta(days=_USAGE_DAYS), _delete_usage)
+    if retention.chat_days:
+        unused_since = now() - timedelta(days=retention.chat_days)
+        _in_batches(writing, unused_since, _delete_conversations, _MAX_CONVERSATIONS_AT_ONCE)
     for days, delete_batch in (
         (retention.audit_days, _delete_audit),
         (retention.movement_days, _carry_movements),
@@ -42,10 +56,15 @@ def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
             _in_batches(writing, now() - timedelta(days=days), delete_batch)
 
 
-def _in_batches(writing: OpenWriting, before: datetime, delete_batch: Callable[[Session, datetime], int]) -> None:
+def _in_batches(
+    writing: OpenWriting,
+    before: datetime,
+    delete_batch: Callable[[Session, datetime], int],
+    max_at_once: int = _MAX_AT_ONCE,
+) -> None:
     for _ in range(_MAX_BATCHES):
         with writing() as session:
-            if delete_batch(session, before) < _MAX_AT_ONCE:
+            if delete_batch(session, before) < max_at_once:
                 return
 
 
@@ -68,6 +87,22 @@ def _delete_answers(session: Session, before: datetime) -> int:
     old = select(*columns).where(IdempotentRequest.expires_at < before).limit(_MAX_AT_ONCE)
     keys = [tuple(row) for row in session.execute(old.with_for_update(skip_locked=True))]
     session.execute(delete(IdempotentRequest).where(tuple_(*columns).in_(keys)))
+    return len(keys)
+
+
+def _delete_conversations(session: Session, before: datetime) -> int:
+    """With their messages."""
+    old = select(Conversation.id).where(Conversation.updated_at < before).limit(_MAX_CONVERSATIONS_AT_ONCE)
+    ids = session.scalars(old.with_for_update(skip_locked=True)).all()
+    session.execute(delete(Conversation).where(Conversation.id.in_(ids)))
+    return len(ids)
+
+
+def _delete_usage(session: Session, before: datetime) -> int:
+    columns = ChatUsage.user_id, ChatUsage.day
+    old = select(*columns).where(ChatUsage.day < before.date()).limit(_MAX_AT_ONCE)
+    keys = [tuple(row) for row in session.execute(old.with_for_update(skip_locked=True))]
+    session.execute(delete(ChatUsage).where(tuple_(*columns).in_(keys)))
     return len(keys)
 
 

@@ -24,8 +24,8 @@ _EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest"}
 _MAX_ROWS = 50_000
 
 
-def account_export(session: Session, account: str) -> dict[str, Any]:
-    """What an account did, and what is kept about it. `incomplete` names the lists that were cut."""
+def account_export(session: Session, account: str, incomplete: Sequence[str] = ()) -> dict[str, Any]:
+    """What an account did, and what is kept about it. `incomplete` names the lists that were cut, here or before."""
     kind, number = split_account(account)
     about = (AuditEntry.entity == kind) & (AuditEntry.entity_id == str(number))
     lists = {
@@ -38,7 +38,7 @@ def account_export(session: Session, account: str) -> dict[str, Any]:
         "remembered_answers": rows_of(session, select(IdempotentRequest).where(IdempotentRequest.actor == account)),
         "audit_log": rows_of(session, select(AuditEntry).where(or_(AuditEntry.actor == account, about))),
     }
-    return {**lists, "incomplete": [name for name, rows in lists.items() if len(rows) == _MAX_ROWS]}
+    return {**lists, "incomplete": [*incomplete, *(name for name, rows in lists.items() if len(rows) == _MAX_ROWS)]}
 
 
 def rows_of(session: Session, statement: Select[Any]) -> list[dict[str, Any]]:

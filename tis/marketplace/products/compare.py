@@ -1,7 +1,7 @@
 """Compares a few products field by field and marks the best value of each. Pure functions."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -22,14 +22,27 @@ class Comparison(BaseModel):
     rows: list[ComparedField]
 
 
+class ComparableProduct(Protocol):
+    """The fields of `ProductView` that rows are made of; cards of the assistant have them, too."""
+
+    @property
+    def distance_km(self) -> float | None: ...
+    @property
+    def attributes(self) -> Mapping[str, Any]: ...
+
+
 def compare(products: Sequence[ProductView], language: Language = "id") -> Comparison:
+    return Comparison(products=list(products), rows=compared_rows(products, language))
+
+
+def compared_rows(products: Sequence[ComparableProduct], language: Language = "id") -> list[ComparedField]:
     rows = [_row(products, field, labels[language], better) for field, labels, better in _FIELDS]
     if all(product.distance_km is None for product in products):
         rows = [row for row in rows if row.field != "distance_km"]
-    return Comparison(products=list(products), rows=rows + _attribute_rows(products))
+    return rows + _attribute_rows(products)
 
 
-def _attribute_rows(products: Sequence[ProductView]) -> list[ComparedField]:
+def _attribute_rows(products: Sequence[ComparableProduct]) -> list[ComparedField]:
     """One for all spellings of a name; first those that several products have. Which value is better is not known."""
     spellings: dict[str, str] = {}
     of_products: list[dict[str, Any]] = []
@@ -66,7 +79,7 @@ _FIELDS: list[tuple[str, dict[Language, str], int]] = [
 ]
 
 
-def _row(products: Sequence[ProductView], field: str, label: str, better: int) -> ComparedField:
+def _row(products: Sequence[ComparableProduct], field: str, label: str, better: int) -> ComparedField:
     values = [getattr(product, field) for product in products]
     return ComparedField(field=field, label=label, values=values, best=best_index(values, better))
 

@@ -13,7 +13,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.service import lock_supplier_shared, supplier_for_member
 from tis.marketplace.products.sheet_columns import ColumnMapping
 from tis.marketplace.products.sheet_rows import RowProblem, Sheet, SheetRow
-from tis.marketplace.products.writing import COLUMN_OF_FIELD, ProductWrite, write_products
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, write_products
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import Product, Supplier
 
@@ -129,9 +129,9 @@ def _products_by_sku(
 
 
 def _products_with(session: Session, supplier_id: int, skus: list[str], *, locked: bool) -> Iterator[Row[Any]]:
-    compared = [getattr(Product, name) for name in _COMPARED]
+    columns = [getattr(Product, name) for name in dict.fromkeys((*_COMPARED, *TEXT_COLUMNS))]
     statement = (
-        select(Product.id, Product.supplier_id, Product.sku, Product.reserved, Product.version, *compared)
+        select(Product.id, Product.supplier_id, Product.reserved, Product.version, *columns)
         .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.sku.in_(skus))
         .order_by(Product.id)
     )

@@ -21,6 +21,7 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
+from tis.marketplace.kit.suspicious_texts import instruction_like_among
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import AuditEntry, PriceChange, Product, StockMovement
 
@@ -28,6 +29,8 @@ _MAX_AUDITED_CHARS = 500
 # API field -> column, where they have different names.
 COLUMN_OF_FIELD = {"stock_quantity": "on_hand", "rating": "granted_rating"}
 _FIELD_OF_COLUMN = {column: field for field, column in COLUMN_OF_FIELD.items()}
+# What admins are told of, if it reads like an instruction to a model. A `Row` that is written has these columns.
+TEXT_COLUMNS = ("name", "description", "brand", "category", "tags", "sku", "attributes")
 _NOT_AUDITED = ("category_key", "deleted_at")
 
 Action = Literal["create", "change", "delete", "restore"]
@@ -37,7 +40,8 @@ Action = Literal["create", "change", "delete", "restore"]
 class ProductWrite:
     """`values` are columns. For a change, only those that differ from what `product` has.
 
-    A sheet passes a row with `id`, `supplier_id`, `version` and the changed columns: loading 5000 objects is slow.
+    A sheet passes a row with `id`, `supplier_id`, `version`, all texts and the changed columns: loading 5000 objects
+    is slow.
     """
 
     action: Action
@@ -100,7 +104,7 @@ def _values_before(write: ProductWrite) -> dict[str, Any]:
 
 def _insert_products(session: Session, writes: Sequence[ProductWrite]) -> None:
     for write in writes:
-        for name, value in _with_derived_columns(write.values, (0, 0)).items():
+        for name, value in _with_derived_columns(write.values, (0, 0), write.product).items():
             setattr(write.product, name, value)
     session.add_all([write.product for write in writes])
     session.flush()
@@ -112,7 +116,7 @@ def _update_products(session: Session, writes: Sequence[ProductWrite], moment: d
     for write in writes:
         product = write.product
         stars_and_weight = (0, 0) if "granted_rating" not in write.values else weighted_stars(product)
-        columns = _with_derived_columns(write.values, stars_and_weight)
+        columns = _with_derived_columns(write.values, stars_and_weight, product)
         rows.append({"id": product.id, **columns, "version": product.version + 1, "updated_at": moment})
     if rows:
         session.execute(update(Product), rows)
@@ -122,13 +126,28 @@ def _update_products(session: Session, writes: Sequence[ProductWrite], moment: d
                 set_committed_value(write.product, name, value)
 
 
-def _with_derived_columns(values: Mapping[str, Any], stars_and_weight: tuple[int, int]) -> dict[str, Any]:
+def _with_derived_columns(
+    values: Mapping[str, Any], stars_and_weight: tuple[int, int], product: Product | Row[Any]
+) -> dict[str, Any]:
     columns = dict(values)
     if "category" in values:
         columns["category_key"] = key_of(values["category"])
     if "granted_rating" in values:
         columns["rating_rank"] = rating_rank_of(values["granted_rating"], *stars_and_weight)
+    if not values.keys().isdisjoint(TEXT_COLUMNS):
+        columns["flagged_reason"] = instruction_like_among(_texts({**_texts_before(product), **values}))
     return columns
+
+
+def _texts_before(product: Product | Row[Any]) -> dict[str, Any]:
+    return {name: getattr(product, name) for name in TEXT_COLUMNS}
+
+
+def _texts(values: Mapping[str, Any]) -> Iterator[str | None]:
+    yield from (values[name] for name in TEXT_COLUMNS if name != "attributes")
+    for name, value in (values["attributes"] or {}).items():
+        yield name
+        yield value if isinstance(value, str) else None
 
 
 def _insert(session: Session, table: type[PriceChange | StockMovement | AuditEntry], rows: Iterable[Any]) -> None:

@@ -1,7 +1,9 @@
 """Numbers that are written as words before a scale: `dua setengah juta`, `lima ratus ribu`, `two hundred thousand`."""
 
 import re
+from collections.abc import Callable
 
+Spelling = tuple["re.Pattern[str]", Callable[["re.Match[str]"], str]]  # what is written otherwise, and how
 _ONES: dict[str, float] = dict(
     zip("satu dua tiga empat lima enam tujuh delapan sembilan".split(), range(1, 10), strict=True)
 )
@@ -14,13 +16,27 @@ _TIMES = {"puluh": 10, "ratus": 100, "hundred": 100}
 _WORD = "|".join(sorted({*_ONES, *_TIMES, "belas", "and", "a"}, key=len, reverse=True))
 _SCALE = "juta|jt|ribu|rb|million|thousand"
 _NUMBER = re.compile(rf"(?<!\w)((?:(?:{_WORD})[ -]+){{1,7}})({_SCALE})(?!\w)")
+_LOW_NUMBER = re.compile(
+    rf"(?<!\w)((?:(?:{_WORD}) ){{0,3}}(?:{_WORD})) "
+    rf"(?=(?:sampai|hingga|atau|to|dan) (?:(?:{_WORD}) ){{1,4}}(?:{_SCALE})(?!\w))"
+)
 _ONE_OF_A_SCALE = re.compile(r"(?<!\w)se(juta|ribu)(?!\w)")
 
 
-def with_digits_before_scales(text: str) -> str:
-    """Lower case in, lower case out; a number that makes no sense stays as it is."""
-    text = _ONE_OF_A_SCALE.sub(r"1 \1", text)
-    return _NUMBER.sub(lambda found: f"{_value(found[1].replace('-', ' ').split())} {found[2]}".strip(), text)
+def _number_and_scale(found: "re.Match[str]") -> str:
+    return f"{_value(found[1].replace('-', ' ').split())} {found[2]}".strip()
+
+
+def _number(found: "re.Match[str]") -> str:
+    return f"{_value(found[1].split())} "
+
+
+# In this order. Lower case in, lower case out; a number that makes no sense stays as it is.
+DIGITS_FOR_WORDS: list[Spelling] = [
+    (_ONE_OF_A_SCALE, lambda found: f"1 {found[1]}"),
+    (_LOW_NUMBER, _number),  # `lima sampai delapan juta`
+    (_NUMBER, _number_and_scale),
+]
 
 
 def _value(words: list[str]) -> str:

@@ -91,6 +91,7 @@ class VocabularyCache:
     def __init__(self) -> None:
         self._loaded: tuple[str, Vocabulary] | None = None
         self._brands: tuple[float, tuple[str, ...]] | None = None
+        self._with_brands: tuple[Vocabulary, Vocabulary] | None = None
 
     def current(self, session: Session) -> Vocabulary:
         # Read first: what is loaded is at least as new as this.
@@ -104,7 +105,11 @@ class VocabularyCache:
         brands = self._brands
         if brands is None or time.monotonic() - brands[0] > _MAX_AGE_OF_BRANDS:
             brands = self._brands = (time.monotonic(), tuple(sorted(brand for [brand] in run(session, _BRANDS))))
-        return replace(self.current(session), brands=brands[1])
+        current, found = self.current(session), self._with_brands
+        # The same object as long as nothing changes: others keep by it what they have made of it.
+        if found is None or found[0] is not current or found[1].brands is not brands[1]:
+            found = self._with_brands = (current, replace(current, brands=brands[1]))
+        return found[1]
 
 
 def expire_categories(session: Session) -> None:

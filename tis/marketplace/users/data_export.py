@@ -9,20 +9,50 @@ from tis.marketplace.auth.account_export import account_export, columns_of, rows
 from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_user
-from tis.marketplace.tables import Review, Supplier, SupplierInvitation, SupplierMember
+from tis.marketplace.tables import (
+    ChatUsage,
+    Conversation,
+    ConversationMessage,
+    Review,
+    Supplier,
+    SupplierInvitation,
+    SupplierMember,
+    UserPreferences,
+)
 from tis.marketplace.users.service import find_user
+
+_MAX_MESSAGES = 5000  # of all conversations together; each may be long, and the routes of conversations have the rest
 
 
 def export_user_data(session: Session, principal: Principal) -> dict[str, Any]:
     user_id = require_user(principal)
     user = find_user(session, user_id)
+    conversations, were_cut = _conversations(session, user_id)
+    preferences = session.get(UserPreferences, user_id)
     return {
         "profile": {**columns_of(user), "has_password": user.password_hash is not None},
         "memberships": _memberships(session, user_id),
         "invitations": rows_of(session, select(SupplierInvitation).where(SupplierInvitation.user_id == user_id)),
         "reviews": rows_of(session, select(Review).where(Review.user_id == user_id)),
-        **account_export(session, user_account(user_id)),
+        "conversations": conversations,
+        "preferences": columns_of(preferences) if preferences else None,
+        "chat_usage": rows_of(session, select(ChatUsage).where(ChatUsage.user_id == user_id)),
+        **account_export(session, user_account(user_id), ["conversations"] if were_cut else []),
     }
+
+
+def _conversations(session: Session, user_id: int) -> tuple[list[dict[str, Any]], bool]:
+    """Oldest first, each with its messages. Were there too many messages, the oldest ones are missing."""
+    own = select(Conversation).where(Conversation.user_id == user_id).order_by(Conversation.id.desc())
+    found, num_left, were_cut = [], _MAX_MESSAGES, False
+    for conversation in session.scalars(own):
+        rows = select(ConversationMessage).where(ConversationMessage.conversation_id == conversation.id)
+        newest = session.scalars(rows.order_by(ConversationMessage.id.desc()).limit(num_left + 1)).all()
+        were_cut = were_cut or len(newest) > num_left
+        newest = newest[:num_left]
+        num_left -= len(newest)
+        found.append({**columns_of(conversation), "messages": [columns_of(message) for message in reversed(newest)]})
+    return found[::-1], were_cut
 
 
 def _memberships(session: Session, user_id: int) -> list[dict[str, Any]]:

@@ -14,11 +14,19 @@ from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_user
+from tis.marketplace.policy import may_grant, require_admin, require_no_role, require_own_user, require_user
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.suppliers.deletion import delete_account_data, erase_supplier, has_login
 from tis.marketplace.suppliers.members import owners_of
-from tis.marketplace.tables import Supplier, SupplierInvitation, SupplierMember, User
+from tis.marketplace.tables import (
+    ChatUsage,
+    Conversation,
+    Supplier,
+    SupplierInvitation,
+    SupplierMember,
+    User,
+    UserPreferences,
+)
 
 _GRANTED = {"role", "ai_access_enabled"}
 _ROLES = ("user", "admin")
@@ -30,6 +38,12 @@ def not_deleted_users() -> Select[User]:
 
 def find_user(session: Session, user_id: int) -> User:
     return _require_found(session.scalar(not_deleted_users().where(User.id == user_id)))
+
+
+def acting_user(session: Session, principal: Principal, user_id: int | None) -> int:
+    """See `require_own_user`. A user that the request names must exist."""
+    own_id = require_own_user(principal, user_id)
+    return own_id if principal.user_id == own_id else find_user(session, own_id).id
 
 
 def lock_user(session: Session, user_id: int) -> User:
@@ -72,7 +86,7 @@ def grant_rights(session: Session, principal: Principal, user_id: int, granted: 
 
 
 def delete_user(session: Session, principal: Principal, search: ProductSearch) -> None:
-    """Reviews, reservations and ledger lines stay, without a name: others rely on them.
+    """Reviews, reservations and ledger lines stay, without a name: others rely on them. Conversations do not.
 
     Suppliers that nobody could sign in to any more are deleted, too; one with a login of its own is not.
     """
@@ -86,6 +100,8 @@ def delete_user(session: Session, principal: Principal, search: ProductSearch) -
     delete_account_data(session, search, accounts)
     for supplier in orphans:
         erase_supplier(session, principal, search, supplier)
+    for table in (Conversation, UserPreferences, ChatUsage):  # messages go with their conversation
+        session.execute(delete(table).where(table.user_id == user_id))
     _clear_personal_data(user)
     audit.note(session, principal, "user.erase", "user", user_id)
     session.flush()

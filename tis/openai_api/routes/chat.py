@@ -8,6 +8,14 @@ from tis.cancellation import race_draining
 from tis.errors import BadRequest
 from tis.http.admission import ticket_of
 from tis.http.dependencies import OwnerDep, SessionsDep
+from tis.http.event_stream import (
+    CLIENT_CLOSED_REQUEST,
+    ClientGone,
+    failing_once,
+    parse_cursor,
+    session_headers,
+    whole_turn,
+)
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
@@ -15,17 +23,7 @@ from tis.openai_api.wire.begin import begin_chat
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import fold
 from tis.openai_api.wire.examples import CHAT_RESPONSES
-from tis.openai_api.wire.sse import (
-    CLIENT_CLOSED_REQUEST,
-    ClientGone,
-    UsageView,
-    failing_once,
-    follow,
-    parse_cursor,
-    session_headers,
-    turn_behind,
-    whole_turn,
-)
+from tis.openai_api.wire.sse import UsageView, follow, turn_behind
 from tis.streaming.errors import SessionConflict
 from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions

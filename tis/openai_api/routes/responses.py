@@ -14,6 +14,15 @@ from tis.chat.run import Run
 from tis.errors import NotFound, error_with_code
 from tis.http.admission import ticket_of
 from tis.http.dependencies import OwnerDep, SessionsDep
+from tis.http.event_stream import (
+    CLIENT_CLOSED_REQUEST,
+    ClientGone,
+    event_stream,
+    failing_once,
+    parse_cursor,
+    session_headers,
+    whole_turn,
+)
 from tis.http.json_bodies import json_response
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.conversations import ItemPageDep
@@ -31,17 +40,7 @@ from tis.openai_api.wire.examples import (
     RETRIEVE_RESPONSES,
 )
 from tis.openai_api.wire.response_request import ResponseRequest, require_encodable
-from tis.openai_api.wire.sse import (
-    CLIENT_CLOSED_REQUEST,
-    ClientGone,
-    ResponseFraming,
-    event_stream,
-    failing_once,
-    parse_cursor,
-    session_headers,
-    turn_behind,
-    whole_turn,
-)
+from tis.openai_api.wire.sse import ResponseFraming, turn_behind
 from tis.streaming.session import Session
 from tis.streaming.turn import Turn
 

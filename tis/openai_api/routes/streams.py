@@ -6,10 +6,11 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from tis.http.dependencies import OwnerDep, ReadTokensDep, SessionsDep
+from tis.http.event_stream import parse_cursor, session_headers
 from tis.observability.logs import READ_TOKEN
 from tis.openai_api.wire.chat_request import SESSION_ID
 from tis.openai_api.wire.examples import CANCEL_RESPONSES, READ_TOKEN_RESPONSES, STREAM_RESPONSES
-from tis.openai_api.wire.sse import follow, parse_cursor, session_headers, turn_behind
+from tis.openai_api.wire.sse import follow, turn_behind
 
 router = APIRouter()
 

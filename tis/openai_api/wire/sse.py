@@ -1,35 +1,20 @@
-"""Server-sent events of a recorded answer: where a reader begins, how events look, how a whole answer is awaited."""
+"""How events of chats and responses look on the wire, with the usage that a reader wants."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
-from fastapi import Request
 from fastapi.responses import StreamingResponse
 
-from tis.cancellation import Cancelled, race_cancel
-from tis.errors import BadRequest, Draining, ServiceError
+from tis.errors import ServiceError
 from tis.http.error_handlers import error_body
+from tis.http.event_stream import Framing, event_stream, turn_after_cursor
 from tis.openai_api.wire.chat_writer import DONE, error_event
 from tis.streaming.session import Session
 from tis.streaming.source import Block
 from tis.streaming.stores.store import Event
 from tis.streaming.turn import Turn
 
-HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the OpenAI SDK parse an empty event and fail
-CLIENT_CLOSED_REQUEST = 499  # as proxies log it: nobody is there to read it
-_RECONNECT_AFTER = b"retry: 1500\n"
 _BEFORE_NAME = len(b'{"type":"')
-
-
-class Framing(Protocol):
-    """How events look on the wire: as no block, one or several."""
-
-    def block(self, id_prefix: bytes, event: Event, retry: bytes) -> bytes: ...
-
-    def error_block(self, error: ServiceError) -> bytes: ...
 
 
 class ChatFraming:
@@ -140,44 +125,9 @@ class _WithoutUsage(ChatFraming):
 AS_RECORDED = UsageView()
 
 
-def parse_cursor(header: str | None, query: str | None, session_id: str | None) -> tuple[str, int] | None:
-    """The header wins, because an EventSource updates it but not its URL. An empty one counts as absent."""
-    given = (header or "").strip() or (query or "").strip()
-    if not given:
-        return None
-    if session_id is not None and ":" not in given:
-        given = f"{session_id}:{given}"  # the index is enough if the request names the session
-    # From the right, so that a session id may contain colons.
-    named, _, index = given.rpartition(":")
-    if not (named and index.isascii() and index.isdigit() and len(index) < 19):
-        raise BadRequest(
-            f"Last-Event-ID must be <session>:<index>, got {given[:160]!r}.",
-            param="last_event_id",
-            code="invalid_last_event_id",
-        )
-    if session_id is not None and named != session_id:
-        raise BadRequest(
-            f"Last-Event-ID names session {named[:128]!r}, the body {session_id!r}.",
-            param="last_event_id",
-            code="session_mismatch",
-        )
-    return named, int(index)
-
-
 async def turn_behind(session: Session, index: int, view: UsageView = AS_RECORDED) -> Turn:
-    """The turn that continues after a cursor. Raises if the cursor is invalid, or if events after it are evicted."""
-    if session.is_cut and index >= session.recording.last_visible:
-        raise session.cut_error()
-    if index > max(session.recording.last_visible, view.max_index(session.latest) or 0):
-        raise BadRequest(
-            f"Session {session.id!r} has no event {index} yet. The cursor may come from another server.",
-            param="last_event_id",
-            code="invalid_last_event_id",
-        )
-    session.recording.require_durable(index)
-    turn = session.turn_after(index, view.last_index)
-    await session.recording.require(index)
-    return turn
+    """The turn that continues after a cursor, for a reader with this view."""
+    return await turn_after_cursor(session, index, view.last_index, view.max_index)
 
 
 async def follow(session: Session, turn: Turn, after: int, view: UsageView = AS_RECORDED) -> StreamingResponse:
@@ -185,70 +135,3 @@ async def follow(session: Session, turn: Turn, after: int, view: UsageView = AS_
     framing, after = view.framing(session, turn, after)
     await session.recording.require(after)
     return event_stream(session, turn, after, framing)
-
-
-def event_stream(session: Session, turn: Turn, after: int, framing: Framing) -> StreamingResponse:
-    return StreamingResponse(
-        _blocks(session, turn, after, framing),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", **session_headers(session)},
-    )
-
-
-def session_headers(session: Session) -> dict[str, str]:
-    return {"X-Session-Id": session.id} | ({"X-Session-Durability": "memory"} if session.is_volatile else {})
-
-
-async def _blocks(session: Session, turn: Turn, after: int, framing: Framing) -> AsyncIterator[bytes]:
-    id_prefix = b"%s:" % session.id.encode()
-    with session.listening(turn, after) as reader:
-        if reader.has_everything:
-            return
-        try:
-            async for events in reader.batches():
-                if not events:
-                    yield HEARTBEAT
-                elif data := b"".join([_block(framing, id_prefix, event) for event in events]):
-                    yield data
-        except ServiceError as error:
-            # About where this reader stands, not about the answer: no part of the recording, so without an id.
-            yield framing.error_block(error)
-
-
-def _block(framing: Framing, id_prefix: bytes, event: Event) -> bytes:
-    return framing.block(id_prefix, event, b"" if event.index else _RECONNECT_AFTER)
-
-
-class ClientGone(Exception):
-    """Nobody waits for the answer any more."""
-
-
-@contextmanager
-def failing_once(turn: Turn) -> Iterator[None]:
-    """An error says whether the request may be sent again: not if that would call tools twice."""
-    try:
-        yield
-    except ServiceError as error:
-        error.may_be_repeated = turn.may_be_repeated
-        raise
-
-
-async def whole_turn(request: Request, session: Session, turn: Turn) -> Sequence[bytes]:
-    """All events of a turn, once it is over; leaving early counts as a reader that leaves."""
-    try:
-        return await race_cancel(_disconnect(request), _all_events(session, turn))
-    except Cancelled:
-        raise ClientGone from None
-
-
-async def _all_events(session: Session, turn: Turn) -> Sequence[bytes]:
-    with session.listening(turn, turn.first_index - 1) as reader:
-        events = [event.data async for events in reader.batches() for event in events]
-        if not reader.has_everything:
-            raise Draining  # the rest will be made after a restart
-        return events
-
-
-async def _disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

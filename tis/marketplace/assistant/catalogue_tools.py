@@ -1,0 +1,217 @@
+"""The catalogue as tools of a language model: `search_catalog`, `lookup_catalog` and `compare_products`.
+
+The names are those of the Catalog capability of UCP, which Shopify's MCP servers have, too. The tools only read. They
+give what everybody sees: no address, coordinates, e-mail or phone of anybody. Who asks, and from where distances are
+measured, is never an argument.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from anyio import to_thread
+from pydantic import BaseModel, ValidationError
+from sqlalchemy.orm import Session
+
+from tis.errors import ServiceError
+from tis.marketplace.assistant.cards import cards_of
+from tis.marketplace.assistant.finding import find_goods
+from tis.marketplace.assistant.goods import FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.tool_arguments import (
+    CompareArguments,
+    LookupArguments,
+    SearchArguments,
+    problems_of,
+    schema_of,
+    search_schema,
+)
+from tis.marketplace.products.compare import compared_rows
+from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.search.product_search import ProductSearch
+from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
+
+_READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+ViewerOf = Callable[[Session], Viewer]
+
+
+class CatalogueDatabase(Protocol):
+    """The part of `Market` that reads goods."""
+
+    @property
+    def search(self) -> ProductSearch: ...
+
+    def reading(self) -> AbstractContextManager[Session]: ...
+
+
+def catalogue_tools(
+    market: CatalogueDatabase,
+    viewer_of: ViewerOf,
+    categories: Sequence[str] = (),
+    on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
+) -> list[LocalTool]:
+    """`viewer_of` runs in the transaction of each call. `categories` become an enum of the schema. `on_cards` gets the
+    products of each call, on the event loop."""
+    tools = CatalogueTools(market, viewer_of, on_cards)
+    return [
+        LocalTool(_tool("search_catalog", _SEARCH, search_schema(categories)), tools.search),
+        LocalTool(_tool("lookup_catalog", _LOOKUP, schema_of(LookupArguments)), tools.lookup),
+        LocalTool(_tool("compare_products", _COMPARE, schema_of(CompareArguments)), tools.compare),
+    ]
+
+
+_SEARCH = (
+    "Search the products of an Indonesian marketplace. `text` may be a plain sentence in Indonesian or English, such "
+    "as 'laptop gaming di Jakarta di bawah 12 juta'; the other filters are exact. Prices are in rupiah. Gives at most "
+    "8 products; with few or none, `relaxations` says which filter hides how many."
+)
+_LOOKUP = "Read products by their ids: current price, stock and shop. `not_found` has ids that are not sold any more."
+_COMPARE = "Compare 2 to 8 products by their ids, row by row; `best` is the id with the best value of a row."
+
+
+def _tool(name: str, description: str, schema: dict[str, Any]) -> McpTool:
+    return McpTool(name, description, schema, _READ_ONLY)
+
+
+class BadArguments(Exception):
+    """The arguments have the right form, but make no sense."""
+
+
+Answer = tuple[dict[str, Any], Sequence[ProductCard]]
+ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
+
+
+class CatalogueTools:
+    """Each call is a short transaction of its own, in a thread."""
+
+    def __init__(
+        self,
+        market: CatalogueDatabase,
+        viewer_of: ViewerOf,
+        on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
+    ) -> None:
+        self._market, self._viewer_of, self._on_cards = market, viewer_of, on_cards
+
+    async def search(self, arguments: Mapping[str, Any]) -> McpToolResult:
+        return await self._result(SearchArguments, arguments, self._search)
+
+    async def lookup(self, arguments: Mapping[str, Any]) -> McpToolResult:
+        return await self._result(LookupArguments, arguments, self._lookup)
+
+    async def compare(self, arguments: Mapping[str, Any]) -> McpToolResult:
+        return await self._result(CompareArguments, arguments, self._compare)
+
+    async def _result(
+        self,
+        model: type[ArgumentsT],
+        arguments: Mapping[str, Any],
+        read: Callable[[Session, Viewer, ArgumentsT], Answer],
+    ) -> McpToolResult:
+        try:
+            checked = model.model_validate(dict(arguments))
+        except ValidationError as error:
+            return McpToolResult(problems_of(error), is_error=True)
+        try:
+            # Abandoned on cancel: the deadline of the caller must not wait for the database.
+            text, cards = await to_thread.run_sync(self._read, read, checked, abandon_on_cancel=True)
+        except BadArguments as error:
+            return McpToolResult(str(error), is_error=True)
+        except ServiceError as error:  # the database does not answer, or the session of the caller has ended
+            return McpToolResult(error.message, is_error=True)
+        if self._on_cards:
+            self._on_cards(cards)
+        return McpToolResult(text, is_error=False)
+
+    def _read(
+        self, read: Callable[[Session, Viewer, ArgumentsT], Answer], arguments: ArgumentsT
+    ) -> tuple[str, Sequence[ProductCard]]:
+        with self._market.reading() as session:
+            answer, cards = read(session, self._viewer_of(session), arguments)
+        return _dumped(answer), cards
+
+    def _search(self, session: Session, viewer: Viewer, arguments: SearchArguments) -> Answer:
+        query = StructuredQuery.model_validate(arguments.model_dump(exclude={"limit"}))
+        if query == StructuredQuery():
+            raise BadArguments("Say what to look for: text, category, or another filter.")
+        found = find_goods(self._market.search, session, query, viewer)
+        found = replace(found, cards=found.cards[: arguments.limit], nearest=found.nearest[: arguments.limit])
+        return _found_json(found), [*found.cards, *found.nearest]
+
+    def _lookup(self, session: Session, viewer: Viewer, arguments: LookupArguments) -> Answer:
+        cards = cards_of(self._market.search, session, arguments.ids, viewer)
+        return {"products": list(map(card_json, cards)), "not_found": _missing(arguments.ids, cards)}, cards
+
+    def _compare(self, session: Session, viewer: Viewer, arguments: CompareArguments) -> Answer:
+        cards = cards_of(self._market.search, session, arguments.ids, viewer)
+        missing = _missing(arguments.ids, cards)
+        if len(cards) < 2:
+            raise BadArguments(f"Name two products or more that are sold. Not found: {missing or 'none'}.")
+        return {"products": list(map(card_json, cards)), "rows": _rows(cards, viewer), "not_found": missing}, cards
+
+
+def _rows(cards: Sequence[ProductCard], viewer: Viewer) -> list[dict[str, Any]]:
+    return [
+        {
+            "field": row.field,
+            "label": row.label,
+            "values": row.values,
+            "best": None if row.best is None else cards[row.best].id,
+        }
+        for row in compared_rows(cards, viewer.language)
+        if any(value is not None for value in row.values)
+    ]
+
+
+def _dumped(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _missing(ids: Sequence[int], found: Sequence[ProductCard]) -> list[int]:
+    known = {card.id for card in found}
+    return [one for one in dict.fromkeys(ids) if one not in known]
+
+
+def card_json(card: ProductCard) -> dict[str, Any]:
+    """What is not known is left out."""
+    values = {
+        "id": card.id,
+        "name": card.name,
+        "price": card.price,
+        "currency": "IDR",
+        "stock": card.available_quantity,
+        "category": card.category,
+        "brand": card.brand,
+        "condition": card.condition,
+        "shop": card.supplier_name,
+        "city": card.city,
+        "distance_km": card.distance_km,
+        "fulfilment": card.fulfilment and card.fulfilment.model_dump(),
+        "rating": card.rating,
+        "rating_count": card.rating_count or None,
+        "attributes": dict(card.attributes) or None,
+        "description": card.description or None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _found_json(found: FoundGoods) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "products": [card_json(card) for card in found.cards],
+        "total": found.total,
+        "total_is_exact": found.total_is_exact,
+    }
+    if found.corrected:
+        result["corrected"] = found.corrected
+    if found.unverified_words:
+        result["some_match_only_some_words"] = True
+    if found.relaxations:
+        result["relaxations"] = [
+            {"without": one.without, "total": one.count, "total_is_exact": one.is_exact} for one in found.relaxations
+        ]
+    if found.nearest:
+        result["nearest_elsewhere"] = {
+            "place": found.nearest_place,
+            "products": [card_json(card) for card in found.nearest],
+        }
+    return result

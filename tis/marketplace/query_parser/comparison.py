@@ -1,0 +1,98 @@
+"""Comparisons: `A vs B`, `bandingkan A dan B`, `mending A atau B`."""
+
+import re
+
+from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.structured_query import ComparedThings
+
+_COMPARE = whole_words(
+    r"(?:tolong )?(?:di ?)?banding(?:kan|in|an|kn)?(?:nya)?|perbandingan(?:nya)?|compar(?:e|ed|ison)(?: of| between)?|versus|vs"
+    r"|(?:apa )?(?:beda|perbedaan|selisih)(?:nya)?|(?:what(?:'s| is) the )?difference(?:s)?(?: between)?"
+    r"|(?:mending(?:an)?|bagusan|bagus|lebih bagus|pilih|enakan|murahan|better|which is better|which one is better|mana yang lebih \w+"
+    r"|lebih \w+|yang lebih \w+)(?: mana)?(?=[^.?!]{1,80}(?: atau | or |,))"
+    r"|which(?: one)? is (?:better|cheaper)|mana (?:yang|yg) (?:lebih )?(?:bagus|baik|murah|oke|worth it)|lebih (?:bagus|baik|murah) mana"
+    r"|bagusan mana|mending mana|mendingan mana"
+)
+_BETWEEN = whole_words(r"vs\.?|versus|dan|sama|dengan|dgn|atau|and|or|with|ama|dibanding(?:kan)?|against|to")
+_EDGES = {
+    "antara",
+    "between",
+    "produk",
+    "mana",
+    "yang",
+    "yg",
+    "lebih",
+    "bagus",
+    "baik",
+    "murah",
+    "apa",
+    "ya",
+    "dong",
+    "tolong",
+}
+_EDGES |= {
+    "the",
+    "which",
+    "is",
+    "better",
+    "one",
+    "nya",
+    "sih",
+    "saya",
+    "mau",
+    "please",
+    "itu",
+    "bedanya",
+    "itu",
+    "pls",
+    "ini",
+}
+_EDGES |= {
+    "antar",
+    "for",
+    "untuk",
+    "me",
+    "can",
+    "you",
+    "bisa",
+    "coba",
+    "gan",
+    "kak",
+    "min",
+    "worth",
+    "it",
+    "oke",
+    "harga",
+    "spek",
+}
+_MAX_ITEMS = 10
+
+
+def asks_to_compare(sentence: Sentence) -> bool:
+    return _COMPARE.search(sentence.text) is not None
+
+
+def compared_things(sentence: Sentence) -> ComparedThings | None:
+    """The phrases that are compared, as the buyer says them; None if there are not two. Nothing is taken."""
+    text = _COMPARE.sub(" vs ", sentence.text)
+    parts = re.split(r"[,;:?!&\0]+", _BETWEEN.sub(",", text))
+    items = [" ".join(_without_edges(part.split())) for part in parts]
+    items = [item[:100] for item in dict.fromkeys(items) if item][:_MAX_ITEMS]
+    return ComparedThings(items=items) if len(items) > 1 else None
+
+
+def take_comparison(sentence: Sentence) -> bool:
+    """Takes the words that ask for it, and not what is compared."""
+    is_found = False
+    while found := _COMPARE.search(sentence.text):
+        sentence.take_found(found, "comparison", "intent")
+        is_found = True
+    return is_found
+
+
+def _without_edges(words: list[str]) -> list[str]:
+    while words and words[0] in _EDGES:
+        words = words[1:]
+    while words and words[-1] in _EDGES:
+        words = words[:-1]
+    return words

@@ -1,0 +1,125 @@
+"""Sentences that go on from the turn before: what they change of its query."""
+
+from typing import Any
+
+from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
+
+_NEW_TOPIC = whole_words(
+    r"sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|lain lagi|gak jadi|ga jadi"
+    r"|nggak jadi|instead|forget (?:it|that)|lupakan|start over|mulai lagi|pencarian baru|new search|skrg (?:cari|mau)"
+)
+_MARKERS = whole_words(
+    r"yang|yg|kalau|kalo|klo|kl|gimana|bagaimana|gmn|how about|what about|lebih|kurang|tapi|tp|but|jangan|jgn|selain|kecuali|ada yang"
+    r"|ganti(?:nya)?|only|just|hanya|cuma|aja|saja|ones?|nya|same|sama|lain(?:nya)?|lagi|more|instead|any|make it|filter|urutkan"
+    r"|sort|dan|terus|trus|atau|warna(?:nya)?|versi|ukuran|bukan|tanpa|except|without|merk|merek|brand|di mana|its?|them|those|these"
+)
+_CHEAPER = whole_words(
+    r"(?:yang |yg |ada |lagi )*(?:lebih|lbh|rada|agak) (?:murah|terjangkau|hemat)(?: lagi| dikit| sedikit| dong)?|cheaper(?: ones?)?|less expensive"
+    r"|murahan(?: dikit| lagi)?|lower price|kemahalan|too expensive|terlalu mahal|mahal (?:banget|amat)|turunin harga(?:nya)?"
+)
+_DEARER = whole_words(
+    r"(?:yang |yg )*(?:lebih|lbh) (?:mahal|premium)|more expensive|pricier|higher[ -]end|mahalan(?: dikit)?"
+)
+_NEARER = whole_words(
+    r"(?:yang |yg )*(?:lebih|lbh) (?:dekat|deket|dkt)(?: lagi)?(?: dari (?:sini|rumah|saya|rumah saya))?|closer(?: ones?)?(?: to me)?|nearer(?: ones?)?"
+    r"|dekatan|deketan"
+)
+_BETTER = whole_words(
+    r"(?:yang |yg )*(?:rating(?:nya)? (?:lebih|lbh) (?:tinggi|bagus)|(?:lebih|lbh) (?:bagus|baik) (?:rating|ulasan)(?:nya)?)|better rated"
+)
+_ANY_BRAND = whole_words(
+    r"(?:merk|merek|brand)(?:nya)? (?:apa saja|apa aja|apapun|bebas|terserah)|(?:bebas|semua|any) (?:merk|merek|brand)|any brands?"
+    r"|(?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)"
+)
+_OTHER_BRAND = whole_words(r"(?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?")
+_ANYWHERE = whole_words(
+    r"(?:di )?(?:kota|daerah|tempat) (?:mana saja|mana aja|manapun|lain)|di mana (?:saja|aja)|dimana (?:saja|aja)|(?:seluruh|se) ?indonesia"
+    r"|anywhere|any city|other (?:cities|city)|semua kota"
+)
+_ANY_PRICE = whole_words(
+    r"(?:tanpa batas(?:an)?|bebas|berapa(?:pun| saja| aja)) (?:harga|budget)|(?:harga|budget)(?:nya)? (?:bebas|berapapun|berapa saja|berapa aja"
+    r"|terserah|tidak masalah|ga masalah|nggak masalah)|any price|no (?:price )?limit|no budget|price doesn'?t matter"
+)
+_OTHERS = whole_words(
+    r"(?:ada )?(?:yang |yg )?(?:lain(?:nya)?)(?: lagi| ada| dong)?|others?(?: ones?)?|something else|another one|(?:ada )?(?:alternatif|pilihan)(?: lain)?"
+    r"|more options|show more|any more|anything else|selain (?:itu|ini)|ada lagi|lagi dong|else"
+)
+_LISTS = ("exclude_brands", "exclude_terms", "exclude_cities")
+
+
+def take_changes(sentence: Sentence, context: QueryContext) -> dict[str, Any]:
+    """What is said in relation to what was shown. Without a turn before, words of comparison only sort."""
+    prices = [one.price for one in context.last_results if one.price is not None]
+    changes: dict[str, Any] = {}
+    if found := _CHEAPER.search(sentence.text):
+        changes["max_price" if prices else "sort"] = max(0, min(prices) - 1) if prices else "price_asc"
+        sentence.take_found(found, "cheaper than what was shown", *changes)
+    elif found := _DEARER.search(sentence.text):
+        changes["min_price" if prices else "sort"] = max(prices) + 1 if prices else "price_desc"
+        sentence.take_found(found, "dearer than what was shown", *changes)
+    if found := _NEARER.search(sentence.text):
+        changes |= {"sort": "distance", "near_user": True}
+        sentence.take_found(found, "nearer", "sort", "near_user")
+    if found := _BETTER.search(sentence.text):
+        changes["sort"] = "rating"
+        sentence.take_found(found, "better rated", "sort")
+    for pattern, names in (
+        (_ANY_BRAND, ("brands",)),
+        (_ANYWHERE, ("cities", "provinces")),
+        (_ANY_PRICE, ("min_price", "max_price")),
+    ):
+        if found := pattern.search(sentence.text):
+            changes |= {name: None if "price" in name else [] for name in names}
+            sentence.take_found(found, "any", *names)
+    if found := _OTHER_BRAND.search(sentence.text):
+        shown = [one.brand.lower() for one in context.last_results if one.brand]
+        said = context.previous.brands if context.previous else []
+        changes |= {"brands": [], "exclude_brands": list(dict.fromkeys(said or shown))[:20]}
+        sentence.take_found(found, "another brand", "brands", "exclude_brands")
+    elif context.previous and (found := _OTHERS.search(sentence.text)):
+        sentence.take_found(found, "others")
+        changes["intent"] = "search"
+    return changes
+
+
+def is_new_topic(sentence: Sentence) -> bool:
+    return _NEW_TOPIC.search(sentence.text) is not None
+
+
+def goes_on(said: str, new: dict[str, Any], previous: StructuredQuery, *, has_noun: bool) -> bool:
+    """Whether a sentence refines the query before: not if it names other goods, or is a whole question of its own."""
+    category = new.get("category")
+    if category is not None and category != previous.category:
+        return False
+    if category is None and has_noun:
+        return bool(_MARKERS.search(said)) and len(said.split()) <= 4
+    return category is None or bool(_MARKERS.search(said))
+
+
+def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the query before, with what the sentence changes. What it says last holds."""
+    fields = previous.model_dump(exclude_defaults=True)
+    for name in ("product_ids", "compare", "sku"):
+        fields.pop(name, None)
+    if fields.get("intent") not in ("search", "recommend"):
+        fields.pop("intent", None)
+    if new.get("cities") or new.get("provinces"):
+        fields.pop("cities", None)
+        fields.pop("provinces", None)
+        if not new.get("near_user"):
+            fields.pop("near_user", None)
+            fields.pop("radius_km", None)
+            if fields.get("sort") == "distance":
+                fields.pop("sort")
+    for name in _LISTS:
+        if name in new:
+            new[name] = list(dict.fromkeys([*fields.get(name, []), *new[name]]))[:20]
+    if new.get("text") and fields.get("text"):
+        words = [*fields["text"].split(), *(word for word in new["text"].split() if word not in fields["text"].split())]
+        new["text"] = " ".join(words)
+    fields |= new
+    least, most = fields.get("min_price"), fields.get("max_price")
+    if least is not None and most is not None and least > most:
+        fields.pop("max_price" if "min_price" in new else "min_price")
+    return fields

@@ -1,0 +1,140 @@
+"""What the words of a vocabulary say of goods: the category of each phrase, brands, and the spelling of slips."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from tis.marketplace.query_parser.goods_words import CARRIERS, DESCRIPTIONS, DEVICES, KNOWN_BRANDS, PART_NOUNS, SERIES
+from tis.marketplace.search.common_words import UNSAID_WORDS
+from tis.marketplace.search.measures import UNIT_OF
+from tis.marketplace.search.tokens import tokenize
+from tis.marketplace.search.vocabulary import Phrase, Vocabulary
+
+MAX_PHRASE_WORDS = 3
+_MIN_LETTERS_OF_SLIP = 5
+_MIN_LETTERS_OF_TWO_SLIPS = 8
+_MIN_LETTERS_OF_BRAND = 2
+
+
+@dataclass(frozen=True)
+class GoodsIndex:
+    """Never changes; any thread may use it."""
+
+    categories: dict[Phrase, str]  # of phrases that name goods of a category
+    own_names: dict[Phrase, str]  # of those that name all its goods
+    nouns: frozenset[Phrase]  # that name goods, of a category or not
+    synonyms: frozenset[Phrase]
+    brands: frozenset[Phrase]
+    known_words: frozenset[str]
+    correct_words: tuple[str, ...]  # what slips are corrected to
+    _corrections: dict[str, str | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Self:
+        categories = _categories(vocabulary)
+        own_names = {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
+        brands = {_phrase(brand) for brand in (*vocabulary.brands, *KNOWN_BRANDS)}
+        brands = {one for one in brands if one and len("".join(one)) >= _MIN_LETTERS_OF_BRAND and not _is_number(one)}
+        words = {word for phrase in (*vocabulary.synonyms, *categories) for word in phrase}
+        words |= {word for brand in brands for word in brand}
+        correct = {word for word in words if len(word) >= _MIN_LETTERS_OF_SLIP - 1 and word.isalpha()}
+        nouns = {phrase for phrase in (*vocabulary.synonyms, *categories) if not DESCRIPTIONS.issuperset(phrase)}
+        return cls(
+            categories,
+            own_names,
+            frozenset(nouns),
+            frozenset(vocabulary.synonyms),
+            frozenset(brands),
+            frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys()),
+            tuple(sorted(correct)),
+        )
+
+    def corrected(self, word: str) -> str | None:
+        """The word of the catalogue that a slip means; None if the word is known, or like none or two of them."""
+        if word in self.known_words or len(word) < _MIN_LETTERS_OF_SLIP or not word.isalpha():
+            return None
+        if word not in self._corrections:
+            if len(self._corrections) >= _MAX_CORRECTIONS:
+                self._corrections.clear()
+            self._corrections[word] = self._nearest(word)
+        return self._corrections[word]
+
+    def _nearest(self, word: str) -> str | None:
+        for ending in ("nya", "ku", "s"):
+            if word.endswith(ending) and (stem := word.removesuffix(ending)) in self.known_words and len(stem) > 2:
+                return stem
+        most = 2 if len(word) >= _MIN_LETTERS_OF_TWO_SLIPS else 1
+        near = process.extract(word, self.correct_words, scorer=OSA.distance, score_cutoff=most, limit=8)
+        alike = [(slips, other) for other, slips, _ in near if other[0] == word[0]]
+        if not alike:
+            return None
+        least = min(slips for slips, _ in alike)
+        nearest = [other for slips, other in alike if slips == least]
+        named = [other for other in nearest if (other,) in self.categories or (other,) in self.brands]
+        return named[0] if named else nearest[0] if len(nearest) == 1 else None
+
+
+_MAX_CORRECTIONS = 10_000
+_MAX_INDEXES = 4
+_indexes: list[tuple[Vocabulary, GoodsIndex]] = []
+
+
+def goods_index(vocabulary: Vocabulary) -> GoodsIndex:
+    """Made once for each vocabulary: the search returns the same one until it changes."""
+    found = next((index for known, index in list(_indexes) if known is vocabulary), None)
+    if found is None:
+        found = GoodsIndex.of(vocabulary)
+        _indexes.insert(0, (vocabulary, found))
+        del _indexes[_MAX_INDEXES:]
+    return found
+
+
+def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
+    """Own names and synonyms of categories, and phrases whose spellings mostly begin with one: `sepatu lari`."""
+    known = {_phrase(name): slug for slug, names in vocabulary.names.items() for name in sorted(names)}
+    known |= {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
+    known.pop((), None)
+    series = {(word,): slug for slug, words in SERIES.items() if slug in vocabulary.names for word in words}
+    known = series | known
+    found = dict(known)
+    for phrase, others in vocabulary.synonyms.items():
+        if phrase in known or DESCRIPTIONS.issuperset(phrase):
+            continue
+        spellings = [phrase, *(() if phrase in vocabulary.broader else others)]
+        if len(phrase) == 1:
+            votes = Counter(known[one] for one in spellings if one in known)
+        else:
+            votes = Counter(slug for one in spellings if (slug := _category_of_words(one, known)))
+        for slug, count in votes.most_common(1):
+            if 2 * count > len(spellings) or (len(phrase) == 1 and len(votes) == 1):
+                found[phrase] = slug
+    return found
+
+
+def _category_of_words(phrase: Phrase, known: dict[Phrase, str]) -> str | None:
+    """An Indonesian noun stands first, an English one last."""
+    if phrase in known:
+        return known[phrase]
+    if not PART_NOUNS.isdisjoint(phrase):
+        return known.get(phrase[:1]) if phrase[0] in PART_NOUNS else None
+    return main_category([slug for word in phrase if (slug := known.get((word,)))])
+
+
+def main_category(slugs: Sequence[str]) -> str | None:
+    """Of the categories that words beside each other name, in their order: a laptop bag is a bag."""
+    carrier = next((slug for slug in slugs if slug in CARRIERS), None)
+    if carrier and any(slug in DEVICES for slug in slugs):
+        return carrier
+    return slugs[0] if slugs else None
+
+
+def _phrase(name: str) -> Phrase:
+    return tuple(tokenize(name))
+
+
+def _is_number(phrase: Phrase) -> bool:
+    return not any(letter.isalpha() for letter in "".join(phrase))

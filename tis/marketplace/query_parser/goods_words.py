@@ -1,0 +1,75 @@
+"""Words about goods that no catalogue lists: well-known makers, and nouns that make another thing of a category."""
+
+# Makers whose goods are sold in Indonesia, beside the brands that the catalogue has.
+KNOWN_BRANDS = frozenset(
+    """
+    acer adidas advan advance aiwa anker apple ariston asus axioo baseus beko benq blackberry bosch brother canon
+    casio changhong converse corsair cosmos daikin dell deli denpoo dewalt eiger electrolux epson erigo fantech
+    fujitsu garmin gigabyte google gree harman hisense hitachi honda honor hp huawei hyperx infinix itel jbl
+    kingston kirin krisbow kris lenovo lg logitech makita maspion meizu micron microsoft midea mito miyako modena
+    motorola msi nike nikon nintendo nokia nothing nvidia oneplus oppo panasonic philips pioneer poco polytron
+    puma quantum razer realme reebok rexus rinnai robot sandisk samsung sanken sanyo seagate sennheiser sharp
+    sony steelseries suzuki tcl tecno toshiba transcend turbo ugreen uniqlo vans vgen viewsonic vivan vivo wd
+    xiaomi yamaha zte zyrex daihatsu toyota olympic informa gree aqua haier zebra goldstar bata wakai carvil
+    """.split()
+)
+
+# Beside a device, these are the goods, whatever is named first: a laptop bag and a `tas laptop`.
+DEVICES = frozenset("laptop smartphone tablet tv monitor printer motorcycle-parts washing-machine mouse".split())
+CARRIERS = frozenset("bag charger phone-case power-bank accessories speaker headset furniture".split())
+
+# A category beside one of these is what they are for: `tinta printer`, a mouse pad, a `gelas kopi`.
+PART_NOUNS = frozenset(
+    """
+    tinta ink toner cartridge kartrid kabel cable cord baterai battery batre batere dudukan stand holder bracket
+    breket rak rack shelf cover sarung pelindung protector sleeve pad mat alas skin garskin sticker stiker anti
+    tempered screenguard engsel filter saringan remote remot antena antenna tali strap kotak box dus kardus kertas
+    paper ram ssd hdd memori processor prosesor vga motherboard kaca lensa lens sparepart spare jasa servis service
+    cleaner pembersih wadah tempat toples jar gelas glass mug cangkir cup mesin machine maker grinder gilingan
+    penggiling dripper teko dispenser karung gantungan hanger semir polish kursi chair meja table desk lemari
+    lampu lamp timbangan scale ban oli helm jaket sarung jas gagang pompa selang regulator karet segel panci
+    wajan adaptor adapter dongle hub splitter tripod ring lcd layar screen sekop ember cangkul cetakan
+    """.split()
+)
+# Indonesian order: what follows a device says what it has inside.
+COMPONENTS = frozenset(
+    """
+    ssd hdd harddisk hardisk ram memori memory rom vga gpu prosesor processor cpu baterai battery batre layar lcd
+    screen kamera camera keyboard kipas fan storage penyimpanan touchscreen processor speaker
+    """.split()
+)
+# What follows is no part of the goods' name.
+PURPOSE_WORDS = frozenset(
+    "untuk utk buat bwt bt for dengan dgn with pakai pake bonus gratis free plus ada having include including".split()
+)
+# Words of the vocabulary that describe goods and are none.
+DESCRIPTIONS = frozenset(
+    """
+    abu grey gray hitam black putih white merah red biru blue hijau green kuning yellow ungu purple pink coklat
+    brown oranye orange emas gold perak silver navy krem cream beige besar big kecil small tebal thick tipis slim
+    ringan lightweight pria wanita anak kids kid children child bayi baby infant men man women woman ladies cowok
+    cewek cewe laki unisex perempuan remaja dewasa pelajar siswa student murid balita toddler cowo female mens
+    womens kulit leather besi steel baja kayu wooden bambu rotan plastik plastic stainless katun cotton kain
+    bening transparan clear bekas second seken used preloved wireless nirkabel bluetooth kabel wired portable
+    portabel gaming elektrik electric listrik otomatis automatic rechargeable cordless waterproof digital analog
+    mekanik mechanical ergonomis ergonomic instan instant bubuk biji organik premium tahan anti mini android
+    sekolah school kerja kantor office lari running hiking olahraga sport gunung rumah dapur kamar motor mobil
+    nvidia rtx gtx geforce radeon usb otg edukasi desain design editing kuliah lipat elektronik robusta arabika
+    """.split()
+)
+# Names of series that say the category.
+SERIES = {
+    "smartphone": "iphone redmi galaxy oppo vivo realme poco infinix itel tecno pixel xperia zenfone".split(),
+    "laptop": "macbook thinkpad ideapad vivobook zenbook rog tuf legion aspire nitro predator swift chromebook "
+    "inspiron latitude xps pavilion victus ultrabook loq katana zephyrus yoga lepi notbuk laptob".split(),
+    "tablet": "ipad tab".split(),
+    "storage": "ssd hdd harddisk hardisk flashdisk flashdrive microsd nvme".split(),
+    "shoes": "sandal sneakers sepatuu boots pantofel slippers heels".split(),
+    "bag": "backpack tote selempang handbag suitcase".split(),
+    "clothing": "hoodie kaus jeans gamis blouse dress shirt tshirt sweater rok batik trousers pants jacket".split(),
+    "furniture": "sofa desk chair wardrobe cupboard".split(),
+    "tools": "drill hammer screwdriver saw gerinda martil tang".split(),
+    "headset": "airpods earbud headphones earphones headsets".split(),
+    "refrigerator": "freezer".split(),
+    "motorcycle-parts": "kampas busi".split(),
+}

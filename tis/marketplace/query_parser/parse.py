@@ -1,0 +1,96 @@
+"""Reads a sentence of a buyer by rules: each takes its words out of the sentence, in a fixed order."""
+
+from typing import Any
+
+from tis.marketplace.query_parser.amounts import (
+    respell_amounts,
+    take_amounts,
+    take_codes,
+    take_ids,
+    take_leading_count,
+    take_measures,
+    take_prices,
+)
+from tis.marketplace.query_parser.comparison import compared_things, take_comparison
+from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changes
+from tis.marketplace.query_parser.goods_index import goods_index
+from tis.marketplace.query_parser.goods_nouns import take_goods
+from tis.marketplace.query_parser.negations import take_negations
+from tis.marketplace.query_parser.pointing import take_pointed
+from tis.marketplace.query_parser.said_places import take_places
+from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.structured_query import (
+    MAX_QUERY_CHARS,
+    ParsedQuery,
+    QueryContext,
+    ShownProduct,
+    StructuredQuery,
+)
+from tis.marketplace.query_parser.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
+from tis.marketplace.search.vocabulary import Vocabulary
+
+_OFF_TOPIC = whole_words(
+    r"siapa|kenapa|mengapa|kapan|who|why|when|weather|cuaca|presiden|resi|pesanan saya|orderan saya|my order|komplain|retur|refund"
+    r"|cara|how (?:do|to|can)|apa kabar|how are you|joke|lelucon|cerita|jam berapa|what time|nama kamu|your name|kamu (?:siapa|robot|bot)"
+)
+_SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
+
+
+def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> ParsedQuery:
+    """A pure function of its arguments."""
+    index, sentence = goods_index(vocabulary), Sentence(text[:MAX_QUERY_CHARS])
+    respell_amounts(sentence)
+    said, previous, shown = sentence.text, context.previous, context.last_results
+    is_new = is_new_topic(sentence)
+    asks_stock, asks_advice = bool(STOCK_QUESTION.search(said)), bool(RECOMMEND.search(said))
+    new: dict[str, Any] = take_codes(sentence)
+    new |= take_ids(sentence, len(shown))
+    things = compared_things(sentence)
+    compares = take_comparison(sentence)
+    if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
+        new["product_ids"] = pointed
+    new |= {} if is_new else take_changes(sentence, context)
+    new |= take_amounts(sentence)
+    measured = take_measures(sentence)
+    new |= take_prices(sentence)
+    new |= take_places(sentence, index)
+    new |= {name: value for name, value in take_wishes(sentence).items() if name not in new}
+    new |= take_leading_count(sentence) if "quantity" not in new else {}
+    for name, value in take_negations(sentence, index).items():
+        new[name] = [*new.get(name, []), *value]
+    goods = take_goods(sentence, index)
+    if goods.category:
+        new["category"] = goods.category
+    if brands := [brand for brand in goods.brands if brand not in new.get("exclude_brands", [])]:
+        new["brands"] = brands
+    if words := [word for _, word in sorted((*goods.text, *measured))]:
+        new["text"] = " ".join(dict.fromkeys(words))
+    if compares:
+        new["intent"] = "compare"
+        ids = new.pop("product_ids", [])
+        new["compare"] = {"product_ids": ids} if ids else things.model_dump() if things else None
+    elif asks_stock and (new.get("in_stock") is not False) and _is_question(said):
+        new["intent"] = "stock"
+    elif asks_advice:
+        new["intent"] = "recommend"
+    is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
+    if _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
+        new["intent"] = "other"
+    elif _OFF_TOPIC.search(said) and not goods.has_noun and _SETTING & new.keys() <= {"text"}:
+        new = {"intent": "other"}
+    elif is_more and previous is not None:
+        new = merged(previous, new)
+    new["text"] = (new.get("text") or "")[:MAX_QUERY_CHARS]
+    query = StructuredQuery.model_validate(new)
+    return ParsedQuery(
+        query=query, explain=sentence.explain, exact_category=goods.is_exact and query.category is not None
+    )
+
+
+def _is_question(said: str) -> bool:
+    return "?" in said or bool(_ASKS.search(said))
+
+
+_ASKS = whole_words(
+    r"apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many|stok(?:nya)? (?:ada|berapa)|ada stok|sisa"
+)

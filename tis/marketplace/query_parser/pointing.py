@@ -1,0 +1,76 @@
+"""Words that point at what was shown: `nomor 2`, `yang pertama`, `yang itu`, `the last one`."""
+
+from collections.abc import Sequence
+
+from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.structured_query import ShownProduct, StructuredQuery
+
+_ORDINALS = {"pertama": 1, "kesatu": 1, "kedua": 2, "ketiga": 3, "keempat": 4, "kelima": 5, "keenam": 6}
+_ORDINALS |= {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "1st": 1, "2nd": 2, "3rd": 3}
+_ORDINALS |= {"4th": 4, "5th": 5, "satu": 1, "dua": 2, "tiga": 3, "empat": 4, "lima": 5, "one": 1, "two": 2, "three": 3}
+_ORDINALS |= {"four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "7": 7, "8": 8, "9": 9, "10": 10}
+_DIGIT = r"(?:[1-9]\d?|satu|dua|tiga|empat|lima|one|two|three|four|five)"
+_MORE = rf"(?:\s?(?:,|dan|and|sama|&|vs|dengan|atau|or|ama)\s?(?:yang |yg )?(?:no\.?\s?|nomor\s|number\s|nomer\s|#)?{_DIGIT}(?![^\W_])){{0,9}}"
+_NUMBERED = whole_words(
+    rf"(?:(?:yang|yg|produk|pilihan|opsi|barang|the|item|product|option)s?\s)*(?:nomor|nomer|no\.?|nmr|number|num|urutan|#|opsi|option|pilihan"
+    rf"|produk|product|item|barang)s?\s?(?:ke[- ]?)?{_DIGIT}{_MORE}"
+)
+_TH = whole_words(rf"(?:(?:yang|yg|produk|pilihan|opsi|barang)\s)*ke[- ]?[1-9]\d?{_MORE}")
+_HASH = whole_words(rf"#[1-9]\d?{_MORE}")
+_ORDINAL_WORDS = r"pertama|kesatu|kedua|ketiga|keempat|kelima|first|third|fourth|fifth|1st|2nd|3rd|4th|5th"
+_ORDINAL = whole_words(
+    rf"(?:(?:yang|yg|produk|pilihan|opsi|the|barang)\s)*(?:{_ORDINAL_WORDS}|(?<=the )second|second(?= (?:one|and|dan|product|option)))"
+    rf"(?:\s?(?:,|dan|and|sama|&|vs|dengan|with|atau|or)\s?(?:yang |yg |the )?(?:{_ORDINAL_WORDS}|second))*"
+    r"(?:\s(?:ones?|products?|options?|items?|tadi|itu))?"
+)
+_TWO_NUMBERS = whole_words(rf"{_DIGIT}\s?(?:,|dan|and|sama|&|vs|dengan|with|ama)\s?{_DIGIT}{_MORE}")
+_LAST = whole_words(r"(?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)")
+_TOP = whole_words(r"(?:yang |yg )(?:paling )?(?:atas|teratas)|the top one")
+_BOTH = whole_words(r"(?:ke)?dua-?duanya|keduanya|dua-duanya|both(?: of them)?")
+_ALL = whole_words(r"(?:ke)?(?:tiga|empat|lima)nya|semuanya|all of (?:them|these)|mereka|them all")
+_THAT = whole_words(
+    r"(?:yang |yg |produk |barang )(?:itu|ini|tadi|tsb|tersebut|barusan)(?: tadi)?|(?:that|this)(?: one| product| item)|itu|tersebut|the one"
+    r"|(?<=is )it|(?<=does )it|(?<=of )it"
+)
+_CHEAPEST = whole_words(
+    r"(?:yang |yg |the )(?:paling murah|termurah|cheapest)(?: one)?(?= (?:tadi|itu|masih|stok|ada|ready))"
+)
+
+
+def take_pointed(
+    sentence: Sentence, shown: Sequence[ShownProduct], previous: StructuredQuery | None, *, compares: bool
+) -> list[int]:
+    """The ids that the sentence points at, in its order."""
+    if not shown:
+        return []
+    for pattern in (_NUMBERED, _TH, _HASH, _ORDINAL, *([_TWO_NUMBERS] if compares else [])):
+        if found := pattern.search(sentence.text):
+            text = found[0].replace("#", " ").replace("ke-", " ").replace(".", " ")
+            words = [
+                word.removeprefix("ke") if word[:2] == "ke" and word[2:].isdecimal() else word for word in text.split()
+            ]
+            words = [part for word in words for part in word.replace(",", " ").replace("&", " ").split()]
+            numbers = [
+                _ORDINALS[word] if word in _ORDINALS else int(word)
+                for word in words
+                if word in _ORDINALS or word.isdecimal()
+            ]
+            ids = [shown[number - 1].id for number in numbers if 1 <= number <= len(shown)]
+            if ids:
+                sentence.take_found(found, "number in the list", "product_ids")
+                return list(dict.fromkeys(ids))
+    for pattern, ids in (
+        (_LAST, [shown[-1].id]),
+        (_TOP, [shown[0].id]),
+        (_BOTH, [one.id for one in shown[:2]]),
+        (_ALL, [one.id for one in shown]),
+        (_CHEAPEST, [min(shown, key=lambda one: (one.price is None, one.price or 0)).id]),
+    ):
+        if found := pattern.search(sentence.text):
+            sentence.take_found(found, "place in the list", "product_ids")
+            return ids
+    if found := _THAT.search(sentence.text):
+        ids = list(previous.product_ids) if previous and previous.product_ids else [shown[0].id]
+        sentence.take_found(found, "what was spoken of", "product_ids")
+        return ids
+    return []

@@ -1,0 +1,182 @@
+"""Places that a sentence names: a filter, or not wanted, or where goods are to be sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tis.marketplace.places.gazetteer import NamedPlace, gazetteer
+from tis.marketplace.places.place_names import Place
+from tis.marketplace.query_parser.goods_index import GoodsIndex
+from tis.marketplace.query_parser.negations import is_negation_before
+from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
+
+_JAKARTA = "31"
+_CONJUNCTIONS = {"dan", "atau", "or", "and", "sama", "maupun", ",", "/", "&", "dan/atau", "nor"}
+_PREPOSITIONS = {
+    "di",
+    "d",
+    "dari",
+    "dr",
+    "from",
+    "in",
+    "at",
+    "daerah",
+    "wilayah",
+    "area",
+    "sekitar",
+    "seputar",
+    "around",
+}
+_PREPOSITIONS |= {
+    "near",
+    "dekat",
+    "deket",
+    "ke",
+    "to",
+    "kota",
+    "lokasi",
+    "lokasinya",
+    "yang",
+    "yg",
+    "located",
+    "based",
+    "the",
+}
+_SENT = {
+    "kirim",
+    "dikirim",
+    "kirimnya",
+    "kirimin",
+    "antar",
+    "diantar",
+    "anter",
+    "pengiriman",
+    "ship",
+    "shipped",
+    "shipping",
+}
+_SENT |= {
+    "deliver",
+    "delivered",
+    "delivery",
+    "send",
+    "sent",
+    "ongkir",
+    "ongkirnya",
+    "mengirim",
+    "ngirim",
+    "delivers",
+    "ships",
+}
+_TO = {"ke", "to", "sampai"}
+# Right behind one of these, without a preposition, a place is where the goods are made.
+_ORIGIN_NOUNS = {"kopi", "coffee", "batik", "semen", "teh", "tenun", "songket", "keripik", "dodol", "bakpia", "sambal"}
+_ORIGIN_NOUNS |= {
+    "madu",
+    "arabika",
+    "robusta",
+    "sarung",
+    "kain",
+    "mebel",
+    "ukiran",
+    "ukir",
+    "rendang",
+    "kerajinan",
+    "oleh-oleh",
+}
+
+
+@dataclass
+class FoundPlaces:
+    cities: list[str] = field(default_factory=list)
+    provinces: list[str] = field(default_factory=list)
+    exclude_cities: list[str] = field(default_factory=list)
+    is_destination: bool = False
+
+    def fields(self) -> dict[str, Any]:
+        named = {"cities": self.cities, "provinces": self.provinces, "exclude_cities": self.exclude_cities}
+        found: dict[str, Any] = {name: list(dict.fromkeys(value))[:20] for name, value in named.items() if value}
+        return found | ({"fulfilment": "delivery"} if self.is_destination else {})
+
+
+def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
+    words = sentence.words()
+    found, last = FoundPlaces(), ("", -1)
+    for named in gazetteer().named_in([word.text for word in words], index.known_words):
+        start = _start_with_prepositions(words, named.start)
+        kind = _kind(words, start, named, last, index)
+        if kind == "none":
+            continue
+        last = (kind, named.end)
+        first = start if kind != "exclude" else _start_of_negation(words, start)
+        span = words[first].start, words[named.end - 1].end
+        if kind == "destination":
+            found.is_destination = True
+            sentence.take(*span, "where it is sent to", "fulfilment")
+            continue
+        cities, provinces = _names(named.places, said=" ".join(word.text for word in words[named.start : named.end]))
+        if kind == "exclude":
+            found.exclude_cities += [*cities, *provinces]
+            sentence.take(*span, "unwanted place", "exclude_cities")
+        else:
+            found.cities += cities
+            found.provinces += provinces
+            fields = [name for name, names in (("cities", cities), ("provinces", provinces)) if names]
+            sentence.take(*span, "place", *fields)
+    return found.fields()
+
+
+def _kind(
+    words: Sequence[SentenceWord], start: int, named: NamedPlace, last: tuple[str, int], index: GoodsIndex
+) -> str:
+    last_kind, last_end = last
+    between = {word.text for word in words[last_end:start]} if 0 <= last_end <= start else {""}
+    if last_kind and between and between <= _CONJUNCTIONS:
+        return last_kind
+    if is_negation_before(words, start):
+        return "exclude"
+    if words[named.start - 1].text in _TO if named.start else False:
+        if (
+            any(word.text in _SENT for word in words[max(0, named.start - 4) : named.start])
+            or "\0" in words[max(0, named.start - 2)].text
+        ):
+            return "destination"
+    if start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:
+        return "none"
+    if not named.is_certain and not _follows_goods(words, named, index):
+        return "none"
+    return "filter"
+
+
+def _follows_goods(words: Sequence[SentenceWord], named: NamedPlace, index: GoodsIndex) -> bool:
+    """`laptop malang` is a laptop in Malang; a `palu` alone is a hammer, and a `meja batu` of stone."""
+    phrase = tuple(word.text for word in words[named.start : named.end])
+    if phrase in index.synonyms and any(len(word) < 4 for word in phrase):
+        return False
+    before = [word.text for word in words[: named.start] if not word.is_sign]
+    return len(phrase) == 1 and bool(before) and (before[-1],) in index.own_names and phrase not in index.brands
+
+
+def _start_with_prepositions(words: Sequence[SentenceWord], start: int) -> int:
+    while start and words[start - 1].text in _PREPOSITIONS:
+        start -= 1
+    return start
+
+
+def _start_of_negation(words: Sequence[SentenceWord], start: int) -> int:
+    while start and is_negation_before(words, start):
+        start -= 1
+    return start
+
+
+def _names(places: Sequence[Place], said: str) -> tuple[list[str], list[str]]:
+    """Cities, and provinces. Jakarta is asked for as a city, though it is a province."""
+    cities, provinces = list[str](), list[str]()
+    for place in places:
+        if place.kind != "province":
+            cities.append(place.name)
+        elif place.code == _JAKARTA:
+            cities.append("Jakarta")
+        else:
+            provinces.append(place.name)
+    return cities, provinces
