@@ -1,9 +1,10 @@
 """How well the assistant ranks: nDCG@10 and broken limits on judged requests, beside plain search and price order.
 
-    python benchmarks/assistant_ranking.py [--show]
+    python benchmarks/assistant_ranking.py [--show] [--sentences]
 
 The requests and their grades are in `benchmarks/judged_ranking`; its README says how they were graded. Each request
-comes as the StructuredQuery that a careful human makes of it, so that the ranking is judged apart from the parser.
+comes as the StructuredQuery that a careful human makes of it, so that the ranking is judged apart from the parser; with
+`--sentences` it is what the rules make of the sentence.
 """
 
 import argparse
@@ -26,11 +27,13 @@ from search_quality import Ours, read_catalogue  # noqa: E402
 from sqlalchemy import select  # noqa: E402
 from sqlalchemy.orm import Session  # noqa: E402
 
-from tis.marketplace.assistant.finding import best_candidates, goods_query, with_known_category  # noqa: E402
+from tis.marketplace.assistant.finding import best_goods  # noqa: E402
 from tis.marketplace.assistant.goods import Viewer  # noqa: E402
+from tis.marketplace.assistant.wanted_goods import goods_query, with_known_category  # noqa: E402
 from tis.marketplace.kit.geo import Point  # noqa: E402
 from tis.marketplace.market import Market  # noqa: E402
-from tis.marketplace.query_parser.structured_query import StructuredQuery  # noqa: E402
+from tis.marketplace.query_parser.parse import parse_query  # noqa: E402
+from tis.marketplace.query_parser.structured_query import KnownUser, QueryContext, StructuredQuery  # noqa: E402
 from tis.marketplace.search.query import PageRequest  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 
@@ -98,14 +101,16 @@ def judged_market() -> Iterator[tuple[Market, dict[int, str]]]:
         ours._market.close()
 
 
+def understood(market: Market, session: Session, request: JudgedRequest) -> StructuredQuery:
+    user = KnownUser(city=request.origin["city"]) if request.origin else None
+    return parse_query(request.query, QueryContext(user=user), market.search.vocabulary(session)).query
+
+
 def ranks(market: Market) -> dict[str, Rank]:
     search = market.search
 
     def assistant(session: Session, query: StructuredQuery, viewer: Viewer) -> list[int]:
-        wanted = goods_query(query, viewer)
-        is_relaxed = search.find(session, wanted, PageRequest(limit=1)).relaxed
-        num_whole = search.count(session, wanted).count if is_relaxed else 1000
-        return [one.product.id for one in best_candidates(search, session, query, viewer, num_whole)]
+        return [one.product.id for one in best_goods(search, session, query, viewer).candidates]
 
     def searched(session: Session, query: StructuredQuery, viewer: Viewer) -> list[int]:
         wanted = replace(goods_query(query, viewer), sort=None)
@@ -118,9 +123,11 @@ def ranks(market: Market) -> dict[str, Rank]:
     return {"assistant": assistant, "plain search": searched, "by price": by_price}
 
 
-def show(request: JudgedRequest, ranking: Sequence[str], products: dict[str, OfferedProduct]) -> None:
+def show(
+    request: JudgedRequest, ranking: Sequence[str], products: dict[str, OfferedProduct], query: StructuredQuery
+) -> None:
     print(f"\n{request.id} {request.ndcg(ranking):.3f} {request.query}")
-    print("  ", request.structured.model_dump(exclude_defaults=True))
+    print("  ", query.model_dump(exclude_defaults=True))
     for one in ranking[:TOP]:
         product = products[one]
         facts = f"{product.price:,} | {product.city} | {product.rating} | {product.stock}"
@@ -132,6 +139,7 @@ def show(request: JudgedRequest, ranking: Sequence[str], products: dict[str, Off
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--show", action="store_true", help="print the rankings of the assistant below 0.9")
+    parser.add_argument("--sentences", action="store_true", help="what the rules make of the sentences is searched")
     options = parser.parse_args()
     products = {product.id: product for product in read_products()}
     requests = read_requests()
@@ -140,12 +148,13 @@ def main() -> None:
         for name, rank in ranks(market).items():
             scores, num_broken = list[float](), 0
             for request in requests:
-                query = with_known_category(market.search, session, request.structured)
+                structured = understood(market, session, request) if options.sentences else request.structured
+                query = with_known_category(market.search, session, structured)
                 ranking = [id_of[one] for one in rank(session, query, request.viewer)[:TOP]]
                 scores.append(request.ndcg(ranking))
                 num_broken += sum(breaks_a_limit(products[one], request.hard, request.origin) for one in ranking)
                 if options.show and name == "assistant" and scores[-1] < 0.9:
-                    show(request, ranking, products)
+                    show(request, ranking, products, query)
             mean, num_good = sum(scores) / len(scores), sum(score >= 0.9 for score in scores)
             print(f"| {name} | {mean:.3f} | {num_good} of {len(scores)} | {num_broken} |")
 
