@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
 from tis.chat.resume import resume_with
 from tis.chat.run_spec import Services
+from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
@@ -64,11 +65,13 @@ from tis.settings import Settings
 from tis.shutdown import graceful_shutdown
 from tis.streaming.retention import SessionLimits
 from tis.streaming.sessions import Sessions
+from tis.streaming.source import ReadAttachments, ResumeSource, Source
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Store
 
 if TYPE_CHECKING:
+    from tis.marketplace.assistant.assistant_model import AssistantModel
     from tis.marketplace.kit.mail import Mailer
     from tis.marketplace.market import Market, MarketRules
 
@@ -78,6 +81,9 @@ log = logging.getLogger("tis.app")
 _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
+_MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
+# Smaller models cannot hold a conversation, such as the demo model (5 MB). They serve the assistant if they are named.
+_MIN_ASSISTANT_BYTES = 100_000_000
 _KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
@@ -106,13 +112,14 @@ def create_app(
     market_rules: "MarketRules | None" = None,
     ocr: LazyOcr | None = None,
     card_vision: VisionModel | None = None,
+    assistant_model: "AssistantModel | None" = None,
     end_process: Callable[[int], object] = os._exit,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
     `load` loads a model of the catalogue; `watch` gets the progress of loads, which otherwise goes to the log.
-    Tests pass their own `load`, store, limits and readers of cards in place of those of the settings, and an
-    `end_process` that does not.
+    Tests pass their own `load`, store, limits, readers of cards and model of the assistant in place of those of the
+    settings, and an `end_process` that does not.
     """
     configure_logs(settings.log_level)
     engine = LocalEngine(
@@ -127,7 +134,8 @@ def create_app(
     sessions = Sessions(
         session_limits or session_limits_of(settings),
         session_store or _store(settings),
-        resume_with(services, DIALECTS, resume=settings.resume_generation),
+        # `marketplace` is made below, before anything is resumed.
+        lambda *given: _resume_source(services, marketplace, resume=settings.resume_generation)(*given),
     )
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)
@@ -171,7 +179,8 @@ def create_app(
         openapi_url=None,  # FastAPI's own /docs loads Swagger UI from a CDN; ours is in `pages`
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
-    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules))
+    model_of_assistant = assistant_model or _assistant_model(settings, services)
+    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules, model_of_assistant))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
@@ -363,14 +372,38 @@ def _require_usable_url(database_url: str) -> None:
         Database(database_url).close()
 
 
-def _market(settings: Settings, rules: "MarketRules | None") -> "tuple[Market, APIRouter]":
+def _market(
+    settings: Settings, rules: "MarketRules | None", model: "AssistantModel | None"
+) -> "tuple[Market, APIRouter]":
     """Imports the marketplace only when this is called."""
     from tis.database.database import Database
     from tis.marketplace.market import Market
     from tis.marketplace.router import router
 
     database = Database(settings.database_url.get_secret_value())
-    return Market(database, rules or market_rules_of(settings)), router
+    return Market(database, rules or market_rules_of(settings), model), router
+
+
+def _assistant_model(settings: Settings, services: Services) -> StructuredAnswers | None:
+    if settings.assistant_model == "off":
+        return None
+    if settings.assistant_model == "auto":
+        return StructuredAnswers(services, min_weights_bytes=_MIN_ASSISTANT_BYTES)
+    return StructuredAnswers(services, settings.assistant_model)
+
+
+def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: bool) -> ResumeSource:
+    """Turns of the assistant are resumed by the marketplace, all others are runs."""
+    resume_run = resume_with(services, DIALECTS, resume=resume)
+
+    def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
+        if not request.startswith(_MARKETPLACE_TURN):
+            return resume_run(request, states, read_attachments)
+        from tis.marketplace.assistant.resume import resume_turn
+
+        return resume_turn(request, states, lambda: marketplace.market, services.admission, resume=resume)
+
+    return resume_source
 
 
 def _catalogue_access(marketplace: LazyMarketplace) -> McpAccess:
@@ -381,6 +414,7 @@ def _catalogue_access(marketplace: LazyMarketplace) -> McpAccess:
 
 def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.admin.retention import RetentionRules
+    from tis.marketplace.assistant.shopping_assistant import AssistantLimits
     from tis.marketplace.market import MarketRules
     from tis.marketplace.settings import RateSettings
 
@@ -405,7 +439,11 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             reservation_days=settings.reservation_retention_days,
             chat_days=settings.chat_retention_days,
         ),
-        chat_tokens_per_day=settings.chat_tokens_per_day,
+        assistant=AssistantLimits(
+            extraction_seconds=settings.assistant_extraction_seconds,
+            answer_seconds=settings.assistant_answer_seconds,
+            tokens_per_day=settings.chat_tokens_per_day,
+        ),
         rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )
 

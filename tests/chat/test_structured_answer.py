@@ -11,7 +11,7 @@ import pytest
 from tests.serving import REPOSITORY
 from tis.admission.admission import Admission
 from tis.chat.run_spec import Services
-from tis.chat.structured_answer import ModelTask, StructuredAnswers
+from tis.chat.structured_answer import ModelTask, StructuredAnswers, _without_tools
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import load_echo
@@ -22,14 +22,20 @@ from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 from tis.media.loader import MediaLimits, MediaLoader
 
 pytestmark = [pytest.mark.anyio, pytest.mark.model]
-CITIES: dict[str, Any] = {"type": "object", "properties": {"city": {"enum": ["Jakarta", "Bandung"]}}, "required": ["city"]}
+CITIES: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Jakarta", "Bandung"]}},
+    "required": ["city"],
+}
 CITIES |= {"additionalProperties": False}
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ASKS_WEATHER = [{"role": "user", "content": "What is the weather in Jakarta?"}]
 
 
 @asynccontextmanager
-async def answers(repo: str = str(REPOSITORY / "models/demo")) -> AsyncIterator[StructuredAnswers]:
+async def answers(
+    repo: str = str(REPOSITORY / "models/demo"), min_weights_bytes: int = 0
+) -> AsyncIterator[StructuredAnswers]:
     def load(entry: CatalogueEntry, report: Any) -> Any:
         return load_echo(repo) if repo.startswith("echo") else load_model(repo, LoadOptions(), report)
 
@@ -38,7 +44,7 @@ async def answers(repo: str = str(REPOSITORY / "models/demo")) -> AsyncIterator[
     await engine.media_kinds("m")  # it is loaded then
     services = Services(engine, MediaLoader(MediaLimits()), McpClient(McpLimits()), _never)
     try:
-        yield StructuredAnswers(services)
+        yield StructuredAnswers(services, min_weights_bytes=min_weights_bytes)
     finally:
         await engine.close()
 
@@ -76,7 +82,7 @@ def ticket() -> Iterator[Any]:
 
 async def test_the_answer_fits_the_schema_and_is_the_same_each_time(ticket: Any) -> None:
     async with answers() as model:
-        assert model.is_ready
+        assert await model.ready_model() == "m"
         replies = [await model.ask(task(), ticket) for _ in range(2)]
         assert replies[0] == replies[1] and replies[0]
         assert json.loads(replies[0].text)["city"] in ("Jakarta", "Bandung")
@@ -98,7 +104,15 @@ async def test_the_model_calls_tools_of_this_process_and_what_they_find_may_be_a
     assert reply and json.loads(reply.text) == {"city": "Jakarta"}
 
 
+async def test_a_small_model_is_left_out_and_templates_without_tools_get_results_as_messages(ticket: Any) -> None:
+    async with answers(min_weights_bytes=10**9) as model:
+        assert await model.ready_model() is None and await model.ask(task(), ticket) is None
+    result = {"role": "tool", "tool_call_id": "1", "content": "found"}
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
+    assert _without_tools([*ASKS_WEATHER, call, result]) == [*ASKS_WEATHER, {"role": "user", "content": "found"}]
+
+
 async def test_a_model_without_grammars_gives_no_answer(ticket: Any) -> None:
     async with answers("echo") as model:
-        assert model.is_ready
+        assert await model.ready_model() is None
         assert await model.ask(task(), ticket) is None

@@ -67,28 +67,32 @@ class ModelReply:
 class StructuredAnswers:
     """The engine as the model of an application. What goes wrong with the model is logged, and means no answer."""
 
-    def __init__(self, services: Services, model_id: str | None = None) -> None:
-        """`model_id`: None for the first chat model of the catalogue."""
+    def __init__(self, services: Services, model_id: str | None = None, min_weights_bytes: int = 0) -> None:
+        """`model_id`: None for the first chat model of the catalogue with weights of that size, or of unknown size."""
         # The tools only read, so nothing has to be on disk before a call.
         self._services = replace(services, commit=_nothing_to_commit)
         self._wanted = model_id
+        self._min_weights_bytes = min_weights_bytes
 
-    @property
-    def is_ready(self) -> bool:
-        return self._ready_model is not None
-
-    @property
-    def _ready_model(self) -> str | None:
+    async def ready_model(self) -> str | None:
+        """The id of the model that can answer now. None while it loads, and if it cannot be held to a schema."""
         engine = self._services.engine
         if engine.is_draining:
             return None
         ready = {status.id for status in engine.statuses if status.state == "ready"}
-        served = [entry.id for entry in engine.models if entry.task == "chat"]
-        return next((one for one in served if self._wanted in (None, one) and one in ready), None)
+        for entry in engine.models:
+            if entry.id not in ready or entry.task != "chat" or self._wanted not in (None, entry.id):
+                continue
+            description = await engine.describe(entry.id)
+            num_bytes = description.weights_bytes
+            is_small = num_bytes is not None and num_bytes < self._min_weights_bytes
+            if description.has_grammars and not is_small:
+                return entry.id
+        return None
 
     async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
         """None if the model is not loaded, fails, is too slow, or its answer is cut."""
-        model_id = self._ready_model
+        model_id = await self.ready_model()
         if model_id is None:
             return None
         try:
@@ -102,13 +106,11 @@ class StructuredAnswers:
 
     async def _ask(self, model_id: str, task: ModelTask, ticket: Ticket) -> ModelReply | None:
         engine = self._services.engine
-        description = await engine.describe(model_id)
-        if not description.has_grammars:
-            return None
         variables = await engine.template_variables(model_id)
         options = {"enable_thinking": False} if "enable_thinking" in variables else {}
         tools = task.tools if "tools" in variables else ()
-        prompt = ChatPrompt(task.messages, template_options=options, emit_markers=True)
+        messages = task.messages if "tools" in variables else _without_tools(task.messages)
+        prompt = ChatPrompt(messages, template_options=options, emit_markers=True)
         collected = _CollectingWriter()
         run = await _new_run(self._services, model_id, prompt, replace(task, tools=tools), collected, ticket)
         try:
@@ -199,6 +201,12 @@ class _CollectingWriter:
 
     def summary(self, usage: RunUsage) -> bytes:
         return b"{}"
+
+
+def _without_tools(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """For templates that know no tools: a result becomes a message of the user, its call goes."""
+    kept = [message for message in messages if not message.get("tool_calls")]
+    return [{"role": "user", "content": one["content"]} if one["role"] == "tool" else one for one in kept]
 
 
 async def _nothing_to_commit() -> bool:

@@ -17,6 +17,8 @@ from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
+from tis.marketplace.assistant.assistant_model import AssistantModel
+from tis.marketplace.assistant.shopping_assistant import AssistantLimits, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links, has_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
@@ -63,7 +65,7 @@ class MarketRules:
     consent_version: str | None = None  # of the privacy notice that registrations agree to; None: no consent needed
     consent_url: str | None = None
     retention: RetentionRules = RetentionRules()
-    chat_tokens_per_day: int = 200_000  # of a user; 0: no limit
+    assistant: AssistantLimits = AssistantLimits()
     # A sheet with more rows is imported in the background, so many rows per transaction.
     max_sheet_rows_at_once: int = 5000
     sheet_batch_rows: int = 500
@@ -76,10 +78,11 @@ class MarketRules:
 class Market:
     """Migrates the tables before the first transaction, as soon as the database answers."""
 
-    def __init__(self, database: Database, rules: MarketRules) -> None:
+    def __init__(self, database: Database, rules: MarketRules, model: AssistantModel | None = None) -> None:
         self.database = database
         self.rules = rules
         self.search = ProductSearch(choose_backend(database))
+        self.assistant = ShoppingAssistant(self, model, rules.assistant)
         self.signer: Signer  # set by the first transaction: its key may lie beside the database
         self.mail = MailQueue(rules.mailer)
         self.sheet_slots = SheetSlots(_MAX_SHEETS_AT_ONCE)

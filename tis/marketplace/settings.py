@@ -134,6 +134,19 @@ class AccountSettings(BaseModel):
 class AssistantSettings(BaseModel):
     """Shopping assistant"""
 
+    assistant_model: str = Field(
+        "auto",
+        min_length=1,
+        max_length=200,
+        description="the chat model that the assistant asks: auto = the first one with weights of 100 MB or more, "
+        "off = rules and templates alone, or the id of a served model",
+    )
+    assistant_extraction_seconds: float = Field(
+        3.0, gt=0, le=60, description="how long the model may take to understand a question; then the rules stand alone"
+    )
+    assistant_answer_seconds: float = Field(
+        20.0, gt=0, le=600, description="how long the model may take to choose products; then a template answers"
+    )
     chat_tokens_per_day: int = Field(
         200_000,
         ge=0,

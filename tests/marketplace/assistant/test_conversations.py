@@ -1,5 +1,8 @@
 """Conversations and preferences of users, as the assistant writes and reads them."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import func, insert, select
 
@@ -60,6 +63,25 @@ def test_a_turn_that_is_repeated_is_written_once(shop: Shop) -> None:
         again = add_message(session, conversation, "t1", "user", "kipas lain", {})
         assert again is first and first.content == "kipas"
         assert len(recent_messages(session, conversation, 9)) == 1
+
+
+def test_a_turn_that_is_written_by_two_at_once_is_written_once(shop: Shop) -> None:
+    """A client that reconnects to another server, while the first one still answers."""
+    user_id = shop.user()
+    with shop.market.writing() as session:
+        session_id = open_conversation(session, user_id, None).session_id
+    barrier = threading.Barrier(4, timeout=30)
+
+    def write() -> int:
+        with shop.market.reading() as session:
+            open_conversation(session, user_id, session_id)
+        barrier.wait()
+        with shop.market.writing() as session:
+            conversation = open_conversation(session, user_id, session_id)
+            return add_message(session, conversation, "t1", "user", "kipas", {}).id
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len({done.result() for done in [pool.submit(write) for _ in range(4)]}) == 1
 
 
 def test_a_full_conversation_says_so_and_still_takes_the_answer_to_its_last_question(shop: Shop) -> None:

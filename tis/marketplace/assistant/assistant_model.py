@@ -7,9 +7,8 @@ from tis.chat.structured_answer import ModelReply, ModelTask
 
 
 class AssistantModel(Protocol):
-    @property
-    def is_ready(self) -> bool:
-        """Whether a model is loaded that can answer now."""
+    async def ready_model(self) -> str | None:
+        """The id of a model that can answer now."""
         ...
 
     async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:

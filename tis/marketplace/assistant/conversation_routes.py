@@ -4,7 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Request
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 
+from tis.http.dependencies import SessionsDep
 from tis.marketplace.assistant import conversations, preferences
 from tis.marketplace.assistant.conversation_schemas import (
     CONVERSATION_EXAMPLE,
@@ -24,6 +26,7 @@ from tis.marketplace.assistant.conversation_schemas import (
     preferences_view,
 )
 from tis.marketplace.context import ContextDep
+from tis.marketplace.kit.chat_streams import delete_streams
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import Message, no_store
@@ -55,11 +58,16 @@ def list_own_conversations(
 @router.delete(
     "/chat/conversations", responses=responses({"detail": "Deleted 3 conversations."}, USER_REQUIRED, OTHER_USER)
 )
-def delete_own_conversations(context: ContextDep, user_id: ActingFor = None) -> Message:
-    """Delete all your conversations with the assistant."""
-    with context.writing() as (session, principal):
-        owner = acting_user(session, principal, user_id)
-        num_deleted = conversations.delete_conversations(session, principal, owner)
+async def delete_own_conversations(context: ContextDep, sessions: SessionsDep, user_id: ActingFor = None) -> Message:
+    """Delete all your conversations with the assistant, and their recorded streams."""
+
+    def delete() -> tuple[int, int]:
+        with context.writing() as (session, principal):
+            owner = acting_user(session, principal, user_id)
+            return owner, conversations.delete_conversations(session, principal, owner)
+
+    owner, num_deleted = await run_in_threadpool(delete)
+    await delete_streams(sessions, owner)
     return Message(detail=f"Deleted {num_deleted} conversations.")
 
 
@@ -86,11 +94,18 @@ def list_own_messages(
 
 
 @router.delete("/chat/conversations/{session_id}", responses=responses({"detail": "Deleted."}, OWN_CONVERSATION))
-def delete_own_conversation(session_id: SessionId, context: ContextDep, user_id: ActingFor = None) -> Message:
-    """Delete one of your conversations."""
-    with context.writing() as (session, principal):
-        owner = acting_user(session, principal, user_id)
-        conversations.delete_conversation(session, principal, owner, session_id)
+async def delete_own_conversation(
+    session_id: SessionId, context: ContextDep, sessions: SessionsDep, user_id: ActingFor = None
+) -> Message:
+    """Delete one of your conversations, and its recorded stream."""
+
+    def delete() -> int:
+        with context.writing() as (session, principal):
+            owner = acting_user(session, principal, user_id)
+            conversations.delete_conversation(session, principal, owner, session_id)
+            return owner
+
+    await delete_streams(sessions, await run_in_threadpool(delete), session_id)
     return Message(detail="Deleted.")
 
 

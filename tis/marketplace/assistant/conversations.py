@@ -41,13 +41,21 @@ class ConversationState:
     shown_ids: Sequence[int] = ()
 
 
-def open_conversation(session: Session, user_id: int, session_id: str | None) -> Conversation:
-    """Without a `session_id` a new one, for which the one that was not used for longest goes if there are too many."""
+def open_conversation(
+    session: Session, user_id: int, session_id: str | None, *, new_id: str | None = None
+) -> Conversation:
+    """Without a `session_id` a new one, for which the one that was not used for longest goes if there are too many.
+
+    `new_id`: the name of the new one; the one that has it already is no other.
+    """
     if session_id is not None:
         return find_conversation(session, user_id, session_id)
     lock_account(session, user_account(user_id))
+    own = select(Conversation).where(Conversation.session_id == new_id, Conversation.user_id == user_id)
+    if new_id is not None and (existing := session.scalar(own)) is not None:
+        return existing
     _make_room(session, user_id)
-    conversation = Conversation(user_id=user_id, session_id=f"chat_{secrets.token_hex(16)}", state={})
+    conversation = Conversation(user_id=user_id, session_id=new_id or f"chat_{secrets.token_hex(16)}", state={})
     session.add(conversation)
     session.flush()
     return conversation

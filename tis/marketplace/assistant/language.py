@@ -11,8 +11,8 @@ _INDONESIAN = frozenset(
     tidak bukan jangan kecuali selain tanpa berapa mana gimana bagaimana bisa boleh mau ingin pengen cari carikan cariin
     butuh perlu minta tolong dong donk deh sih ya nih kok kak gan saya sy aku gue gw kami kamu juga lagi saja aja cuma
     udah sudah kalau kalo murah termurah mahal harga dibawah bawah atas sekitar juta jt ribu rb baru bekas dekat
-    terdekat lebih paling stok stoknya tersedia nomor bandingkan banding toko kota anda halo hai selamat pagi siang sore malam
-    terima kasih makasih lainnya lain sama antara merek warna ukuran kirim diantar ambil termahal terbaik
+    terdekat lebih paling stok stoknya tersedia nomor bandingkan banding toko kota anda halo hai selamat pagi siang sore
+    malam terima kasih makasih lainnya lain sama antara merek warna ukuran kirim diantar ambil termahal terbaik
     """.split()
 )
 _ENGLISH = frozenset(

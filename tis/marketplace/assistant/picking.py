@@ -108,7 +108,7 @@ def read_picks(reply: str, ids: Sequence[int]) -> PickedGoods | None:
         return None
     known: Mapping[int, Pick] = {pick.id: pick for pick in reversed(picked.picks) if pick.id in ids}
     ordered = [known[one] for one in dict.fromkeys(pick.id for pick in picked.picks) if one in known]
-    return picked.model_copy(update={"picks": ordered})
+    return picked.model_copy(update={"picks": ordered}) if ordered else None
 
 
 def found_in(result: str) -> list[int]:

@@ -5,7 +5,9 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Response
+from starlette.concurrency import run_in_threadpool
 
+from tis.http.dependencies import SessionsDep
 from tis.marketplace.auth.passwords import hashed_new
 from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
@@ -18,6 +20,7 @@ from tis.marketplace.auth.schemas import (
 from tis.marketplace.auth.service import register_user
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.chat_streams import delete_streams
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
@@ -106,10 +109,17 @@ def change_me(
     "/me",
     responses=responses({"detail": "Erased."}, USER_REQUIRED, LAST_ADMIN),
 )
-def delete_me(context: ContextDep) -> Message:
+async def delete_me(context: ContextDep, sessions: SessionsDep) -> Message:
     """Delete your account; reviews and reservations stay without a name."""
-    with context.writing() as (session, principal):
-        delete_user(session, principal, context.market.search)
+
+    def delete() -> int | None:
+        with context.writing() as (session, principal):
+            delete_user(session, principal, context.market.search)
+            return principal.user_id
+
+    user_id = await run_in_threadpool(delete)
+    if user_id is not None:
+        await delete_streams(sessions, user_id)
     return Message(detail="Erased.")
 
 

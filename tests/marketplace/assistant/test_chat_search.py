@@ -1,0 +1,262 @@
+"""`POST /api/chat/search`: who may ask, what an answer says, streams, and a model that lies or fails."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.marketplace.conftest import SECRET
+from tests.marketplace.shop import Shop
+from tests.serving import Served, served, settings_with
+from tis.admission.ticket import Ticket
+from tis.chat.structured_answer import ModelReply, ModelTask
+from tis.marketplace.columns import now
+from tis.marketplace.tables import Product
+
+QUESTION = "Saya butuh laptop gaming di Jakarta, budget 12 juta"
+Answerer = Callable[[ModelTask], str | None]
+
+
+class ScriptedModel:
+    """Answers as a test says; without a script it is not there."""
+
+    def __init__(self) -> None:
+        self.picks: Answerer | None = None
+        self.tasks: list[ModelTask] = []
+        self.speaking = asyncio.Event()
+        self.may_end: asyncio.Event | None = None
+
+    async def ready_model(self) -> str | None:
+        return "scripted" if self.picks else None
+
+    async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
+        if self.picks is None or "picks" not in task.schema()["properties"]:
+            return None
+        self.tasks.append(task)
+        text = self.picks(task)
+        return None if text is None else ModelReply(text, 100, 20)
+
+
+def picks(*chosen: tuple[int, str], intro: str = "", question: str = "") -> Answerer:
+    reply = {"intro": intro, "picks": [{"id": one, "why": why} for one, why in chosen], "question": question}
+    return lambda task: json.dumps(reply)
+
+
+class Market:
+    def __init__(self, running: Served, model: ScriptedModel) -> None:
+        self.running, self.model = running, model
+        self.shop = Shop(running.app.state.marketplace.market)
+        place = {"latitude": -6.21, "longitude": 106.85, "city": "Jakarta"}
+        self.user = self.shop.user(ai_access_enabled=True, **place)
+        self.other = self.shop.user(ai_access_enabled=True)
+        self.poor = self.shop.user()
+        self.ids = [
+            self.product("Acer Nitro 5 laptop gaming", 11_499_000, brand="Acer"),
+            self.product("Asus TUF laptop gaming", 11_999_000, brand="Asus"),
+            self.product("Lenovo Legion laptop gaming", 18_000_000, brand="Lenovo"),
+        ]
+
+    def product(self, name: str, price: int, **values: Any) -> int:
+        number = self.shop.product(name=name, price=price, category="laptop", category_key="laptop", **values)
+        market = self.shop.market
+        with market.writing() as session:
+            market.search.refresh(session, [number])
+        return number
+
+    def client(self, user: int | None) -> httpx2.Client:
+        headers = self.shop.auth_headers(f"user:{user}") if user else {}
+        return httpx2.Client(base_url=self.running.url, headers=headers, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
+    folder = tmp_path_factory.mktemp("assistant")
+    settings = settings_with(
+        database_url=f"sqlite:///{folder}/market.db",
+        jwt_secret_key=SECRET,
+        marketplace_auth="required",
+    )
+    model = ScriptedModel()
+    with served(settings, assistant_model=model) as running:
+        running.app.state.marketplace.market.open()
+        yield Market(running, model)
+
+
+@pytest.fixture
+def model(market: Market) -> Iterator[ScriptedModel]:
+    market.model.tasks.clear()
+    yield market.model
+    market.model.picks = None
+
+
+@pytest.fixture
+def buyer(market: Market) -> Iterator[httpx2.Client]:
+    with market.client(market.user) as client:
+        yield client
+
+
+def ask(client: httpx2.Client, query: str = QUESTION, **fields: Any) -> dict[str, Any]:
+    response = client.post("/api/chat/search", json={"query": query, **fields})
+    assert response.status_code == 200, response.text
+    return dict(response.json())
+
+
+def events_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+
+def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, market: Market) -> None:
+    answer = ask(buyer)
+    assert {product["id"] for product in answer["products"]} == set(market.ids[:2])
+    assert answer["products_found"] == 2
+    assert (answer["answered_by"], answer["notice"], answer["language"]) == ("template", "no_model", "id")
+    assert answer["interpreted"]["query"]["max_price"] == 12_000_000
+    assert answer["interpreted"]["source"] == "rules"
+    assert {one["product_id"] for one in answer["citations"]} <= set(market.ids[:2])
+    assert "11.499.000" in answer["response"] and "18.000.000" not in answer["response"]
+    assert not {"latitude", "longitude", "email", "phone", "address"} & set(answer["products"][0])
+
+
+def test_who_may_ask(market: Market) -> None:
+    with market.client(None) as nobody, market.client(market.poor) as poor, market.client(market.other) as other:
+        assert nobody.post("/api/chat/search", json={"query": QUESTION}).status_code == 401
+        refused = poor.post("/api/chat/search", json={"query": QUESTION})
+        assert (refused.status_code, refused.json()["detail"]) == (403, "AI access not enabled for this user")
+        named = other.post("/api/chat/search", json={"query": QUESTION, "user_id": market.user})
+        assert named.status_code == 404
+        with market.client(market.user) as buyer:
+            session_id = ask(buyer, user_id=market.user)["session_id"]
+        body = {"query": QUESTION, "session_id": session_id}
+        assert other.post("/api/chat/search", json=body).status_code == 404
+        assert other.get(f"/api/chat/stream/{session_id}").status_code == 404
+        assert other.post(f"/api/chat/cancel/{session_id}").json()["status"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"query": ""}, {"query": "   "}, {"query": "x" * 501}, {"query": "x", "session_id": "a b"}, {"query": 5}],
+)
+def test_a_bad_body_is_a_422(buyer: httpx2.Client, body: Mapping[str, Any]) -> None:
+    assert buyer.post("/api/chat/search", json=body).status_code == 422
+
+
+def test_the_model_picks_and_the_code_renders(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+    second = market.ids[1]
+    model.picks = picks((second, "Laptop gaming dari Asus."), intro="Ini pilihan untuk Anda.")
+    answer = ask(buyer)
+    assert answer["answered_by"] == "model" and answer["notice"] is None
+    assert answer["citations"][0]["product_id"] == second == answer["products"][0]["id"]
+    assert "11.999.000" in answer["response"]
+    [task] = model.tasks
+    assert task.schema()["properties"]["picks"]["items"]["properties"]["id"]["enum"] == sorted(market.ids[:2])
+    sent = json.dumps(task.messages)
+    assert "Acer Nitro" in sent and "106.8" not in sent and "@example.com" not in sent
+    assert "Acer Nitro" not in task.messages[0]["content"]
+
+
+def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+    first = market.ids[0]
+    model.picks = picks((first, "Hanya Rp 5.000.000, diskon 50%, garansi resmi."), intro="Stok tinggal 99 unit.")
+    answer = ask(buyer)
+    assert answer["citations"][0]["product_id"] == first
+    for lie in ("5.000.000", "50%", "garansi", "99"):
+        assert lie not in answer["response"]
+    assert "11.499.000" in answer["response"]
+
+
+@pytest.mark.parametrize(
+    "reply", [None, "not json", '{"picks": []}', '{"intro":"","picks":[{"id":999,"why":""}],"question":""}']
+)
+def test_a_model_that_fails_leaves_the_template(
+    buyer: httpx2.Client, market: Market, model: ScriptedModel, reply: str | None
+) -> None:
+    model.picks = lambda task: reply
+    answer = ask(buyer)
+    assert answer["answered_by"] == "template" and answer["notice"] == "model_failed"
+    assert {product["id"] for product in answer["products"]} == set(market.ids[:2])
+
+
+def test_what_was_sold_while_the_model_spoke_is_read_again(
+    buyer: httpx2.Client, market: Market, model: ScriptedModel
+) -> None:
+    gone = market.product("Acer Aspire laptop gaming", 10_000_000)
+
+    def sell(task: ModelTask) -> str:
+        database = market.shop.market
+        with database.writing() as session:
+            session.get_one(Product, gone).deleted_at = now()
+            session.get_one(Product, market.ids[1]).price = 11_111_000
+            session.flush()
+            database.search.refresh(session, [gone, market.ids[1]])
+        return str(picks((gone, ""), (market.ids[1], ""))(task))
+
+    model.picks = sell
+    answer = ask(buyer)
+    assert gone not in {product["id"] for product in answer["products"]}
+    assert "10.000.000" not in answer["response"]
+    assert "11.111.000" in answer["response"]
+
+
+def test_a_conversation_goes_on(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+    first = ask(buyer)
+    model.picks = picks((market.ids[0], ""))
+    second = ask(buyer, "laptop lainnya", session_id=first["session_id"])
+    assert second["session_id"] == first["session_id"]
+    assert second["conversation_id"] == first["conversation_id"]
+    roles = [message["role"] for message in model.tasks[0].messages]
+    assert roles == ["system", "user", "assistant", "user", "assistant", "tool"]
+
+
+def test_a_greeting_needs_no_model(buyer: httpx2.Client, model: ScriptedModel) -> None:
+    model.picks = picks()
+    answer = ask(buyer, "halo")
+    assert answer["products"] == [] and answer["interpreted"]["query"]["intent"] == "other"
+    assert not model.tasks and answer["response"]
+
+
+def test_a_stream_has_every_stage_and_can_be_read_again(buyer: httpx2.Client) -> None:
+    response = buyer.post("/api/chat/search", json={"query": QUESTION, "stream": True})
+    assert response.headers["content-type"].startswith("text/event-stream")
+    events = events_of(response.text)
+    kinds = [event["type"].removeprefix("chat.search.") for event in events]
+    assert kinds[:3] == ["created", "interpreted", "products"] and kinds[-1] == "completed"
+    assert set(kinds[3:-1]) == {"text.delta"}
+    answer = events[-1]["response"]
+    assert "".join(event["delta"] for event in events[3:-1]) == answer["response"]
+    session_id = answer["session_id"]
+    again = buyer.get(f"/api/chat/stream/{session_id}")
+    assert again.text == response.text
+    blocks = response.text.split("\n\n")
+    middle = buyer.get(f"/api/chat/stream/{session_id}", headers={"last-event-id": f"{session_id}:2"})
+    assert middle.text == "\n\n".join(blocks[3:])
+    end = buyer.get(f"/api/chat/stream/{session_id}", headers={"last-event-id": f"{session_id}:{len(events) - 1}"})
+    assert end.status_code == 204
+
+
+def test_a_retry_with_the_same_key_gets_the_same_answer(buyer: httpx2.Client) -> None:
+    headers = {"Idempotency-Key": "one"}
+    bodies = [buyer.post("/api/chat/search", json={"query": QUESTION}, headers=headers).json() for _ in range(2)]
+    assert bodies[0] == bodies[1]
+    another = buyer.post("/api/chat/search", json={"query": QUESTION}, headers={"Idempotency-Key": "two"}).json()
+    assert another["session_id"] != bodies[0]["session_id"]
+
+
+def test_the_same_question_later_is_a_new_one(buyer: httpx2.Client) -> None:
+    session_id = ask(buyer)["session_id"]
+    ask(buyer, session_id=session_id)
+    messages = buyer.get(f"/api/chat/conversations/{session_id}").json()
+    assert [message["role"] for message in messages] == ["assistant", "user"] * 2
+
+
+def test_a_deleted_conversation_is_gone_with_its_stream(buyer: httpx2.Client) -> None:
+    one, other = (ask(buyer)["session_id"] for _ in range(2))
+    assert buyer.delete(f"/api/chat/conversations/{one}").status_code == 200
+    for path in ("conversations", "stream"):
+        assert buyer.get(f"/api/chat/{path}/{one}").status_code in (404, 410)
+        assert buyer.get(f"/api/chat/{path}/{other}").status_code == 200
+    assert buyer.delete("/api/chat/conversations").status_code == 200
+    assert buyer.get(f"/api/chat/stream/{other}").status_code in (404, 410)
+    assert buyer.post("/api/chat/search", json={"query": QUESTION, "session_id": one}).status_code == 404

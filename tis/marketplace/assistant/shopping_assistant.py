@@ -1,0 +1,278 @@
+"""`ShoppingAssistant`: understands a sentence, finds goods, and answers with what the database says.
+
+Each method reads in a transaction of its own, in a thread; none is open while the model speaks.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Protocol
+
+from sqlalchemy.orm import Session
+
+from tis.admission.ticket import Ticket
+from tis.chat.structured_answer import ModelTask
+from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
+from tis.marketplace.assistant.assistant_model import AssistantModel
+from tis.marketplace.assistant.cards import cards_of
+from tis.marketplace.assistant.chat_schemas import AnsweredBy
+from tis.marketplace.assistant.conversations import find_conversation, recent_messages, state_of
+from tis.marketplace.assistant.extraction import (
+    MAX_EXTRACTED_TOKENS,
+    extraction_messages,
+    extraction_schema,
+    merge,
+    read_extraction,
+)
+from tis.marketplace.assistant.finding import find_goods
+from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.picking import (
+    MAX_HISTORY,
+    MAX_PICK_TOKENS,
+    PickedGoods,
+    found_in,
+    pick_messages,
+    picks_schema,
+    read_picks,
+)
+from tis.marketplace.assistant.preferences import preferences_of
+from tis.marketplace.assistant.quotas import tokens_left
+from tis.marketplace.assistant.verifier import verify
+from tis.marketplace.columns import now
+from tis.marketplace.kit.geo import Point
+from tis.marketplace.products.delivery import Language
+from tis.marketplace.query_parser.parse import parse_query
+from tis.marketplace.query_parser.structured_query import (
+    KnownUser,
+    ParsedQuery,
+    QueryContext,
+    QuerySource,
+    ShownProduct,
+    StructuredQuery,
+)
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.tables import User
+from tis.mcp_client.tool_types import LocalTool, McpToolResult
+
+_MODEL_INTENTS = ("search", "recommend")
+ToolsOf = Callable[[Viewer], Sequence[LocalTool]]
+
+
+@dataclass(frozen=True)
+class AssistantLimits:
+    extraction_seconds: float = 3.0
+    answer_seconds: float = 20.0
+    tokens_per_day: int = 0  # 0: no quota
+
+
+class AssistantDatabase(Protocol):
+    """The part of `Market` that the assistant reads."""
+
+    search: ProductSearch
+
+    def reading(self) -> AbstractContextManager[Session]: ...
+
+
+@dataclass(frozen=True)
+class TurnContext:
+    """What was before a sentence, and who says it."""
+
+    viewer: Viewer
+    query_context: QueryContext
+    history: Sequence[tuple[str, str]]  # role and text, the newest last
+    tokens_left: int | None
+
+    @property
+    def may_use_model(self) -> bool:
+        return self.tokens_left is None or self.tokens_left > 0
+
+
+@dataclass(frozen=True)
+class Understanding:
+    parsed: ParsedQuery
+    source: QuerySource
+    num_tokens: int = 0  # that a model has read and written
+
+    @property
+    def query(self) -> StructuredQuery:
+        return self.parsed.query
+
+
+@dataclass(frozen=True)
+class AnswerDraft:
+    """`cards` were read after the model has spoken; the text says nothing else."""
+
+    text: AnswerText
+    cards: Sequence[ProductCard]
+    answered_by: AnsweredBy
+    num_tokens: int = 0
+    notice: str | None = None
+
+
+class ShoppingAssistant:
+    def __init__(
+        self,
+        database: AssistantDatabase,
+        model: AssistantModel | None = None,
+        limits: AssistantLimits = AssistantLimits(),
+        tools_of: ToolsOf | None = None,
+    ) -> None:
+        self.limits = limits
+        self._database = database
+        self._model = model
+        self._tools_of = tools_of
+
+    async def has_model(self) -> bool:
+        return self._model is not None and await self._model.ready_model() is not None
+
+    def read_context(self, user_id: int, session_id: str, language: Language) -> TurnContext:
+        """Blocks. Raises NotFound if the user or the conversation is gone."""
+        with self._database.reading() as session:
+            conversation = find_conversation(session, user_id, session_id)
+            viewer = viewer_of(session, user_id, language)
+            state = state_of(conversation)
+            shown = cards_of(self._database.search, session, state.shown_ids[:MAX_CARDS], viewer)
+            # The newest one is the sentence that is to be answered.
+            messages = recent_messages(session, conversation, MAX_HISTORY + 1)[:-1]
+            left = tokens_left(session, user_id, today(), self.limits.tokens_per_day)
+            history = [(one.role, one.content) for one in messages]
+        by_id = {card.id: card for card in shown}
+        results = [_shown(by_id[one]) for one in state.shown_ids if one in by_id]
+        user = KnownUser(city=viewer.city)
+        return TurnContext(viewer, QueryContext(user=user, previous=state.query, last_results=results), history, left)
+
+    def read_vocabulary(self) -> Vocabulary:
+        """Blocks."""
+        with self._database.reading() as session:
+            return self._database.search.vocabulary(session)
+
+    async def understand(
+        self, text: str, context: QueryContext, owner: str, ticket: Ticket, *, uses_model: bool
+    ) -> Understanding:
+        vocabulary = await asyncio.to_thread(self.read_vocabulary)
+        rules = await asyncio.to_thread(parse_query, text, context, vocabulary)
+        if self._model is None or not uses_model or rules.query.intent == "other" or not await self.has_model():
+            return Understanding(rules, "rules")
+        messages = extraction_messages(text, rules.query, context.previous, today().isoformat())
+        schema = extraction_schema(vocabulary)
+        task = ModelTask(messages, lambda: schema, MAX_EXTRACTED_TOKENS, self.limits.extraction_seconds, owner)
+        reply = await self._model.ask(task, ticket)
+        extracted = read_extraction(reply.text) if reply else None
+        num_tokens = reply.num_prompt_tokens + reply.num_made_tokens if reply else 0
+        if extracted is None:
+            return Understanding(rules, "rules", num_tokens)
+        return Understanding(*merge(text, rules, extracted, vocabulary), num_tokens)
+
+    def find(self, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
+        """Blocks."""
+        with self._database.reading() as session:
+            return find_goods(self._database.search, session, query, viewer)
+
+    async def answer(
+        self,
+        text: str,
+        query: StructuredQuery,
+        found: FoundGoods,
+        context: TurnContext,
+        owner: str,
+        ticket: Ticket,
+        *,
+        uses_model: bool,
+    ) -> AnswerDraft:
+        picked, num_tokens, notice = None, 0, None
+        if uses_model and found.cards and query.intent in _MODEL_INTENTS:
+            if await self.has_model():
+                picked, num_tokens = await self._pick(text, query, found, context, owner, ticket)
+                notice = None if picked else "model_failed"
+            else:
+                notice = "no_model"
+        return await asyncio.to_thread(self._draft, query, found, picked, context.viewer, num_tokens, notice)
+
+    async def _pick(
+        self,
+        text: str,
+        query: StructuredQuery,
+        found: FoundGoods,
+        context: TurnContext,
+        owner: str,
+        ticket: Ticket,
+    ) -> tuple[PickedGoods | None, int]:
+        assert self._model
+        ids = {card.id: None for card in found.cards}  # in their order
+        tools = [_noting(one, ids) for one in self._tools_of(context.viewer)] if self._tools_of else []
+        task = ModelTask(
+            pick_messages(text, query, found, context.history, context.viewer.language),
+            lambda: picks_schema(list(ids)),
+            MAX_PICK_TOKENS,
+            self.limits.answer_seconds,
+            owner,
+            tools,
+        )
+        reply = await self._model.ask(task, ticket)
+        if reply is None:
+            return None, 0
+        return read_picks(reply.text, list(ids)), reply.num_prompt_tokens + reply.num_made_tokens
+
+    def _draft(
+        self,
+        query: StructuredQuery,
+        found: FoundGoods,
+        picked: PickedGoods | None,
+        viewer: Viewer,
+        num_tokens: int,
+        notice: str | None,
+    ) -> AnswerDraft:
+        """Reads everything again: what was sold or changed while the model spoke is not offered as it was."""
+        ids = [pick.id for pick in picked.picks] if picked else []
+        ids += [card.id for card in found.cards if card.id not in ids]
+        with self._database.reading() as session:
+            cards = cards_of(self._database.search, session, ids[:MAX_CARDS], viewer)
+            nearest = cards_of(self._database.search, session, [card.id for card in found.nearest], viewer)
+        # These distances are from the place that the buyer named.
+        distances = {card.id: card.distance_km for card in found.nearest}
+        nearest = [replace(card, distance_km=distances[card.id], fulfilment=None) for card in nearest]
+        known = {card.id: card for card in cards}
+        picks = [pick for pick in picked.picks if pick.id in known] if picked else []
+        whys = {pick.id: verify(pick.why, [known[pick.id]], query).kept for pick in picks}
+        intro = verify(picked.intro, cards, query).kept if picked else ""
+        text = render_answer(
+            replace(found, cards=cards, nearest=nearest),
+            [pick.id for pick in picks],
+            query,
+            viewer,
+            intro or None,
+            {number: why for number, why in whys.items() if why},
+        )
+        return AnswerDraft(text, cards or nearest, "model" if picks else "template", num_tokens, notice)
+
+
+def viewer_of(session: Session, user_id: int, language: Language) -> Viewer:
+    user = session.get_one(User, user_id)
+    has_place = user.latitude is not None and user.longitude is not None
+    origin = Point(user.latitude, user.longitude) if has_place else None  # type: ignore[arg-type]
+    return Viewer(language, user_id, origin, user.city, preferences_of(session, user_id))
+
+
+def today() -> date:
+    return now().date()
+
+
+def _shown(card: ProductCard) -> ShownProduct:
+    return ShownProduct(
+        id=card.id, name=card.name, price=card.price, brand=card.brand, category=card.category, city=card.city
+    )
+
+
+def _noting(local: LocalTool, ids: dict[int, None]) -> LocalTool:
+    """What a tool finds can be picked, too."""
+
+    async def call(arguments: Mapping[str, Any]) -> McpToolResult:
+        result = await local.call(arguments)
+        if not result.is_error:
+            ids.update(dict.fromkeys(found_in(result.text)))
+        return result
+
+    return replace(local, call=call)
