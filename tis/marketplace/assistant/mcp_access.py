@@ -10,11 +10,13 @@ from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
 from tis.marketplace.assistant.catalogue_tools import catalogue_tools
 from tis.marketplace.assistant.goods import Viewer
-from tis.marketplace.assistant.viewers import viewer_of
 from tis.marketplace.context import MarketServices, bearer_token
+from tis.marketplace.kit.geo import Point
 from tis.marketplace.kit.open_mode import require_this_computer
-from tis.marketplace.products.delivery import language_of
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.products.delivery import Language, language_of
 from tis.marketplace.rates import count_request
+from tis.marketplace.tables import User
 from tis.mcp_client.tool_types import LocalTool, McpTool
 
 
@@ -60,7 +62,7 @@ class CatalogueAccess:
         token, language = bearer_token(request), language_of(request.headers.get("accept-language"))
 
         def viewer(session: Session) -> Viewer:
-            return viewer_of(session, self._market.authenticate(session, token), language)
+            return _viewer(session, self._market.authenticate(session, token), language)
 
         return catalogue_tools(self._market, viewer, categories)
 
@@ -71,3 +73,16 @@ class CatalogueAccess:
     def _categories(self) -> list[str]:
         with self._market.reading() as session:
             return sorted(self._market.search.vocabulary(session).names)
+
+
+def _viewer(session: Session, principal: Principal, language: Language) -> Viewer:
+    """A user's own place is the origin of distances. Suppliers and anonymous callers have none.
+
+    Without preferences: a client could not say in its answer that they were used.
+    """
+    user = None if principal.user_id is None else session.get(User, principal.user_id)
+    if user is None:
+        return Viewer(language)
+    if user.latitude is None or user.longitude is None:
+        return Viewer(language, user.id, city=user.city)
+    return Viewer(language, user.id, Point(user.latitude, user.longitude), user.city)
