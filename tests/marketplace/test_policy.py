@@ -103,6 +103,7 @@ TABLE = {
     "GET /api/products": RoutePolicy(EVERYBODY),
     "GET /api/products/search": RoutePolicy(EVERYBODY, params={"q": "kipas"}),
     "GET /api/products/facets": RoutePolicy(EVERYBODY, params={"facets": "category"}),
+    "POST /api/search/parse": RoutePolicy(EVERYBODY, json={"query": "laptop di Jakarta"}),
     "GET /api/products/suggest": RoutePolicy(EVERYBODY, params={"q": "lap"}),
     "GET /api/products/lookup": RoutePolicy(EVERYBODY, params={"ids": "{product_id}"}),
     "GET /api/products/compare": RoutePolicy(EVERYBODY, params={"ids": "{product_id},{other_product_id}"}),
@@ -146,6 +147,9 @@ TABLE = {
     "GET /api/suppliers/{supplier_id}/reservations": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/stock-movements": RoutePolicy(MEMBERS),
     # The assistant: for the user alone, in open mode, too. Without a token a request may name one there (`user_id`).
+    "POST /api/chat/search": same_in_open_mode(HOLDERS, json={"query": "kipas"}),  # who has AI access
+    "GET /api/chat/stream/{session_id}": same_in_open_mode(frozenset()),  # nothing is recorded of this conversation
+    "POST /api/chat/cancel/{session_id}": same_in_open_mode(USERS),
     "GET /api/chat/conversations": same_in_open_mode(USERS),
     "DELETE /api/chat/conversations": same_in_open_mode(USERS),
     "GET /api/chat/conversations/{session_id}": same_in_open_mode(AUTHOR, names={"session_id": "chat_session_id"}),

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from tis.marketplace.admin import flagged_products
 from tis.marketplace.admin import routes as admin
-from tis.marketplace.assistant import chat_routes, conversation_routes
+from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page, session_routes
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.products import routes as products
@@ -38,6 +38,7 @@ for room in (
     link_page,
     admin,
     flagged_products,
+    parse_routes,
     chat_routes,
 ):
     router.include_router(room.router)

@@ -72,13 +72,8 @@ class Market:
 
 
 @pytest.fixture(scope="module")
-def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
-    folder = tmp_path_factory.mktemp("assistant")
-    settings = settings_with(
-        database_url=f"sqlite:///{folder}/market.db",
-        jwt_secret_key=SECRET,
-        marketplace_auth="required",
-    )
+def market(database_url: str) -> Iterator[Market]:
+    settings = settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="required")
     model = ScriptedModel()
     with served(settings, assistant_model=model) as running:
         running.app.state.marketplace.market.open()
@@ -162,7 +157,7 @@ def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, mo
     model.picks = picks((first, "Hanya Rp 5.000.000, diskon 50%, garansi resmi."), intro="Stok tinggal 99 unit.")
     answer = ask(buyer)
     assert answer["citations"][0]["product_id"] == first
-    for lie in ("5.000.000", "50%", "garansi", "99"):
+    for lie in ("5.000.000", "50%", "garansi", "99 unit"):
         assert lie not in answer["response"]
     assert "11.499.000" in answer["response"]
 

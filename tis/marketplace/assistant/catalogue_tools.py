@@ -7,8 +7,9 @@ measured, is never an argument.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from anyio import to_thread
 from pydantic import BaseModel, ValidationError
@@ -26,10 +27,10 @@ from tis.marketplace.assistant.tool_arguments import (
     schema_of,
     search_schema,
 )
-from tis.marketplace.context import MarketServices
 from tis.marketplace.products.compare import compared_rows
 from tis.marketplace.query_parser.parse import parse_query
 from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.vocabulary import Vocabulary
 from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 
@@ -37,8 +38,17 @@ _READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": 
 ViewerOf = Callable[[Session], Viewer]
 
 
+class CatalogueDatabase(Protocol):
+    """The part of `Market` that reads goods."""
+
+    @property
+    def search(self) -> ProductSearch: ...
+
+    def reading(self) -> AbstractContextManager[Session]: ...
+
+
 def catalogue_tools(
-    market: MarketServices,
+    market: CatalogueDatabase,
     viewer_of: ViewerOf,
     categories: Sequence[str] = (),
     on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
@@ -79,7 +89,7 @@ class CatalogueTools:
 
     def __init__(
         self,
-        market: MarketServices,
+        market: CatalogueDatabase,
         viewer_of: ViewerOf,
         on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
     ) -> None:

@@ -1,6 +1,7 @@
 """The catalogue for the MCP server: who may call its tools, and as whom."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fastapi import Request
 from sqlalchemy.orm import Session
@@ -9,14 +10,12 @@ from starlette.concurrency import run_in_threadpool
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
 from tis.marketplace.assistant.catalogue_tools import catalogue_tools
-from tis.marketplace.assistant.goods import Viewer
+from tis.marketplace.assistant.goods import Preferences, Viewer
+from tis.marketplace.assistant.viewers import viewer_of
 from tis.marketplace.context import MarketServices, bearer_token
-from tis.marketplace.kit.geo import Point
 from tis.marketplace.kit.open_mode import require_this_computer
-from tis.marketplace.kit.principal import Principal
-from tis.marketplace.products.delivery import Language, language_of
+from tis.marketplace.products.delivery import language_of
 from tis.marketplace.rates import count_request
-from tis.marketplace.tables import User
 from tis.mcp_client.tool_types import LocalTool, McpTool
 
 
@@ -62,7 +61,9 @@ class CatalogueAccess:
         token, language = bearer_token(request), language_of(request.headers.get("accept-language"))
 
         def viewer(session: Session) -> Viewer:
-            return _viewer(session, self._market.authenticate(session, token), language)
+            who = viewer_of(session, self._market.authenticate(session, token).user_id, language)
+            # A client could not say in its answer that they were used.
+            return replace(who, preferences=Preferences())
 
         return catalogue_tools(self._market, viewer, categories)
 
@@ -73,16 +74,3 @@ class CatalogueAccess:
     def _categories(self) -> list[str]:
         with self._market.reading() as session:
             return sorted(self._market.search.vocabulary(session).names)
-
-
-def _viewer(session: Session, principal: Principal, language: Language) -> Viewer:
-    """A user's own place is the origin of distances. Suppliers and anonymous callers have none.
-
-    Without preferences: a client could not say in its answer that they were used.
-    """
-    user = None if principal.user_id is None else session.get(User, principal.user_id)
-    if user is None:
-        return Viewer(language)
-    if user.latitude is None or user.longitude is None:
-        return Viewer(language, user.id, city=user.city)
-    return Viewer(language, user.id, Point(user.latitude, user.longitude), user.city)

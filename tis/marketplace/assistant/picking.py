@@ -3,7 +3,6 @@
 What it writes beside the ids is text that a verifier checks; names, prices, stock and distances are rendered by code.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -109,12 +108,3 @@ def read_picks(reply: str, ids: Sequence[int]) -> PickedGoods | None:
     known: Mapping[int, Pick] = {pick.id: pick for pick in reversed(picked.picks) if pick.id in ids}
     ordered = [known[one] for one in dict.fromkeys(pick.id for pick in picked.picks) if one in known]
     return picked.model_copy(update={"picks": ordered}) if ordered else None
-
-
-def found_in(result: str) -> list[int]:
-    """The ids of products in the result of a tool of the catalogue."""
-    try:
-        products = json.loads(result).get("products", [])
-    except (ValueError, AttributeError):
-        return []
-    return [one["id"] for one in products if isinstance(one, dict) and isinstance(one.get("id"), int)]

@@ -4,19 +4,16 @@ Each method reads in a transaction of its own, in a thread; none is open while t
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Protocol
-
-from sqlalchemy.orm import Session
 
 from tis.admission.ticket import Ticket
 from tis.chat.structured_answer import ModelTask
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
 from tis.marketplace.assistant.assistant_model import AssistantModel
 from tis.marketplace.assistant.cards import cards_of
+from tis.marketplace.assistant.catalogue_tools import CatalogueDatabase, catalogue_tools
 from tis.marketplace.assistant.chat_schemas import AnsweredBy
 from tis.marketplace.assistant.conversations import find_conversation, recent_messages, state_of
 from tis.marketplace.assistant.extraction import (
@@ -32,16 +29,14 @@ from tis.marketplace.assistant.picking import (
     MAX_HISTORY,
     MAX_PICK_TOKENS,
     PickedGoods,
-    found_in,
     pick_messages,
     picks_schema,
     read_picks,
 )
-from tis.marketplace.assistant.preferences import preferences_of
 from tis.marketplace.assistant.quotas import tokens_left
 from tis.marketplace.assistant.verifier import verify
+from tis.marketplace.assistant.viewers import viewer_of
 from tis.marketplace.columns import now
-from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.query_parser.parse import parse_query
 from tis.marketplace.query_parser.structured_query import (
@@ -52,13 +47,9 @@ from tis.marketplace.query_parser.structured_query import (
     ShownProduct,
     StructuredQuery,
 )
-from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.vocabulary import Vocabulary
-from tis.marketplace.tables import User
-from tis.mcp_client.tool_types import LocalTool, McpToolResult
 
 _MODEL_INTENTS = ("search", "recommend")
-ToolsOf = Callable[[Viewer], Sequence[LocalTool]]
 
 
 @dataclass(frozen=True)
@@ -66,14 +57,6 @@ class AssistantLimits:
     extraction_seconds: float = 3.0
     answer_seconds: float = 20.0
     tokens_per_day: int = 0  # 0: no quota
-
-
-class AssistantDatabase(Protocol):
-    """The part of `Market` that the assistant reads."""
-
-    search: ProductSearch
-
-    def reading(self) -> AbstractContextManager[Session]: ...
 
 
 @dataclass(frozen=True)
@@ -115,15 +98,13 @@ class AnswerDraft:
 class ShoppingAssistant:
     def __init__(
         self,
-        database: AssistantDatabase,
+        database: CatalogueDatabase,
         model: AssistantModel | None = None,
         limits: AssistantLimits = AssistantLimits(),
-        tools_of: ToolsOf | None = None,
     ) -> None:
         self.limits = limits
         self._database = database
         self._model = model
-        self._tools_of = tools_of
 
     async def has_model(self) -> bool:
         return self._model is not None and await self._model.ready_model() is not None
@@ -202,9 +183,15 @@ class ShoppingAssistant:
     ) -> tuple[PickedGoods | None, int]:
         assert self._model
         ids = {card.id: None for card in found.cards}  # in their order
-        tools = [_noting(one, ids) for one in self._tools_of(context.viewer)] if self._tools_of else []
+        viewer = context.viewer
+
+        def note(cards: Sequence[ProductCard]) -> None:
+            """What a tool finds can be picked, too."""
+            ids.update(dict.fromkeys(card.id for card in cards))
+
+        tools = catalogue_tools(self._database, lambda _: viewer, on_cards=note)
         task = ModelTask(
-            pick_messages(text, query, found, context.history, context.viewer.language),
+            pick_messages(text, query, found, context.history, viewer.language),
             lambda: picks_schema(list(ids)),
             MAX_PICK_TOKENS,
             self.limits.answer_seconds,
@@ -249,13 +236,6 @@ class ShoppingAssistant:
         return AnswerDraft(text, cards or nearest, "model" if picks else "template", num_tokens, notice)
 
 
-def viewer_of(session: Session, user_id: int, language: Language) -> Viewer:
-    user = session.get_one(User, user_id)
-    has_place = user.latitude is not None and user.longitude is not None
-    origin = Point(user.latitude, user.longitude) if has_place else None  # type: ignore[arg-type]
-    return Viewer(language, user_id, origin, user.city, preferences_of(session, user_id))
-
-
 def today() -> date:
     return now().date()
 
@@ -264,15 +244,3 @@ def _shown(card: ProductCard) -> ShownProduct:
     return ShownProduct(
         id=card.id, name=card.name, price=card.price, brand=card.brand, category=card.category, city=card.city
     )
-
-
-def _noting(local: LocalTool, ids: dict[int, None]) -> LocalTool:
-    """What a tool finds can be picked, too."""
-
-    async def call(arguments: Mapping[str, Any]) -> McpToolResult:
-        result = await local.call(arguments)
-        if not result.is_error:
-            ids.update(dict.fromkeys(found_in(result.text)))
-        return result
-
-    return replace(local, call=call)

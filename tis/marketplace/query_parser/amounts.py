@@ -1,56 +1,51 @@
-"""Numbers of a sentence: SKUs, ids, a radius, a rating, a quantity, measures and prices; each digit is used once."""
+"""Numbers of a sentence: a radius, a rating, a quantity, measures and prices; each digit is used once."""
 
 import re
 from typing import Any
 
-from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.sentence import Sentence, any_of
 from tis.marketplace.search.measures import measures
 from tis.marketplace.search.prices import AMOUNT_SPELLINGS, FoundPrice, find_price, foreign_amounts
 from tis.marketplace.tables import MAX_RUPIAH
 
-_CODE = r"[a-z0-9](?:[a-z0-9]|[-._/](?=[a-z0-9])){1,48}"
-_SKU = re.compile(
-    rf"(?<![^\W_])(?:sku|kode(?: barang| produk| sku)?|(?:product|item) code)(?:nya)?\s?(?:is|adalah|nomor|no\.?)?\s?[:=#]?\s?"
-    rf"(?P<code>(?=[^\s]*\d){_CODE})(?![^\W_])"
-)
-# Written in capitals, with signs between at least two parts: `RNJ-G15`, `ASUS.LAP.3685`.
-_BARE_SKU = re.compile(r"(?<![\w.-])[A-Z]{2,10}(?:[-./][A-Z0-9]{1,12}){1,4}(?![\w-])")
-_SERIES_IN_CAPITALS = {"RTX", "GTX", "RX", "USB", "DDR", "WI", "TYPE", "WH", "HDMI", "PS", "AC", "PC", "ATX", "SSD"}
-_MIN_DIGITS_OF_SKU = 2
-_PRODUCT_ID = whole_words(
-    r"(?:(?:produk|product|barang|item)s?\s?)?(?:dengan |with )?(?:id|ids|#id)\s?[:=#]?\s?(?P<ids>\d{1,18}"
-    r"(?:\s?(?:,|dan|and|sama|&|vs|dengan)\s?#?\d{1,18}){0,9})"
-)
-_HASH_ID = re.compile(r"(?<!\w)#(?P<ids>\d{1,18})(?!\w)")
-_PRODUCT_NUMBER = whole_words(
-    r"(?:produk|product|barang|item)s?\s(?:no\.?\s?|nomor\s|number\s)?#?(?P<ids>\d{1,18}"
-    r"(?:\s?(?:,|dan|and|sama|&|vs|dengan)\s?(?:produk |product )?#?\d{1,18}){0,9})(?!\s?(?:unit|pcs|buah|jt|juta|rb|ribu))"
-)
 _NUMBER = r"\d{1,5}(?:[.,]\d{1,2})?"
-_RADIUS = whole_words(
-    r"(?:(?:dalam|dlm|di|within|in|with|maks(?:imal)?|max(?:imum)?|paling jauh|kurang dari|ga lebih dari|gak lebih dari|nggak"
-    r" lebih dari|tidak lebih dari|less than|under|di ?bawah|sekitar|not more than|no more than|up to|jarak(?:nya)?|radius(?:nya)?"
-    r"|seputar|a|<)\s?)*"
-    rf"(?P<km>{_NUMBER})\s?(?:km|kilometers?|kilometres?|kilo ?meter)(?!\s?/|\s?per)(?:\s(?:radius|saja|aja|an))?"
+_NOT_MORE = "(?:ga|gak|nggak|tidak|not|no) (?:lebih dari|more than|sampai)|less than|kurang dari|under|di ?bawah"
+_WITHIN = (
+    f"(?:dalam|dlm|within|in|with|di|maks(?:imal)?|max(?:imum)?|paling jauh|up to|sekitar|seputar|a|<|{_NOT_MORE})"
 )
-_METRES = whole_words(
-    rf"(?:(?:dalam|radius|within|jarak|maksimal|max|di)\s)+(?P<m>{_NUMBER})\s?(?:m|meter|metres?|meters?)"
+_KM = r"(?:km|kilometers?|kilometres?|kilo ?meter)(?!\s?/|\s?per)"
+_RADIUS = any_of(
+    rf"""
+    (?:(?:{_WITHIN}|(?:jarak|radius)(?:nya)?)\s?)*(?P<km>{_NUMBER})\s?{_KM}(?:\s(?:radius|saja|aja))?
+    """
+)
+_METRES = any_of(
+    rf"""
+    (?:(?:dalam|radius|within|jarak|maksimal|max|di)\s)+(?P<m>{_NUMBER})\s?(?:m|meter|metres?|meters?)
+    """
 )
 _AT_LEAST = (
-    r"(?:minimal|minimum|min\.?|at least|di ?atas|lebih dari|above|over|more than|dari|mulai|setidaknya|>=?|of|nya)"
+    "(?:minimal|minimum|min\\.?|at least|di ?atas|lebih dari|above|over|more than|dari|mulai|setidaknya|>=?|of|nya)"
 )
-_STARS = r"[0-5](?:[.,]\d)?"
-_RATING = whole_words(
-    rf"(?:{_AT_LEAST}\s)?(?:rating|bintang|rate|rated|ratingnya|ulasan|review|nilai|skor)(?: bintang)?\s?(?:{_AT_LEAST}\s?){{0,2}}"
-    rf"(?P<stars>{_STARS})(?:\s?(?:/\s?5|ke ?atas|(?:and|or) (?:above|up|more|higher)|bintang|stars?|plus|\+))?"
+_OR_MORE = "(?:ke ?atas|(?:and|or) (?:above|up|more|higher)|plus|\\+)"
+_STARS = r"(?P<stars>[0-5](?:[.,]\d)?)"
+_RATED = f"(?:rating|bintang|rate|rated|ratingnya|ulasan|review|nilai|skor)(?: bintang)?\\s?(?:{_AT_LEAST}\\s?){{0,2}}"
+_RATING = any_of(
+    rf"""
+    (?:{_AT_LEAST}\s)?{_RATED}{_STARS}(?:\s?(?:/\s?5|bintang|stars?|{_OR_MORE}))?
+    """
 )
-_STARRED = whole_words(
-    rf"(?:{_AT_LEAST}\s)?(?P<stars>{_STARS})\s?\+?[ -]?(?:bintang|stars?(?: rating)?)"
-    r"(?:\s?(?:ke ?atas|(?:and|or) (?:above|up|more|higher)|\+))?"
+_STARRED = any_of(
+    rf"""
+    (?:{_AT_LEAST}\s)?{_STARS}\s?\+?[ -]?(?:bintang|stars?(?: rating)?)(?:\s?{_OR_MORE})?
+    """
 )
-_COUNTED = (
-    r"units?|pcs|pieces?|buah|biji|bh|karung|sak|zak|dus|kardus|box(?:es)?|kotak|botol|bungkus|bks|pack|paket|lembar|rim|ekor"
-    r"|pasang|pairs?|set|rol|roll|kaleng|sachet|lusin|dozens?|kodi|batang|galon|bags?|ea|kantong|keping|bijik|renteng|sacks?"
+_COUNTED = "|".join(
+    """
+    units? pcs pieces? buah biji bijik bh karung sak zak dus kardus box(?:es)? kotak botol bungkus bks pack paket lembar
+    rim ekor pasang pairs? set rol roll kaleng sachet lusin dozens? kodi batang galon bags? ea kantong keping renteng
+    sacks? bottles?
+    """.split()
 )
 _WORD_NUMBERS = dict(
     zip(
@@ -63,47 +58,34 @@ _WORD_NUMBERS |= dict(zip("one two three four five six seven eight nine ten".spl
 _WORD_NUMBERS |= {"seribu": 1000, "seratus": 100, "twenty": 20, "fifty": 50, "lima puluh": 50, "dua puluh": 20}
 _WORD_NUMBERS |= {"tiga puluh": 30, "dua belas": 12, "lima belas": 15, "a dozen": 12, "half a dozen": 6, "hundred": 100}
 _COUNT = rf"\d{{1,6}}|{'|'.join(sorted(_WORD_NUMBERS, key=len, reverse=True))}"
-_QUANTITY = whole_words(
-    rf"(?<!isi )(?<!per )(?<!of )(?P<count>{_COUNT})\s?(?P<unit>{_COUNTED})(?!\s?/|-in-)(?: of(?= ))?"
+_QUANTITY = any_of(
+    rf"""
+    (?<!isi )(?<!per )(?<!of )(?P<count>{_COUNT})\s?(?P<unit>{_COUNTED})(?!\s?/|-in-)(?: of(?= ))?
+    """
 )
-_WANTED = whole_words(
-    rf"(?P<cue>butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|stok(?:nya)? "
-    rf"(?:minimal |min |at least )?|ada)\s(?:minimal |at least |sekitar )?(?P<count>{_COUNT})(?!\s?[-.,/]?\d)"
-    r"(?=\s(?!gb|tb|inch|inci|inchi|kg|kilo|gram|gr|liter|lt|pk|watt|w|hz|mah|mm|cm|m|meter|ml|km|jt|juta|rb|ribu|k|pintu|tahun"
-    r"|orang|bulan|hari|jam|menit|cc|volt|va|mp|core|million|people|persons|years|in|port|tabung|tingkat|lantai|musim)|\s?[?.,!]|$)"
+_CUE = (
+    "butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|ada"
+    "|stok(?:nya)? (?:minimal |min |at least )?"
 )
-_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})\s(?=(?!gb|tb|inch|jt|juta|rb|ribu)[^\W\d]{{3,}})")
+_NOT_COUNTED = "|".join(
+    """
+    gb tb inch inci inchi kg kilo gram gr liter lt pk watt w hz mah mm cm m meter ml km jt juta rb ribu k pintu tahun
+    orang bulan hari jam menit cc volt va mp core million people persons years in port tabung tingkat lantai musim
+    """.split()
+)
+_END_OF_COUNT = rf"(?=\s(?!{_NOT_COUNTED})|\s?[?.,!]|$)"
+_WANTED = any_of(
+    rf"""
+    (?P<cue>{_CUE})\s(?:minimal |at least |sekitar )?(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
+    """
+)
+_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})\s(?=(?!{_NOT_COUNTED})[^\W\d]{{3,}})")
 # In English "5m" is of millions; Indonesian says metres.
-_ENGLISH = whole_words(r"under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
+_ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")
 _TIMES = {"lusin": 12, "dozen": 12, "dozens": 12, "kodi": 20}
-_MAX_QUANTITY, _MAX_IDS, _MAX_PRICES = 1_000_000, 20, 3
+_MAX_QUANTITY, _MAX_PRICES = 1_000_000, 3
 _MAX_RADIUS_KM = 20_000.0
-
-
-def take_codes(sentence: Sentence) -> dict[str, Any]:
-    """A SKU, and products by their ids."""
-    fields: dict[str, Any] = {}
-    if found := _SKU.search(sentence.text):
-        fields["sku"] = sentence.said_at(*found.span("code"))
-        sentence.take_found(found, "SKU", "sku")
-    elif found := _bare_sku(sentence):
-        fields["sku"] = sentence.said_at(*found)
-        sentence.take(*found, "SKU", "sku")
-    return fields
-
-
-def take_ids(sentence: Sentence, num_shown: int) -> dict[str, Any]:
-    """`produk 12` is a place in the list that was shown, if that is so long; `id 12` and `#12` never are."""
-    ids: list[int] = []
-    for pattern in (_PRODUCT_ID, _HASH_ID, _PRODUCT_NUMBER):
-        for found in list(pattern.finditer(sentence.text)):
-            numbers = [int(number) for number in re.findall(r"\d+", found["ids"])]
-            if pattern is not _PRODUCT_ID and all(number <= num_shown for number in numbers):
-                continue
-            ids += [number for number in numbers if 1 <= number < 2**63]
-            sentence.take_found(found, "id of a product", "product_ids")
-    return {"product_ids": list(dict.fromkeys(ids))[:_MAX_IDS]} if ids else {}
 
 
 def take_amounts(sentence: Sentence) -> dict[str, Any]:
@@ -179,14 +161,3 @@ def _take_quantity(sentence: Sentence, found: "re.Match[str]", fields: dict[str,
         fields["quantity"] = count
         start = found.end("cue") if "cue" in found.groupdict() and found["cue"] else found.start()
         sentence.take(start, found.end(), "quantity", "quantity")
-
-
-def _bare_sku(sentence: Sentence) -> tuple[int, int] | None:
-    """Looked for as it was typed; returned as a place in the text."""
-    for found in _BARE_SKU.finditer(sentence.said):
-        parts = re.split("[-./]", found[0])
-        digits = sum(letter.isdigit() for letter in found[0])
-        if digits >= _MIN_DIGITS_OF_SKU and parts[0] not in _SERIES_IN_CAPITALS:
-            places = [place for place, origin in enumerate(sentence.origins) if found.start() <= origin < found.end()]
-            return places[0], places[-1] + 1
-    return None

@@ -2,69 +2,31 @@
 
 import re
 
-from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.sentence import Sentence, any_of, whole_words
 from tis.marketplace.query_parser.structured_query import ComparedThings
 
-_COMPARE = whole_words(
-    r"(?:tolong )?(?:di ?)?banding(?:kan|in|an|kn)?(?:nya)?|perbandingan(?:nya)?|compar(?:e|ed|ison)(?: of| between)?|versus|vs"
-    r"|(?:apa )?(?:beda|perbedaan|selisih)(?:nya)?|(?:what(?:'s| is) the )?difference(?:s)?(?: between)?"
-    r"|(?:mending(?:an)?|bagusan|bagus|lebih bagus|pilih|enakan|murahan|better|which is better|which one is better|mana yang lebih \w+"
-    r"|lebih \w+|yang lebih \w+)(?: mana)?(?=[^.?!]{1,80}(?: atau | or |,))"
-    r"|which(?: one)? is (?:better|cheaper)|mana (?:yang|yg) (?:lebih )?(?:bagus|baik|murah|oke|worth it)|lebih (?:bagus|baik|murah) mana"
-    r"|bagusan mana|mending mana|mendingan mana"
+_BETTER = (
+    "mending(?:an)?|bagusan|enakan|pilih(?: mana)?|better|which(?: one)? is better"
+    "|(?:mana )?(?:yang |yg )?lebih (?:bagus|baik|murah|kencang|awet|hemat|worth it|oke|cepat|kuat|ringan|enak|cocok)"
+)
+_COMPARE = any_of(
+    rf"""
+    (?:tolong )?(?:di ?)?banding(?:kan|in|an|kn)?(?:nya)?|perbandingan(?:nya)?
+    compar(?:e|ed|ison)(?: of| between)?|versus|vs|(?:apa )?(?:beda|perbedaan|selisih)(?:nya)?
+    (?:what(?:'s| is) the )?difference(?:s)?(?: between)?
+    (?:{_BETTER})(?: mana)?(?=[^.?!]{{1,80}}(?: atau | or ))
+    which(?: one)? is (?:better|cheaper)|mana (?:yang|yg) (?:lebih )?(?:bagus|baik|murah|oke|worth it)
+    lebih (?:bagus|baik|murah) mana|bagusan mana|mending mana|mendingan mana
+    """
 )
 _BETWEEN = whole_words(r"vs\.?|versus|dan|sama|dengan|dgn|atau|and|or|with|ama|dibanding(?:kan)?|against|to")
-_EDGES = {
-    "antara",
-    "between",
-    "produk",
-    "mana",
-    "yang",
-    "yg",
-    "lebih",
-    "bagus",
-    "baik",
-    "murah",
-    "apa",
-    "ya",
-    "dong",
-    "tolong",
-}
-_EDGES |= {
-    "the",
-    "which",
-    "is",
-    "better",
-    "one",
-    "nya",
-    "sih",
-    "saya",
-    "mau",
-    "please",
-    "itu",
-    "bedanya",
-    "itu",
-    "pls",
-    "ini",
-}
-_EDGES |= {
-    "antar",
-    "for",
-    "untuk",
-    "me",
-    "can",
-    "you",
-    "bisa",
-    "coba",
-    "gan",
-    "kak",
-    "min",
-    "worth",
-    "it",
-    "oke",
-    "harga",
-    "spek",
-}
+_EDGES = frozenset(
+    """
+    antara between produk mana yang yg lebih bagus baik murah apa ya dong tolong the which is better one nya sih saya
+    mau please itu bedanya pls ini antar for untuk me can you bisa coba gan kak min worth it oke harga spek
+    """.split()
+)
+_PURPOSE = whole_words(r"yang|yg|untuk|utk|buat|bwt|for|in terms of|dari segi|soal")
 _MAX_ITEMS = 10
 
 
@@ -76,7 +38,7 @@ def compared_things(sentence: Sentence) -> ComparedThings | None:
     """The phrases that are compared, as the buyer says them; None if there are not two. Nothing is taken."""
     text = _COMPARE.sub(" vs ", sentence.text)
     parts = re.split(r"[,;:?!&\0]+", _BETWEEN.sub(",", text))
-    items = [" ".join(_without_edges(part.split())) for part in parts]
+    items = [" ".join(_without_edges(_PURPOSE.split(part)[0].split())) for part in parts]
     items = [item[:100] for item in dict.fromkeys(items) if item][:_MAX_ITEMS]
     return ComparedThings(items=items) if len(items) > 1 else None
 

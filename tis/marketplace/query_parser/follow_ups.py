@@ -1,56 +1,95 @@
 """Sentences that go on from the turn before: what they change of its query."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.sentence import Sentence, any_of
 from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
 
-_NEW_TOPIC = whole_words(
-    r"sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|lain lagi|gak jadi|ga jadi"
-    r"|nggak jadi|instead|forget (?:it|that)|lupakan|start over|mulai lagi|pencarian baru|new search|skrg (?:cari|mau)"
+_NEW_TOPIC = any_of(
+    r"""
+    sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|lain lagi|gak jadi
+    ga jadi|nggak jadi|forget (?:it|that)|lupakan|start over|mulai lagi|pencarian baru|new search
+    skrg (?:cari|mau)
+    """
 )
-_MARKERS = whole_words(
-    r"yang|yg|kalau|kalo|klo|kl|gimana|bagaimana|gmn|how about|what about|lebih|kurang|tapi|tp|but|jangan|jgn|selain|kecuali|ada yang"
-    r"|ganti(?:nya)?|only|just|hanya|cuma|aja|saja|ones?|nya|same|sama|lain(?:nya)?|lagi|more|instead|any|make it|filter|urutkan"
-    r"|sort|dan|terus|trus|atau|warna(?:nya)?|versi|ukuran|bukan|tanpa|except|without|merk|merek|brand|di mana|its?|them|those|these"
+_MARKERS = any_of(
+    r"""
+    yang|yg|kalau|kalo|klo|kl|gimana|bagaimana|gmn|how about|what about|lebih|kurang|tapi|tp|but|jangan|jgn
+    selain|kecuali|ada yang|ganti(?:nya)?|only|just|hanya|cuma|aja|saja|ones?|nya|same|sama|lain(?:nya)?|lagi
+    more|instead|any|make it|filter|urutkan|sort|dan|terus|trus|atau|warna(?:nya)?|versi|ukuran|bukan|tanpa
+    except|without|merk|merek|brand|di mana|its?|them|those|these
+    """
 )
-_CHEAPER = whole_words(
-    r"(?:yang |yg |ada |lagi )*(?:lebih|lbh|rada|agak) (?:murah|terjangkau|hemat)(?: lagi| dikit| sedikit| dong)?|cheaper(?: ones?)?|less expensive"
-    r"|murahan(?: dikit| lagi)?|lower price|kemahalan|too expensive|terlalu mahal|mahal (?:banget|amat)|turunin harga(?:nya)?"
+_OPENING = any_of(
+    r"""
+    (?:ada )?(?:yang|yg)|kalau|kalo|klo|how about|what about|gimana|bagaimana|tapi|but|only|hanya|jangan
+    """
 )
-_DEARER = whole_words(
-    r"(?:yang |yg )*(?:lebih|lbh) (?:mahal|premium)|more expensive|pricier|higher[ -]end|mahalan(?: dikit)?"
+_CHEAPER = any_of(
+    r"""
+    (?:yang |yg |ada |lagi )*(?:lebih|lbh|rada|agak) (?:murah|murmer|terjangkau|hemat|miring)(?: lagi| dikit| sedikit)?
+    cheaper(?: ones?)?|less expensive|murahan(?: dikit| lagi)?|lower price|kemahalan|too expensive|terlalu mahal
+    mahal (?:banget|amat)|turunin harga(?:nya)?
+    """
 )
-_NEARER = whole_words(
-    r"(?:yang |yg )*(?:lebih|lbh) (?:dekat|deket|dkt)(?: lagi)?(?: dari (?:sini|rumah|saya|rumah saya))?|closer(?: ones?)?(?: to me)?|nearer(?: ones?)?"
-    r"|dekatan|deketan"
+_DEARER = any_of(
+    r"""
+    (?:yang |yg )*(?:lebih|lbh) (?:mahal|premium)|more expensive|pricier|higher[ -]end|mahalan(?: dikit)?
+    """
 )
-_BETTER = whole_words(
-    r"(?:yang |yg )*(?:rating(?:nya)? (?:lebih|lbh) (?:tinggi|bagus)|(?:lebih|lbh) (?:bagus|baik) (?:rating|ulasan)(?:nya)?)|better rated"
+_NEARER = any_of(
+    r"""
+    (?:yang |yg )*(?:lebih|lbh) (?:dekat|deket|dkt)(?: lagi)?(?: dari (?:sini|rumah|saya|rumah saya))?
+    closer(?: ones?)?(?: to me)?|nearer(?: ones?)?|dekatan|deketan
+    """
 )
-_ANY_BRAND = whole_words(
-    r"(?:merk|merek|brand)(?:nya)? (?:apa saja|apa aja|apapun|bebas|terserah)|(?:bebas|semua|any) (?:merk|merek|brand)|any brands?"
-    r"|(?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)"
+_BETTER = any_of(
+    r"""
+    (?:yang |yg )*(?:rating(?:nya)? (?:lebih|lbh) (?:tinggi|bagus)|(?:lebih|lbh) (?:bagus|baik) (?:rating|ulasan))
+    better rated
+    """
 )
-_OTHER_BRAND = whole_words(r"(?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?")
-_ANYWHERE = whole_words(
-    r"(?:di )?(?:kota|daerah|tempat) (?:mana saja|mana aja|manapun|lain)|di mana (?:saja|aja)|dimana (?:saja|aja)|(?:seluruh|se) ?indonesia"
-    r"|anywhere|any city|other (?:cities|city)|semua kota"
+_ANY_BRAND = any_of(
+    r"""
+    (?:merk|merek|brand)(?:nya)? (?:apa saja|apa aja|apapun|bebas|terserah)
+    (?:bebas|semua|any) (?:merk|merek|brand)|any brands?|(?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)
+    """
 )
-_ANY_PRICE = whole_words(
-    r"(?:tanpa batas(?:an)?|bebas|berapa(?:pun| saja| aja)) (?:harga|budget)|(?:harga|budget)(?:nya)? (?:bebas|berapapun|berapa saja|berapa aja"
-    r"|terserah|tidak masalah|ga masalah|nggak masalah)|any price|no (?:price )?limit|no budget|price doesn'?t matter"
+_OTHER_BRAND = any_of(
+    r"""
+    (?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?
+    """
 )
-_OTHERS = whole_words(
-    r"(?:ada )?(?:yang |yg )?(?:lain(?:nya)?)(?: lagi| ada| dong)?|others?(?: ones?)?|something else|another one|(?:ada )?(?:alternatif|pilihan)(?: lain)?"
-    r"|more options|show more|any more|anything else|selain (?:itu|ini)|ada lagi|lagi dong|else"
+_ANYWHERE = any_of(
+    r"""
+    (?:di )?(?:kota|daerah|tempat) (?:mana saja|mana aja|manapun|lain)|di mana (?:saja|aja)|dimana (?:saja|aja)
+    (?:seluruh|se) ?indonesia|anywhere
+    (?:hapus|tanpa|remove|without) (?:filter )?(?:kota|lokasi|tempat|city|location)|any city
+    other (?:cities|city)|semua kota
+    """
+)
+_ANY_PRICE = any_of(
+    r"""
+    (?:tanpa batas(?:an)?|bebas|berapa(?:pun| saja| aja)) (?:harga|budget)
+    (?:harga|budget)(?:nya)? (?:bebas|berapapun|berapa (?:saja|aja)|terserah|(?:tidak|ga|nggak) masalah)
+    any price|no (?:price )?limit|no budget|price doesn'?t matter
+    """
+)
+_OTHERS = any_of(
+    r"""
+    (?:ada )?(?:yang |yg )?(?:lain(?:nya)?)(?: lagi| ada| dong)?|others?(?: ones?)?|something else|another one
+    (?:ada )?(?:alternatif|pilihan)(?: lain)?|more options|show more|any more|anything else|selain (?:itu|ini)
+    ada lagi|lagi dong|else
+    """
 )
 _LISTS = ("exclude_brands", "exclude_terms", "exclude_cities")
 
 
-def take_changes(sentence: Sentence, context: QueryContext) -> dict[str, Any]:
+def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
     """What is said in relation to what was shown. Without a turn before, words of comparison only sort."""
-    prices = [one.price for one in context.last_results if one.price is not None]
+    meant = [one for one in context.last_results if one.id in pointed] or context.last_results
+    prices = [one.price for one in meant if one.price is not None]
     changes: dict[str, Any] = {}
     if found := _CHEAPER.search(sentence.text):
         changes["max_price" if prices else "sort"] = max(0, min(prices) - 1) if prices else "price_asc"
@@ -93,7 +132,7 @@ def goes_on(said: str, new: dict[str, Any], previous: StructuredQuery, *, has_no
     if category is not None and category != previous.category:
         return False
     if category is None and has_noun:
-        return bool(_MARKERS.search(said)) and len(said.split()) <= 4
+        return bool(_OPENING.match(said)) or (bool(_MARKERS.search(said)) and len(said.split()) <= 4)
     return category is None or bool(_MARKERS.search(said))
 
 

@@ -8,7 +8,16 @@ from typing import Self
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from tis.marketplace.query_parser.goods_words import CARRIERS, DESCRIPTIONS, DEVICES, KNOWN_BRANDS, PART_NOUNS, SERIES
+from tis.marketplace.query_parser.goods_words import (
+    CARRIERS,
+    DESCRIPTIONS,
+    DEVICES,
+    ENGLISH_NOUNS,
+    KNOWN_BRANDS,
+    NOUNS_OF_CATEGORIES,
+    PART_NOUNS,
+)
+from tis.marketplace.query_parser.plain_words import FILLERS, PLAIN_WORDS
 from tis.marketplace.search.common_words import UNSAID_WORDS
 from tis.marketplace.search.measures import UNIT_OF
 from tis.marketplace.search.tokens import tokenize
@@ -18,6 +27,8 @@ MAX_PHRASE_WORDS = 3
 _MIN_LETTERS_OF_SLIP = 5
 _MIN_LETTERS_OF_TWO_SLIPS = 8
 _MIN_LETTERS_OF_BRAND = 2
+_MIN_LETTERS_OF_STEM = 3
+_ENDINGS = ("nya", "ku", "an", "s", "es")
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,7 @@ class GoodsIndex:
     synonyms: frozenset[Phrase]
     brands: frozenset[Phrase]
     known_words: frozenset[str]
-    correct_words: tuple[str, ...]  # what slips are corrected to
+    correct_words: dict[tuple[str, int], list[str]]  # what slips are corrected to, by first letter and length
     _corrections: dict[str, str | None] = field(default_factory=dict)
 
     @classmethod
@@ -41,7 +52,10 @@ class GoodsIndex:
         brands = {one for one in brands if one and len("".join(one)) >= _MIN_LETTERS_OF_BRAND and not _is_number(one)}
         words = {word for phrase in (*vocabulary.synonyms, *categories) for word in phrase}
         words |= {word for brand in brands for word in brand}
-        correct = {word for word in words if len(word) >= _MIN_LETTERS_OF_SLIP - 1 and word.isalpha()}
+        correct: dict[tuple[str, int], list[str]] = {}
+        for word in sorted(words):
+            if len(word) >= _MIN_LETTERS_OF_SLIP - 1 and word.isalpha():
+                correct.setdefault((word[0], len(word)), []).append(word)
         nouns = {phrase for phrase in (*vocabulary.synonyms, *categories) if not DESCRIPTIONS.issuperset(phrase)}
         return cls(
             categories,
@@ -49,13 +63,17 @@ class GoodsIndex:
             frozenset(nouns),
             frozenset(vocabulary.synonyms),
             frozenset(brands),
-            frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys()),
-            tuple(sorted(correct)),
+            frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys() | FILLERS | PLAIN_WORDS),
+            correct,
         )
 
     def corrected(self, word: str) -> str | None:
         """The word of the catalogue that a slip means; None if the word is known, or like none or two of them."""
-        if word in self.known_words or len(word) < _MIN_LETTERS_OF_SLIP or not word.isalpha():
+        if word in self.known_words or not word.isalpha():
+            return None
+        if stem := self.stem(word):
+            return stem
+        if len(word) < _MIN_LETTERS_OF_SLIP:
             return None
         if word not in self._corrections:
             if len(self._corrections) >= _MAX_CORRECTIONS:
@@ -63,13 +81,17 @@ class GoodsIndex:
             self._corrections[word] = self._nearest(word)
         return self._corrections[word]
 
+    def stem(self, word: str) -> str | None:
+        """`laptopnya`, `fans`: the known word without an ending."""
+        stems = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending))
+        return next((stem for stem in stems if len(stem) >= _MIN_LETTERS_OF_STEM and stem in self.known_words), None)
+
     def _nearest(self, word: str) -> str | None:
-        for ending in ("nya", "ku", "s"):
-            if word.endswith(ending) and (stem := word.removesuffix(ending)) in self.known_words and len(stem) > 2:
-                return stem
         most = 2 if len(word) >= _MIN_LETTERS_OF_TWO_SLIPS else 1
-        near = process.extract(word, self.correct_words, scorer=OSA.distance, score_cutoff=most, limit=8)
-        alike = [(slips, other) for other, slips, _ in near if other[0] == word[0]]
+        lengths = range(len(word) - most, len(word) + most + 1)
+        others = [other for length in lengths for other in self.correct_words.get((word[0], length), ())]
+        near = process.extract(word, others, scorer=OSA.distance, score_cutoff=most, limit=8)
+        alike = [(int(slips), other) for other, slips, _ in near if self._is_likely(word, other, int(slips))]
         if not alike:
             return None
         least = min(slips for slips, _ in alike)
@@ -77,7 +99,21 @@ class GoodsIndex:
         named = [other for other in nearest if (other,) in self.categories or (other,) in self.brands]
         return named[0] if named else nearest[0] if len(nearest) == 1 else None
 
+    def _is_likely(self, word: str, other: str, slips: int) -> bool:
+        """Of words that name no goods, one letter too many or too few, or two that changed places.
 
+        With another letter it is rather another word: gratis is no slip of grafis, rebus none of Rexus.
+        """
+        if (other,) in self.categories or other in _OFTEN_MISSPELT:
+            return len(other) >= _MIN_LETTERS_OF_SLIP
+        is_other_letter = len(word) == len(other) and sorted(word) != sorted(other)
+        is_long = len(word) > _MIN_LETTERS_OF_SLIP
+        if other in KNOWN_BRANDS:
+            return slips == 1
+        return slips == 1 and is_long and not is_other_letter
+
+
+_OFTEN_MISSPELT = frozenset("gaming wireless bluetooth mechanical android original ergonomis stainless".split())
 _MAX_CORRECTIONS = 10_000
 _MAX_INDEXES = 4
 _indexes: list[tuple[Vocabulary, GoodsIndex]] = []
@@ -98,8 +134,13 @@ def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
     known = {_phrase(name): slug for slug, names in vocabulary.names.items() for name in sorted(names)}
     known |= {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
     known.pop((), None)
-    series = {(word,): slug for slug, words in SERIES.items() if slug in vocabulary.names for word in words}
-    known = series | known
+    further = {
+        _phrase(name): slug
+        for slug, names in NOUNS_OF_CATEGORIES.items()
+        if slug in vocabulary.names
+        for name in names.split(", ")
+    }
+    known = further | known
     found = dict(known)
     for phrase, others in vocabulary.synonyms.items():
         if phrase in known or DESCRIPTIONS.issuperset(phrase):
@@ -109,6 +150,9 @@ def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
             votes = Counter(known[one] for one in spellings if one in known)
         else:
             votes = Counter(slug for one in spellings if (slug := _category_of_words(one, known)))
+        if len(phrase) > 1 and phrase[:1] in known and phrase[0] not in ENGLISH_NOUNS:
+            found[phrase] = known[phrase[:1]]  # Indonesian order
+            continue
         for slug, count in votes.most_common(1):
             if 2 * count > len(spellings) or (len(phrase) == 1 and len(votes) == 1):
                 found[phrase] = slug

@@ -4,33 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tis.marketplace.query_parser.goods_index import MAX_PHRASE_WORDS, GoodsIndex, main_category
-from tis.marketplace.query_parser.goods_words import CARRIERS, COMPONENTS, DESCRIPTIONS, PART_NOUNS, PURPOSE_WORDS
+from tis.marketplace.query_parser.goods_words import (
+    CARRIERS,
+    COMPONENTS,
+    DESCRIPTIONS,
+    KIND_WORDS,
+    PART_NOUNS,
+    PHONE_MAKERS,
+    PURPOSE_WORDS,
+)
+from tis.marketplace.query_parser.plain_words import FILLERS
 from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
 from tis.marketplace.search.common_words import UNSAID_WORDS
 from tis.marketplace.search.vocabulary import Phrase
 
 _PHONE_THINGS = {"charger", "phone-case", "power-bank", "headset", "accessories"}
-_FILLERS = frozenset(
-    """
-    budget bujet bajet dana modal uang duit punya harganya hrg range kisaran maks max min maksimal minimal bawah atas
-    spek spesifikasi merknya mereknya warnanya tipe type model brand halo permisi kira dgn dong pls plz tlg
-    tolong bgt amat yaa yah gpp gapapa apapun rupiah total within located tadi itu ini tsb terus trus lg dl dulu
-    dlu nyari nyariin carikan cariin liat lihat lihatin tampilkan tunjukkan tunjukin kasih daftar list semua apakah
-    kah tau tahu bisakah adakah dmn dimana mana mn brp berapaan berapa kaya kyk kek gitu gini sekitaran sekitar
-    kurang lebih kl kalo kalau klo how about what which is there any one ones show me find the only just instead
-    cuma ingin pgn mo jualan jualin sedia nyedia stock stok stocknya ready kondisi masih barang barangnya beneran
-    doang deh sih kok nih kan nya lah kah juga jg pun sdh udah rating bintang bagus oke ok lumayan kualitas
-    jarak dekat deket jauh lokasi sini dengan under over up to at most least jt juta rb ribu rp km unit pcs buah
-    an di d ke dr dari yg utk bwt bt buat untuk harus wajib minat please pengin coba compare bandingkan banding
-    per hanya saja aja ya non anda kamu agan gan sis kakak kak bro om pak bu mas mbak min admin currently got
-    around roughly approximately kalian lo lu elo loe situ sekarang now today later want wanna gonna gimana
-    bagaimana gmn murahan mahalan produk products product item items barang2 nomor no number lainnya lain another
-    else opsi pilihan option options mungkin sekalian sesuai terserah bebas random apa apaan apa-apa yes iya thx
-    suitable good great nice mantap joss kece keren ori original asli resmi official garansi warranty terpercaya
-    bulk grosir partai banyak plus cash cod paket
-    """.split()
-)
-_SHORT_WORDS_KEPT = {"ac", "tv", "pc", "hp", "lg", "wd", "4k", "5g", "4g", "8k", "2k", "3d"}
 _MAX_BRANDS = 20
 
 
@@ -92,6 +80,8 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> FoundGoods:
             found.text.append((one.start, one.text))
             sentence.note(one.start, one.end, "words to look for", "text")
     found.brands = list(dict.fromkeys(found.brands))[:_MAX_BRANDS]
+    if found.category is None and not found.has_noun and not PHONE_MAKERS.isdisjoint(found.brands):
+        found.category = "smartphone" if ("smartphone",) in index.categories else None
     return found
 
 
@@ -100,13 +90,14 @@ def _beside_own_name(phrase: Phrase, category: str | None, index: GoodsIndex) ->
     for length in range(len(phrase), 0, -1):
         for start in range(len(phrase) - length + 1):
             if index.own_names.get(phrase[start : start + length]) == category:
-                return [phrase[:start] + phrase[start + length :]]
+                kinds = tuple(word for word in phrase[start : start + length] if word in KIND_WORDS)
+                return [phrase[:start] + kinds + phrase[start + length :]]
     return []
 
 
 def _says_nothing(one: GoodsWord) -> bool:
     return all(
-        word in UNSAID_WORDS or word in _FILLERS or (len(word) == 1 and not word.isdecimal()) for word in one.phrase
+        word in UNSAID_WORDS or word in FILLERS or (len(word) == 1 and not word.isdecimal()) for word in one.phrase
     )
 
 
@@ -135,7 +126,8 @@ def _goods_words(words: Sequence[SentenceWord], index: GoodsIndex) -> Iterator[G
 
 def _known(phrase: Phrase, index: GoodsIndex) -> tuple[str | None, bool, bool] | None:
     category, is_brand = index.categories.get(phrase), phrase in index.brands
-    if is_brand and len(phrase) > 1 and (phrase[:1] in index.categories or not category and phrase in index.nouns):
+    names_goods = phrase[:1] in index.categories or phrase[-1:] in index.categories
+    if is_brand and len(phrase) > 1 and (names_goods or (not category and phrase in index.nouns)):
         is_brand = False  # "Semen Gresik" begins with the goods
         return (category, True, False) if category else None
     is_noun = phrase in index.nouns or phrase[0] in PART_NOUNS and len(phrase) == 1

@@ -69,7 +69,25 @@ _BEFORE_NAMES |= {
     "colour",
     "pakai",
 }
-_BEFORE_NAMES |= {"ada", "pake", "mau", "kasih", "with", "for", "it", "based", "punya", "lagi"}
+_BEFORE_NAMES |= {
+    "ukuran",
+    "size",
+    "seri",
+    "series",
+    "no",
+    "nomor",
+    "bahan",
+    "ada",
+    "pake",
+    "mau",
+    "kasih",
+    "with",
+    "for",
+    "it",
+    "based",
+    "punya",
+    "lagi",
+}
 _CONJUNCTIONS = {"dan", "atau", "and", "or", "sama", "maupun", "ama", ",", "/", "&", "nor", "juga", "ataupun"}
 _OUTSIDE = {"luar", "outside"}
 _NO_GOODS = {
@@ -176,4 +194,4 @@ def _phrase_at(words: Sequence[SentenceWord], start: int, index: GoodsIndex) -> 
 def _goes_on(words: Sequence[SentenceWord], start: int, index: GoodsIndex, *, is_brand: bool) -> bool:
     """A list of brands goes on with a brand: `jangan asus, budget 5 juta`."""
     phrase = _phrase_at(words, _skip(words, start, _BEFORE_NAMES), index)
-    return bool(phrase) and (phrase in index.brands) == is_brand and (phrase,) not in index.own_names
+    return bool(phrase) and (phrase in index.brands) == is_brand and phrase not in index.own_names

@@ -5,12 +5,11 @@ from typing import Any
 from tis.marketplace.query_parser.amounts import (
     respell_amounts,
     take_amounts,
-    take_codes,
-    take_ids,
     take_leading_count,
     take_measures,
     take_prices,
 )
+from tis.marketplace.query_parser.codes import take_codes, take_ids
 from tis.marketplace.query_parser.comparison import compared_things, take_comparison
 from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changes
 from tis.marketplace.query_parser.goods_index import goods_index
@@ -18,21 +17,16 @@ from tis.marketplace.query_parser.goods_nouns import take_goods
 from tis.marketplace.query_parser.negations import take_negations
 from tis.marketplace.query_parser.pointing import take_pointed
 from tis.marketplace.query_parser.said_places import take_places
-from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.sentence import Sentence, any_of
 from tis.marketplace.query_parser.structured_query import (
     MAX_QUERY_CHARS,
     ParsedQuery,
     QueryContext,
-    ShownProduct,
     StructuredQuery,
 )
 from tis.marketplace.query_parser.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
 from tis.marketplace.search.vocabulary import Vocabulary
 
-_OFF_TOPIC = whole_words(
-    r"siapa|kenapa|mengapa|kapan|who|why|when|weather|cuaca|presiden|resi|pesanan saya|orderan saya|my order|komplain|retur|refund"
-    r"|cara|how (?:do|to|can)|apa kabar|how are you|joke|lelucon|cerita|jam berapa|what time|nama kamu|your name|kamu (?:siapa|robot|bot)"
-)
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
 
@@ -49,7 +43,10 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     compares = take_comparison(sentence)
     if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
         new["product_ids"] = pointed
-    new |= {} if is_new else take_changes(sentence, context)
+    changes = {} if is_new else take_changes(sentence, context, new.get("product_ids", ()))
+    if changes.keys() & {"min_price", "max_price"}:
+        new.pop("product_ids", None)  # cheaper than number 3
+    new |= changes
     new |= take_amounts(sentence)
     measured = take_measures(sentence)
     new |= take_prices(sentence)
@@ -65,10 +62,13 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
         new["brands"] = brands
     if words := [word for _, word in sorted((*goods.text, *measured))]:
         new["text"] = " ".join(dict.fromkeys(words))
-    if compares:
+    if compares and (things or new.get("product_ids")):
         new["intent"] = "compare"
         ids = new.pop("product_ids", [])
         new["compare"] = {"product_ids": ids} if ids else things.model_dump() if things else None
+        if things and not ids:
+            new.pop("brands", None)
+            new.pop("text", None)
     elif asks_stock and (new.get("in_stock") is not False) and _is_question(said):
         new["intent"] = "stock"
     elif asks_advice:
@@ -76,7 +76,7 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
     if _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
-    elif _OFF_TOPIC.search(said) and not goods.has_noun and _SETTING & new.keys() <= {"text"}:
+    elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
     elif is_more and previous is not None:
         new = merged(previous, new)
@@ -87,10 +87,35 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     )
 
 
+def is_off_topic(said: str, *, has_noun: bool) -> bool:
+    """Of a sentence that sets no filter: small talk, and questions about anything but goods."""
+    return bool(_NO_GOODS.search(said)) or (not has_noun and bool(_SMALL_TALK.search(said)))
+
+
 def _is_question(said: str) -> bool:
     return "?" in said or bool(_ASKS.search(said))
 
 
-_ASKS = whole_words(
-    r"apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many|stok(?:nya)? (?:ada|berapa)|ada stok|sisa"
+_ASKS = any_of(
+    r"""
+    apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many
+    stok(?:nya)? (?:ada|berapa)|ada stok|sisa
+    """
+)
+_NO_GOODS = any_of(
+    r"""
+    siapa (?:kamu|presiden|nama)|presiden|no ?resi|nomor resi|(?:pesanan|orderan|order)(?:an)? (?:saya|aku|gue)
+    my order|komplain|refund|apa kabar|how are you|joke|lelucon|jam (?:berapa|buka|tutup|operasional)|buka jam
+    what time|opening hours|weather|cuaca|nama(?:mu| kamu)|your name|kamu (?:siapa|robot|bot)
+    are you (?:a )?(?:robot|bot|human)|cara (?:bayar|pesan|order|daftar|retur)|ganti password|lupa password
+    login|daftar akun
+    """
+)
+_SMALL_TALK = any_of(
+    r"""
+    halo|hallo|hai|hi|hello|hey|thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou
+    tq|selamat|pagi|siang|sore|malam|good (?:morning|afternoon|evening|night)|assalamualaikum|siapa|kenapa
+    mengapa|kapan|who|why|when|cara|how (?:do|to|can)|cerita|bye|dadah|sampai jumpa|ok|oke|sip|mantap|apa itu
+    what is|what are you|bantuan|help|haha\w*|wkwk\w*|lol
+    """
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tis.marketplace.query_parser.sentence import Sentence, whole_words
+from tis.marketplace.query_parser.sentence import Sentence, any_of, whole_words
 from tis.marketplace.query_parser.structured_query import ShownProduct, StructuredQuery
 
 _ORDINALS = {"pertama": 1, "kesatu": 1, "kedua": 2, "ketiga": 3, "keempat": 4, "kelima": 5, "keenam": 6}
@@ -10,30 +10,52 @@ _ORDINALS |= {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "six
 _ORDINALS |= {"4th": 4, "5th": 5, "satu": 1, "dua": 2, "tiga": 3, "empat": 4, "lima": 5, "one": 1, "two": 2, "three": 3}
 _ORDINALS |= {"four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "7": 7, "8": 8, "9": 9, "10": 10}
 _DIGIT = r"(?:[1-9]\d?|satu|dua|tiga|empat|lima|one|two|three|four|five)"
-_MORE = rf"(?:\s?(?:,|dan|and|sama|&|vs|dengan|atau|or|ama)\s?(?:yang |yg )?(?:no\.?\s?|nomor\s|number\s|nomer\s|#)?{_DIGIT}(?![^\W_])){{0,9}}"
-_NUMBERED = whole_words(
-    rf"(?:(?:yang|yg|produk|pilihan|opsi|barang|the|item|product|option)s?\s)*(?:nomor|nomer|no\.?|nmr|number|num|urutan|#|opsi|option|pilihan"
-    rf"|produk|product|item|barang)s?\s?(?:ke[- ]?)?{_DIGIT}{_MORE}"
+_AND = r"\s?(?:,|dan|and|sama|&|vs|dengan|atau|or|ama|with)\s?"
+_MORE = rf"(?:{_AND}(?:yang |yg )?(?:no\.?\s?|nomor\s|number\s|nomer\s|#)?{_DIGIT}(?![^\W_])){{0,9}}"
+_THING = "(?:produk|pilihan|opsi|barang|item|product|option)s?"
+_NUMBERED = any_of(
+    rf"""
+    (?:(?:yang|yg|the|{_THING})\s)*(?:nomor|nomer|no\.?|nmr|number|num|urutan|#|{_THING})\s?(?:ke[- ]?)?{_DIGIT}{_MORE}
+    """
 )
 _TH = whole_words(rf"(?:(?:yang|yg|produk|pilihan|opsi|barang)\s)*ke[- ]?[1-9]\d?{_MORE}")
 _HASH = whole_words(rf"#[1-9]\d?{_MORE}")
-_ORDINAL_WORDS = r"pertama|kesatu|kedua|ketiga|keempat|kelima|first|third|fourth|fifth|1st|2nd|3rd|4th|5th"
-_ORDINAL = whole_words(
-    rf"(?:(?:yang|yg|produk|pilihan|opsi|the|barang)\s)*(?:{_ORDINAL_WORDS}|(?<=the )second|second(?= (?:one|and|dan|product|option)))"
-    rf"(?:\s?(?:,|dan|and|sama|&|vs|dengan|with|atau|or)\s?(?:yang |yg |the )?(?:{_ORDINAL_WORDS}|second))*"
-    r"(?:\s(?:ones?|products?|options?|items?|tadi|itu))?"
+_ONES = "(?:ones?|products?|options?|items?|tadi|itu)"
+_ORDINAL_WORDS = (
+    r"terakhir|last|pertama|kesatu|kedua|ketiga|keempat|kelima|first|third|fourth|fifth|1st|2nd|3rd|4th|5th"
+    r"|(?<=the )second|second(?= (?:one|and|dan|product|option))"
+)
+_MORE_ORDINALS = f"(?:{_AND}(?:yang |yg |the )?(?:{_ORDINAL_WORDS}|second))*"
+_ORDINAL = any_of(
+    rf"""
+    (?:(?:yang|yg|the|{_THING})\s)*(?:{_ORDINAL_WORDS}){_MORE_ORDINALS}(?:\s{_ONES})?
+    """
 )
 _TWO_NUMBERS = whole_words(rf"{_DIGIT}\s?(?:,|dan|and|sama|&|vs|dengan|with|ama)\s?{_DIGIT}{_MORE}")
-_LAST = whole_words(r"(?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)")
+_FIRST_SOME = any_of(
+    r"""
+    (?:the )?(?:first|top) (?P<some>[2-9]|two|three|four|five)
+    (?P<some2>[2-9]|dua|tiga|empat|lima) (?:yang )?(?:pertama|teratas)
+    """
+)
+_LAST = any_of(
+    r"""
+    (?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)
+    """
+)
 _TOP = whole_words(r"(?:yang |yg )(?:paling )?(?:atas|teratas)|the top one")
 _BOTH = whole_words(r"(?:ke)?dua-?duanya|keduanya|dua-duanya|both(?: of them)?")
 _ALL = whole_words(r"(?:ke)?(?:tiga|empat|lima)nya|semuanya|all of (?:them|these)|mereka|them all")
-_THAT = whole_words(
-    r"(?:yang |yg |produk |barang )(?:itu|ini|tadi|tsb|tersebut|barusan)(?: tadi)?|(?:that|this)(?: one| product| item)|itu|tersebut|the one"
-    r"|(?<=is )it|(?<=does )it|(?<=of )it"
+_THAT = any_of(
+    r"""
+    (?:yang |yg |produk |barang )(?:itu|ini|tadi|tsb|tersebut|barusan)(?: tadi)?
+    (?:that|this)(?: one| product| item)|itu|tersebut|the one|(?<=is )it|(?<=does )it|(?<=of )it
+    """
 )
-_CHEAPEST = whole_words(
-    r"(?:yang |yg |the )(?:paling murah|termurah|cheapest)(?: one)?(?= (?:tadi|itu|masih|stok|ada|ready))"
+_CHEAPEST = any_of(
+    r"""
+    (?:yang |yg |the )(?:paling murah|termurah|cheapest)(?: one)?(?= (?:tadi|itu|masih|stok|ada|ready))
+    """
 )
 
 
@@ -43,6 +65,9 @@ def take_pointed(
     """The ids that the sentence points at, in its order."""
     if not shown:
         return []
+    if found := _FIRST_SOME.search(sentence.text):
+        sentence.take_found(found, "first of the list", "product_ids")
+        return [one.id for one in shown[: _ORDINALS[found["some"] or found["some2"]]]]
     for pattern in (_NUMBERED, _TH, _HASH, _ORDINAL, *([_TWO_NUMBERS] if compares else [])):
         if found := pattern.search(sentence.text):
             text = found[0].replace("#", " ").replace("ke-", " ").replace(".", " ")
@@ -50,12 +75,8 @@ def take_pointed(
                 word.removeprefix("ke") if word[:2] == "ke" and word[2:].isdecimal() else word for word in text.split()
             ]
             words = [part for word in words for part in word.replace(",", " ").replace("&", " ").split()]
-            numbers = [
-                _ORDINALS[word] if word in _ORDINALS else int(word)
-                for word in words
-                if word in _ORDINALS or word.isdecimal()
-            ]
-            ids = [shown[number - 1].id for number in numbers if 1 <= number <= len(shown)]
+            numbers = [_number(word, len(shown), is_ordinal=pattern is _ORDINAL) for word in words]
+            ids = [shown[number - 1].id for number in numbers if number and number <= len(shown)]
             if ids:
                 sentence.take_found(found, "number in the list", "product_ids")
                 return list(dict.fromkeys(ids))
@@ -74,3 +95,11 @@ def take_pointed(
         sentence.take_found(found, "what was spoken of", "product_ids")
         return ids
     return []
+
+
+def _number(word: str, num_shown: int, *, is_ordinal: bool) -> int | None:
+    if word in ("terakhir", "last"):
+        return num_shown
+    if is_ordinal and word in ("one", "ones"):
+        return None  # "the second one"
+    return _ORDINALS.get(word) or (int(word) if word.isdecimal() else None)

@@ -11,79 +11,43 @@ from tis.marketplace.query_parser.negations import is_negation_before
 from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
 
 _JAKARTA = "31"
-_CONJUNCTIONS = {"dan", "atau", "or", "and", "sama", "maupun", ",", "/", "&", "dan/atau", "nor"}
-_PREPOSITIONS = {
-    "di",
-    "d",
-    "dari",
-    "dr",
-    "from",
-    "in",
-    "at",
-    "daerah",
-    "wilayah",
-    "area",
-    "sekitar",
-    "seputar",
-    "around",
-}
-_PREPOSITIONS |= {
-    "near",
-    "dekat",
-    "deket",
-    "ke",
-    "to",
-    "kota",
-    "lokasi",
-    "lokasinya",
-    "yang",
-    "yg",
-    "located",
-    "based",
-    "the",
-}
-_SENT = {
-    "kirim",
-    "dikirim",
-    "kirimnya",
-    "kirimin",
-    "antar",
-    "diantar",
-    "anter",
-    "pengiriman",
-    "ship",
-    "shipped",
-    "shipping",
-}
-_SENT |= {
-    "deliver",
-    "delivered",
-    "delivery",
-    "send",
-    "sent",
-    "ongkir",
-    "ongkirnya",
-    "mengirim",
-    "ngirim",
-    "delivers",
-    "ships",
-}
-_TO = {"ke", "to", "sampai"}
+_CONJUNCTIONS = frozenset("dan atau or and sama maupun , / & nor".split())
+_PREPOSITIONS = frozenset(
+    """
+    di d dari dr from in at daerah wilayah area sekitar seputar around near dekat deket ke to kota lokasi lokasinya yang
+    yg located based the
+    """.split()
+)
+_SENT = frozenset(
+    """
+    kirim dikirim kirimnya kirimin antar diantar anter pengiriman mengirim ngirim ongkir ongkirnya ship ships shipped
+    shipping deliver delivers delivered delivery send sent
+    """.split()
+)
+_TO = frozenset({"ke", "to", "sampai"})
 # Right behind one of these, without a preposition, a place is where the goods are made.
-_ORIGIN_NOUNS = {"kopi", "coffee", "batik", "semen", "teh", "tenun", "songket", "keripik", "dodol", "bakpia", "sambal"}
-_ORIGIN_NOUNS |= {
-    "madu",
-    "arabika",
-    "robusta",
-    "sarung",
-    "kain",
-    "mebel",
-    "ukiran",
-    "ukir",
-    "rendang",
-    "kerajinan",
-    "oleh-oleh",
-}
+_ORIGIN_NOUNS = frozenset(
+    """
+    kopi coffee batik semen teh tenun songket keripik dodol bakpia sambal madu arabika robusta sarung kain mebel ukiran
+    ukir rendang kerajinan oleh-oleh
+    """.split()
+)
+_MADE_IN = frozenset("asli khas asal buatan produksi original ala produk authentic".split())
+_COFFEE_LANDS = frozenset("gayo toraja kintamani mandailing lintong wamena enrekang kerinci".split())
+# They mean something else, too; behind everything else, these mean the city.
+_CITIES_LIKE_WORDS = frozenset(
+    """
+    medan malang solo padang palu kupang mataram serang sorong subang tegal demak kendal bsd pati lombok batang metro
+    bima batu purwokerto cibinong timika singaraja wonosari pangkalpinang tanjungpinang
+    """.split()
+)
+_PARTICLES = frozenset(
+    """
+    aja saja ada dong ya yaa gan kak min yang yg ga gak nggak deh sih juga nih kok lagi mau please for with dulu donk
+    bisa bs
+    """.split()
+)
+_ENDINGS = frozenset("dong ya yang yg ada dan kak gan please min aja saja sih ga gak murah".split())
 
 
 @dataclass
@@ -102,7 +66,9 @@ class FoundPlaces:
 def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
     words = sentence.words()
     found, last = FoundPlaces(), ("", -1)
-    for named in gazetteer().named_in([word.text for word in words], index.known_words):
+    # "bandung aja" is no slip of Bandung Raya.
+    letters = ["" if word.text in _PARTICLES else word.text for word in words]
+    for named in gazetteer().named_in(letters, index.known_words):
         start = _start_with_prepositions(words, named.start)
         kind = _kind(words, start, named, last, index)
         if kind == "none":
@@ -141,20 +107,26 @@ def _kind(
             or "\0" in words[max(0, named.start - 2)].text
         ):
             return "destination"
-    if start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:
+    said = [word.text for word in words[named.start : named.end]]
+    if not _COFFEE_LANDS.isdisjoint(said):
         return "none"
-    if not named.is_certain and not _follows_goods(words, named, index):
+    if start == named.start and start and words[start - 1].text in _MADE_IN:
+        return "none"
+    is_official = len(named.places) == 1 and " ".join(said) == named.places[0].name.lower()
+    if is_official and start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:
+        return "none"
+    if not named.is_certain and not _ends_request(words, named):
         return "none"
     return "filter"
 
 
-def _follows_goods(words: Sequence[SentenceWord], named: NamedPlace, index: GoodsIndex) -> bool:
-    """`laptop malang` is a laptop in Malang; a `palu` alone is a hammer, and a `meja batu` of stone."""
-    phrase = tuple(word.text for word in words[named.start : named.end])
-    if phrase in index.synonyms and any(len(word) < 4 for word in phrase):
-        return False
-    before = [word.text for word in words[: named.start] if not word.is_sign]
-    return len(phrase) == 1 and bool(before) and (before[-1],) in index.own_names and phrase not in index.brands
+def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:
+    """`laptop bekas malang` is in Malang; a `palu` alone is a hammer, and `medan berat` is rough ground."""
+    phrase = " ".join(word.text for word in words[named.start : named.end])
+    before = [word.text for word in words[: named.start] if not word.is_sign or word.text[0] == "\0"]
+    following = words[named.end].text if named.end < len(words) else ""
+    is_last = not following or not following[0].isalnum() or following in _ENDINGS
+    return phrase in _CITIES_LIKE_WORDS and bool(before) and is_last
 
 
 def _start_with_prepositions(words: Sequence[SentenceWord], start: int) -> int:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tis.marketplace.query_parser.structured_query import Explanation
+from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, Explanation
 from tis.marketplace.search.number_words import Spelling
 from tis.marketplace.search.tokens import folded
 
@@ -13,6 +13,14 @@ _TAKEN = "\0"  # stands in place of what a rule has taken: neither a letter nor 
 _WORD = re.compile(r"[^\W_]+(?:[-'./][^\W_]+)*|[,.;:!?()/&+]|\0+")
 _SIGNS = str.maketrans({"–": "-", "—": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"', "_": " "})
 _SAME_LETTERS = re.compile(r"([a-z])\1{2,}")  # murahhh
+# One word of two, and units as the search knows them.
+_SPELLINGS: list[Spelling] = [
+    (_SAME_LETTERS, lambda found: found[1]),
+    (re.compile(r"(?<!\w)(?:type|tipe|typ)[ -]?([abc])(?!\w)"), lambda found: f"type-{found[1]}"),
+    (re.compile(r"(?<!\w)pro max(?!\w)(?! ?(?:rp ?)?\d)"), lambda _: "pro-max"),
+    (re.compile(r"(?<=\d)( ?)(?:inc|inces|inchs|inchies|ins)(?!\w)"), lambda found: f"{found[1]}inch"),
+    (re.compile(r"(?<!\w)tanpa kabel(?!\w)"), lambda _: "wireless"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +54,9 @@ class Sentence:
                 if letter != " " or (letters and letters[-1] != " "):
                     letters.append(letter)
                     origins.append(position)
+        letters, origins = letters[:MAX_QUERY_CHARS], origins[:MAX_QUERY_CHARS]  # one letter of Arabic is eighteen
         self.text, self.origins = "".join(letters), [*origins, len(self.said)]
-        self.respell([(_SAME_LETTERS, lambda found: found[1])])
+        self.respell(_SPELLINGS)
 
     def respell(self, spellings: Iterable[Spelling]) -> None:
         """Writes words in another way. They stay where they were in what was said."""
@@ -85,3 +94,8 @@ class Sentence:
 
 def whole_words(pattern: str) -> "re.Pattern[str]":
     return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])")
+
+
+def any_of(forms: str) -> "re.Pattern[str]":
+    """One of these forms, which are regular expressions in lines of their own."""
+    return whole_words("|".join(line.strip() for line in forms.strip().splitlines()))

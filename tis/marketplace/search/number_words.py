@@ -14,13 +14,13 @@ _ONES |= dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(
 _ONES |= {"sepuluh": 10, "sebelas": 11, "seratus": 100, "setengah": 0.5, "half": 0.5}
 _TIMES = {"puluh": 10, "ratus": 100, "hundred": 100}
 _WORD = "|".join(sorted({*_ONES, *_TIMES, "belas", "and", "a"}, key=len, reverse=True))
-_SCALE = "juta|jt|ribu|rb|million|thousand"
+_SCALE = "jutaan|juta|jt|ribuan|ribu|rb|million|thousand"
 _NUMBER = re.compile(rf"(?<!\w)((?:(?:{_WORD})[ -]+){{1,7}})({_SCALE})(?!\w)")
 _LOW_NUMBER = re.compile(
     rf"(?<!\w)((?:(?:{_WORD}) ){{0,3}}(?:{_WORD})) "
     rf"(?=(?:sampai|hingga|atau|to|dan) (?:(?:{_WORD}) ){{1,4}}(?:{_SCALE})(?!\w))"
 )
-_ONE_OF_A_SCALE = re.compile(r"(?<!\w)se(juta|ribu)(?!\w)")
+_ONE_OF_A_SCALE = re.compile(r"(?<!\w)se(juta|ribu|jt|rebu)(an)?(?!\w)")
 
 
 def _number_and_scale(found: "re.Match[str]") -> str:
@@ -33,7 +33,7 @@ def _number(found: "re.Match[str]") -> str:
 
 # In this order. Lower case in, lower case out; a number that makes no sense stays as it is.
 DIGITS_FOR_WORDS: list[Spelling] = [
-    (_ONE_OF_A_SCALE, lambda found: f"1 {found[1]}"),
+    (_ONE_OF_A_SCALE, lambda found: f"1 {found[1]}{found[2] or ''}"),
     (_LOW_NUMBER, _number),  # `lima sampai delapan juta`
     (_NUMBER, _number_and_scale),
 ]

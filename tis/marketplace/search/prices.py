@@ -77,6 +77,8 @@ def _with_part(found: "re.Match[str]") -> str:
 
 # In this order, each on what the one before has left.
 AMOUNT_SPELLINGS: list[Spelling] = [
+    (re.compile(r"(?<=[\d\s])(?:jeti|jeta|jute|jutak)(an)?(?!\w)"), lambda found: f"jt{found[1] or ''}"),
+    (re.compile(r"(?<=[\d\s])(?:rebu|rebo|ribuk)(an)?(?!\w)"), lambda found: f"rb{found[1] or ''}"),
     (re.compile(rf"(?<!\w)({'|'.join(_SLANG)})(?!\w)"), lambda found: f"{_SLANG[found[1]]} ribu"),
     *DIGITS_FOR_WORDS,
     (
@@ -170,7 +172,9 @@ def _price(form: PriceForm, found: "re.Match[str]", *, is_sentence: bool) -> Fou
         return FoundPrice(start, end, form, low, high) if low is not None and low < high else None
     is_budget = found[0].startswith(_BUDGET)  # of 2 jutaan; "below 2 jutaan" is below 2 million
     if scale in _ROUGH and (form in ("bare", "about", "named") or is_budget):
+        is_fraction = high % _SCALES[scale] != 0
         step = _SCALES[scale] * 10 ** (len(found["high"]) - 1 if scale != "jutaan" else 0)
+        step = _SCALES[scale] // 10 if is_fraction else step  # 1,2 jutaan
         return FoundPrice(start, end, "about", high, high + step - 1, is_rough=True)
     if form == "about":
         return FoundPrice(start, end, form, *_about(high))
