@@ -29,6 +29,7 @@ from tis.marketplace.kit.fields import key_of  # noqa: E402
 from tis.marketplace.market import Market, MarketRules  # noqa: E402
 from tis.marketplace.search.query import PageRequest, ProductQuery  # noqa: E402
 from tis.marketplace.search.supplier_words import index_new_suppliers  # noqa: E402
+from tis.marketplace.search.vocabulary import Vocabulary  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 
 FOLDER = Path(__file__).parent / "judged_queries"
@@ -75,6 +76,13 @@ class Ours:
             self._id_of = {product.id: own for own, product in products}
             self._market.search.refresh(session, list(self._id_of))
             index_new_suppliers(session)
+
+    def vocabulary(self) -> Vocabulary:
+        with self._market.reading() as session:
+            return self._market.search.vocabulary(session)
+
+    def close(self) -> None:
+        self._market.close()
 
     def __call__(self, query: str) -> list[str]:
         with self._market.reading() as session:

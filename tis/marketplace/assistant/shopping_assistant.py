@@ -197,6 +197,7 @@ class ShoppingAssistant:
             self.limits.answer_seconds,
             owner,
             tools,
+            suits_toys=True,
         )
         reply = await self._model.ask(task, ticket)
         if reply is None:
