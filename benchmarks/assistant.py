@@ -47,7 +47,7 @@ _USER = {
 
 
 @dataclass
-class Measured:
+class MeasuredAnswers:
     seconds: list[float] = field(default_factory=list)
     ungrounded: list[str] = field(default_factory=list)
     by_model: int = 0
@@ -114,8 +114,8 @@ def questions(count: int) -> list[str]:
     return alone[::step][:count]
 
 
-def ask_all(url: str, asked: Sequence[str], facts: Facts) -> Measured:
-    measured = Measured()
+def ask_all(url: str, asked: Sequence[str], facts: Facts) -> MeasuredAnswers:
+    measured = MeasuredAnswers()
     for question in asked:
         began = time.perf_counter()
         answer = _post(f"{url}/api/chat/search", {"user_id": 1, "query": question})

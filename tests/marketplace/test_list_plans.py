@@ -55,6 +55,7 @@ SEARCHES = {
 SINGLE = {
     "GET /api/auth/me",
     "GET /api/auth/consent",
+    "GET /api/chat/stream/{session_id}",
     "GET /api/users/me/preferences",
     "GET /api/users/{user_id}",
     "GET /api/suppliers/{supplier_id}",

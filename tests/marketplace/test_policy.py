@@ -147,6 +147,9 @@ TABLE = {
     "GET /api/suppliers/{supplier_id}/reservations": RoutePolicy(MEMBERS),
     "GET /api/suppliers/{supplier_id}/stock-movements": RoutePolicy(MEMBERS),
     # The assistant: for the user alone, in open mode, too. Without a token a request may name one there (`user_id`).
+    "POST /api/chat/search": same_in_open_mode(HOLDERS, json={"query": "kipas"}),  # who has AI access
+    "GET /api/chat/stream/{session_id}": same_in_open_mode(frozenset()),  # nothing is recorded of this conversation
+    "POST /api/chat/cancel/{session_id}": same_in_open_mode(USERS),
     "GET /api/chat/conversations": same_in_open_mode(USERS),
     "DELETE /api/chat/conversations": same_in_open_mode(USERS),
     "GET /api/chat/conversations/{session_id}": same_in_open_mode(AUTHOR, names={"session_id": "chat_session_id"}),

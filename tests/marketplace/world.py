@@ -136,7 +136,9 @@ def _user(number: int, kind: str) -> User:
     email = f"{kind.replace(' ', '-')}-{number}@world.example"
     password_hash = hashed(SecretStr(PASSWORD)) if kind == "user" else None
     role = "admin" if kind == "admin" else "user"
-    return User(name=kind, email=email, email_key=email, password_hash=password_hash, role=role)
+    may_ask = kind in ("user", "admin")
+    rights = {"role": role, "ai_access_enabled": may_ask}
+    return User(name=kind, email=email, email_key=email, password_hash=password_hash, **rights)
 
 
 def _supplier(number: int, kind: str) -> Supplier:

@@ -25,6 +25,7 @@ class McpShop:
     catalogue: Catalogue
     rinjani: int  # a laptop in Jakarta
     bromo: int  # another, in Bandung
+    supplier_token: str
 
     @property
     def mcp_url(self) -> str:
@@ -56,4 +57,6 @@ def mcp_shop() -> Iterator[McpShop]:
         of_jakarta, of_bandung = catalogue.shop("Jakarta", JAKARTA), catalogue.shop("Bandung", BANDUNG)
         rinjani = catalogue.put("Laptop Gaming Rinjani", shop=of_jakarta, category="laptop", price=11_500_000)
         bromo = catalogue.put("Laptop Kantor Bromo", shop=of_bandung, category="laptop", price=7_000_000)
-        yield McpShop(running.url, http, market, catalogue, rinjani, bromo)
+        with market.writing() as session:
+            supplier_token = begin_chain(session, market, f"supplier:{of_bandung}").access_token
+        yield McpShop(running.url, http, market, catalogue, rinjani, bromo, supplier_token)

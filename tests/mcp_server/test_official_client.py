@@ -73,9 +73,13 @@ async def test_the_place_of_the_user_is_the_origin(mcp_shop: McpShop) -> None:
     async with connected(mcp_shop, token=token) as client:
         [bromo] = (await call(client, "lookup_catalog", ids=[mcp_shop.bromo]))["products"]
     assert bromo["distance_km"] < 1 and bromo["fulfilment"]["suggestion"] == "pickup"
-    async with connected(mcp_shop) as client:
+    async with connected(mcp_shop, token=mcp_shop.token(city="Jakarta")) as client:
         [bromo] = (await call(client, "lookup_catalog", ids=[mcp_shop.bromo]))["products"]
-    assert "distance_km" not in bromo
+    assert 100 < bromo["distance_km"] < 130
+    for token in (None, mcp_shop.supplier_token):
+        async with connected(mcp_shop, token=token) as client:
+            [bromo] = (await call(client, "lookup_catalog", ids=[mcp_shop.bromo]))["products"]
+        assert "distance_km" not in bromo
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

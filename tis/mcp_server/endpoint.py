@@ -62,13 +62,12 @@ def _media_type(text: str) -> str:
 
 @dataclass(frozen=True)
 class RpcMessage:
-    """`method` is None in a response of the client."""
-
-    method: str | None
-    id: str | int | None
+    method: str
+    id: str | int | None  # None in a notification
 
 
 def _read_message(body: bytes) -> RpcMessage:
+    """What the SDK would refuse with the text of pydantic is refused here."""
     try:
         message: Any = from_json(body, allow_inf_nan=False)
     except ValueError:
@@ -77,9 +76,12 @@ def _read_message(body: bytes) -> RpcMessage:
         raise BadRequest("Batches are not supported: send one JSON-RPC message per request.")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise BadRequest('The body must be a JSON-RPC message: {"jsonrpc": "2.0", "id": 1, "method": ...}.')
-    method, number = message.get("method"), message.get("id")
-    if not isinstance(method, str) and not ({"result", "error"} & message.keys()):
-        raise BadRequest("A JSON-RPC request needs a method, which is a string.")
+    # Responses of clients have no method; this server asks clients nothing.
+    method, number, params = message.get("method"), message.get("id"), message.get("params")
+    if not isinstance(method, str):
+        raise BadRequest("A JSON-RPC message needs a method, which is a string.")
     if isinstance(number, bool) or not isinstance(number, str | int | None):
         raise BadRequest("The id of a JSON-RPC request is a string or an integer.")
-    return RpcMessage(method if isinstance(method, str) else None, number)
+    if not isinstance(params, dict | None):
+        raise BadRequest("The params of a JSON-RPC message are an object.")
+    return RpcMessage(method, number)

@@ -15,8 +15,9 @@ _RESULT = {
         "content": [
             {
                 "type": "text",
-                "text": '{"products":[{"id":1,"name":"Laptop Gaming Rinjani G15","price":15999000,"currency":"IDR",'
-                '"stock":5,"shop":"Toko Elektronik Jaya","city":"Jakarta Pusat","rating":4.5}],"total":1}',
+                "text": '{"understood":{"category":"laptop","text":"gaming","max_price":16000000},"products":['
+                '{"id":1,"name":"Laptop Gaming Rinjani G15","price":11799000,"currency":"IDR",'
+                '"stock":7,"shop":"Gudang Laptop Menteng","city":"Jakarta","rating":4.5}],"total":2}',
             }
         ],
         "isError": False,

@@ -24,9 +24,9 @@ def rows_of_routes(document: str) -> Iterator[Row]:
                 yield Row(
                     f"{verb} {path}: a flood", _ANY, verb, concrete[0] + "?" + "limit=x&q=%00&" * 1500, account=account
                 )
-        yield Row(f"BREW {path}", (400, 405), "BREW", concrete[0])
+        yield Row(f"BREW {path}", (400, 401, 405), "BREW", concrete[0])
         yield Row(
-            f"OPTIONS {path}", (200, 400, 405), "OPTIONS", concrete[0], headers={"Origin": "https://evil.example"}
+            f"OPTIONS {path}", (200, 400, 401, 405), "OPTIONS", concrete[0], headers={"Origin": "https://evil.example"}
         )
 
 

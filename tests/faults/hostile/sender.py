@@ -80,7 +80,8 @@ class Sender:
             return
         error = body.get("error") if isinstance(body, dict) else None
         if isinstance(error, dict):
-            if set(error) != {"message", "type", "param", "code"} or not error["message"]:
+            names = {"message", "code"} if "jsonrpc" in body else {"message", "type", "param", "code"}
+            if set(error) != names or not error["message"]:
                 yield f"an error of {set(error)}"
         elif not isinstance(body, dict) or not body.get("detail") or row.is_v1:
             yield "an error of another shape"

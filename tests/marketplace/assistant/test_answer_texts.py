@@ -12,7 +12,9 @@ from tis.marketplace.assistant.goods import FoundGoods, Preferences, ProductCard
 from tis.marketplace.assistant.limit_texts import limits_text
 from tis.marketplace.assistant.wording import rupiah
 from tis.marketplace.products.schemas import Fulfilment
-from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
+from tis.marketplace.query_parser.parse import parse_query
+from tis.marketplace.query_parser.structured_query import ComparedThings, QueryContext, ShownProduct, StructuredQuery
+from tis.marketplace.search.vocabulary import Vocabulary
 
 TUF = ProductCard(
     id=17,
@@ -89,6 +91,8 @@ def test_picks_come_in_their_order_with_the_words_of_the_model() -> None:
         ({"max_price": 0}, " sampai Rp 0"),
         ({"min_price": 5_000_000, "max_price": 8_000_000}, " seharga Rp 5.000.000 sampai Rp 8.000.000"),
         ({"min_price": 5_000_000, "category": "washing-machine"}, " di kategori washing machine mulai Rp 5.000.000"),
+        ({"text": "gaming", "category": "laptop"}, " di kategori laptop untuk “gaming”"),
+        ({"text": "laptop gaming", "category": "laptop"}, " untuk “laptop gaming”"),
         ({"brands": ["asus", "acer"], "exclude_brands": ["msi"]}, " merek Asus atau Acer selain Msi"),
         ({"near_user": True, "radius_km": 7.5}, " dalam 7,5 km dari Anda"),
         ({"cities": ["Bandung"], "radius_km": 20}, " sampai 20 km dari Bandung"),
@@ -153,7 +157,7 @@ def test_where_nothing_is_found_the_tried_searches_are_counted() -> None:
         "Yang terdekat dari Jakarta:",
         "1. Laptop Acer Nitro: Rp 10.499.000, stok habis, Bandung Komputer (Bandung), bekas, 116 km dari Jakarta.",
     ]
-    assert said.cited_ids == [23] and said.suggestions[:2] == ["Tanpa batas harga", "Di kota lain"]
+    assert said.cited_ids == [23] and said.suggestions[:2] == ["Maksimal Rp 6.250.000", "Di kota lain"]
     english = render_answer(found, [], query, ENGLISH).sentences
     assert english[1:4] == [
         "Up to Rp 6.250.000: 2 products.",
@@ -171,9 +175,17 @@ def test_words_that_do_not_match_are_owned_up_to() -> None:
         "Saya mencari “laptop ungu”.",
         "Tidak ada produk yang cocok dengan semua kata Anda untuk “leptop ungu”; ini yang paling mendekati:",
     ]
-    assert (
-        answer(replace(partly, total=1)).sentences[1] == "Hanya 1 yang cocok dengan semua kata Anda; sisanya mendekati:"
+    tried = TriedRelaxation("city", StructuredQuery(), 4, True)
+    elsewhere = replace(
+        partly, relaxations=[tried], nearest_place="Bandung", nearest=[replace(TUF, id=5, fulfilment=None)]
     )
+    also = answer(elsewhere, text="leptop ungu")
+    assert also.sentences[4:6] == ["Di semua kota: 4 produk.", "Yang terdekat dari Bandung:"]
+    assert also.cited_ids == [17, 23, 5] and also.sentences[6].endswith("3,2 km dari Bandung, nilai 4,6 (12 ulasan).")
+    whole = answer(replace(partly, total=1), text="x")
+    assert whole.sentences[1] == "Ada satu produk untuk “x”:" and whole.cited_ids == [17]
+    picked = answer(replace(partly, total=1), picks=[17, 23])
+    assert picked.sentences[1] == "Hanya 1 yang cocok dengan semua kata Anda; sisanya mendekati:"
 
 
 def test_without_a_place_no_nearness_is_claimed() -> None:
@@ -194,6 +206,8 @@ def test_small_talk_is_answered_with_what_the_assistant_can_do() -> None:
     hello = answer(intent="other", text="halo")
     assert hello.sentences[0].startswith("Halo! Saya bisa") and hello.cited_ids == [] and len(hello.suggestions) == 3
     assert answer(intent="other", text="makasih ya").sentences == ["Sama-sama! Ada lagi yang bisa saya carikan?"]
+    query = StructuredQuery(intent="other")
+    assert render_answer(FOUND, [17], query, HERE, sentence="oke, terima kasih").sentences[0].startswith("Sama-sama!")
     assert answer(intent="other", text="thanks", viewer=ENGLISH).sentences[0].startswith("You are welcome!")
 
 
@@ -204,3 +218,28 @@ def test_both_languages_have_the_same_templates() -> None:
         assert fields[0] - {None} == fields[1] - {None}, name
         assert "Rp" not in template and "Rp" not in TEMPLATES["en"][name]
     assert (rupiah(11_999_000), rupiah(500), rupiah(0)) == ("Rp 11.999.000", "Rp 500", "Rp 0")
+
+
+VOCABULARY = Vocabulary({"laptop": {"laptop"}}, {"laptop": None}, {("laptop",): ("laptop",)}, {})
+
+
+@pytest.mark.parametrize("language", ["id", "en"])
+def test_the_rules_understand_each_suggestion(language: Any) -> None:
+    before = StructuredQuery(
+        category="laptop", text="gaming", brands=["asus"], cities=["Jakarta"], max_price=12_000_000
+    )
+    changes: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("max_price", {"max_price": 15_000_000}),
+        ("city", {"cities": []}),
+        ("brand", {"brands": []}),
+    )
+    shown = [ShownProduct(id=card.id, name=card.name, price=card.price) for card in (TUF, NITRO)]
+    context = QueryContext(previous=before, last_results=shown)
+    for without, change in changes:
+        tried = TriedRelaxation(without, before.model_copy(update=change), 3, True)
+        said = render_answer(replace(NOTHING, relaxations=[tried]), [], before, Viewer(language=language))
+        assert parse_query(said.suggestions[0], context, VOCABULARY).query == tried.query
+    for query in (before, StructuredQuery(category="laptop", sort="price_asc", product_ids=[17])):
+        for sentence in render_answer(FOUND, [], query, Viewer(language=language)).suggestions:
+            understood = parse_query(sentence, context, VOCABULARY).query
+            assert understood.intent != "other" and understood != before, sentence

@@ -1,20 +1,12 @@
 """Cards of products: read anew, cleaned, with distances and advice as REST shows them."""
 
-import pytest
-
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
 from tis.marketplace.assistant.cards import MAX_MODEL_CHARS, cards_of, model_text
 from tis.marketplace.assistant.goods import ProductCard, Viewer
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.market import Market
 
 AT_HOME = Viewer(origin=Point(*JAKARTA))
-
-
-@pytest.fixture
-def catalogue(market: Market) -> Catalogue:
-    return Catalogue(market)
 
 
 def cards(catalogue: Catalogue, *ids: int, viewer: Viewer = AT_HOME) -> list[ProductCard]:

@@ -82,7 +82,7 @@ async def test_a_product_has_what_a_buyer_needs_and_nothing_of_a_person(catalogu
     )
     found = await call(catalogue, "search_catalog", lambda session: Viewer("en", origin=Point(*JAKARTA)), text="teko")
     [product] = found.pop("products")
-    assert found == {"total": 1, "total_is_exact": True}
+    assert found == {"understood": {"text": "teko"}, "total": 1, "total_is_exact": True}
     assert product.pop("fulfilment")["suggestion"] == "parcel" and "0812" not in product.pop("description")
     assert product == {
         "id": kettle,
@@ -114,6 +114,12 @@ async def test_a_plain_sentence_and_exact_filters_go_together(catalogue: Catalog
             catalogue.put(f"Lentera {city} {price}", shop=shop, price=price)
     found = await call(catalogue, "search_catalog", text="lentera di bawah 100 ribu", cities=["Bandung"])
     assert [one["name"] for one in found["products"]] == ["Lentera Bandung 90000"]
+    assert found["understood"] == {"text": "lentera", "max_price": 100_000, "cities": ["Bandung"]}
+    # What the caller states wins over the sentence.
+    stated = await call(catalogue, "search_catalog", text="lentera di Jakarta di bawah 100 ribu", max_price=400_000)
+    assert {one["name"] for one in stated["products"]} == {"Lentera Jakarta 90000", "Lentera Jakarta 300000"}
+    nulls = await call(catalogue, "search_catalog", text="lentera di bawah 100 ribu", max_price=None, brands=[])
+    assert nulls["understood"] == {"text": "lentera", "max_price": 100_000}
     limited = await call(catalogue, "search_catalog", text="lentera", sort="price_desc", limit=2)
     assert len(limited["products"]) == 2 and limited["total"] == 4 and limited["products"][0]["price"] == 300_000
 

@@ -72,13 +72,8 @@ class Market:
 
 
 @pytest.fixture(scope="module")
-def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
-    folder = tmp_path_factory.mktemp("assistant")
-    settings = settings_with(
-        database_url=f"sqlite:///{folder}/market.db",
-        jwt_secret_key=SECRET,
-        marketplace_auth="required",
-    )
+def market(database_url: str) -> Iterator[Market]:
+    settings = settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="required")
     model = ScriptedModel()
     with served(settings, assistant_model=model) as running:
         running.app.state.marketplace.market.open()

@@ -4,6 +4,7 @@ from datetime import date
 from typing import Any
 
 import httpx2
+import pytest
 from sqlalchemy import func, select
 
 from tests.marketplace.accounts import bearer, register_supplier, register_user
@@ -12,6 +13,8 @@ from tis.marketplace.assistant.conversations import add_message, open_conversati
 from tis.marketplace.assistant.quotas import count_tokens
 from tis.marketplace.tables import ChatUsage, Conversation, ConversationMessage, UserPreferences
 
+# The other databases see these queries in `test_policy.py` and `test_list_plans.py`.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 CHATS = "/api/chat/conversations"
 PREFERENCES = "/api/users/me/preferences"
 SAVED = {"brands": ["asus", "lenovo"], "max_price": 12_000_000, "city": "Bandung", "condition": "new"}
@@ -88,7 +91,7 @@ def test_without_a_token_an_open_server_takes_the_user_that_the_request_names(
 
 def test_preferences_are_replaced_as_a_whole_and_deleted(internet: httpx2.Client) -> None:
     user = bearer(register_user(internet))
-    empty = {"brands": [], "max_price": None, "city": None, "condition": None, "updated_at": None}
+    empty: dict[str, Any] = {"brands": [], "max_price": None, "city": None, "condition": None, "updated_at": None}
     assert internet.get(PREFERENCES, headers=user).json() == empty
     sent = {**SAVED, "brands": ["ASUS", " Lenovo", "asus"], "city": "bdg"}
     assert SAVED.items() <= internet.put(PREFERENCES, json=sent, headers=user).json().items()

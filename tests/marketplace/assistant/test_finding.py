@@ -1,37 +1,15 @@
 """The goods of an answer: found by the search, within every limit of the query."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from sqlalchemy import delete
-
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
-from tis.database.database import Database
-from tis.marketplace.assistant.finding import find_goods
+from tis.marketplace.assistant.finding import find_goods, still_wanted
 from tis.marketplace.assistant.goods import FoundGoods, Viewer
+from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
-from tis.marketplace.tables import Lexeme, Product, Supplier
 
 IN_BANDUNG = Viewer(origin=Point(*BANDUNG))
-
-
-@pytest.fixture(scope="module")
-def empty_market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('finding')}/market.db"
-    market = Market(Database(url), MarketRules(jwt_secret="a secret of the tests, long enough to be taken"))
-    yield market
-    market.close()
-
-
-@pytest.fixture
-def catalogue(empty_market: Market) -> Iterator[Catalogue]:
-    yield Catalogue(empty_market)
-    with empty_market.writing() as session:
-        for table in (Product, Supplier, Lexeme):
-            session.execute(delete(table))
 
 
 def find(catalogue: Catalogue, viewer: Viewer = IN_BANDUNG, **fields: Any) -> FoundGoods:
@@ -131,3 +109,51 @@ def test_words_that_few_products_have_are_flagged(catalogue: Catalogue) -> None:
     assert names(found) == ["Teko ungu mengkilap", "Teko listrik merah"]  # although it is farther
     assert found.unverified_words and found.total == 1
     assert find(catalogue, text="teko listrick").corrected == "teko listrik"
+
+
+def test_few_matches_are_followed_by_others_of_the_category(catalogue: Catalogue) -> None:
+    bandung = catalogue.shop("Bandung", BANDUNG)
+    catalogue.put("Lenovo Slim", category="laptop", shop=bandung)
+    catalogue.put("Asus TUF untuk kuliah", category="laptop", shop=bandung)
+    catalogue.put("Tas kuliah", category="bag", shop=bandung)
+    found = find(catalogue, category="laptop", text="kuliah")
+    assert names(found) == ["Asus TUF untuk kuliah", "Lenovo Slim"] and found.total == 1 and found.unverified_words
+    nowhere = find(catalogue, category="laptop", text="lenovo", cities=["Jakarta"])
+    assert nowhere.cards == [] and [card.name for card in nowhere.nearest] == ["Lenovo Slim"]
+    catalogue.put("Acer Swift", category="laptop", shop=catalogue.shop("Jakarta", JAKARTA))
+    partly = find(catalogue, category="laptop", text="lenovo", cities=["Jakarta"])
+    assert names(partly) == ["Acer Swift"] and partly.total == 0
+    assert [card.name for card in partly.nearest] == ["Lenovo Slim"]
+
+
+def test_a_category_without_goods_becomes_words(catalogue: Catalogue) -> None:
+    catalogue.put("Kulkas Sharp", category="Elektronik Rumah")
+    catalogue.put("Teko Sharp", category="Elektronik Rumah")
+    assert names(find(catalogue, category="refrigerator", brands=[])) == ["Kulkas Sharp"]
+    assert names(find(catalogue, category="refrigerator", text="kulkas")) == ["Kulkas Sharp"]
+    assert names(find(catalogue, category="refrigerator", text="sharp"))[0] == "Kulkas Sharp"
+    assert names(find(catalogue, category="tools", text="teko")) == ["Teko Sharp"]
+
+
+def kept(catalogue: Catalogue, ids: list[int], viewer: Viewer = IN_BANDUNG, **fields: Any) -> list[int]:
+    with catalogue.market.reading() as session:
+        return still_wanted(catalogue.search, session, ids, StructuredQuery(**fields), viewer)
+
+
+def test_what_changed_meanwhile_is_not_offered_against_the_limits(catalogue: Catalogue) -> None:
+    cheap, dear, sold_out, deleted = catalogue.put_all(
+        [
+            {"name": "Teko", "price": 90},
+            {"name": "Panci", "price": 110},
+            {"name": "Wajan", "on_hand": 0},
+            {"name": "Lap"},
+        ]
+    )
+    catalogue.change(deleted, deleted_at=now())
+    ids = [dear, sold_out, cheap, deleted]
+    assert kept(catalogue, ids, text="teko", max_price=100) == [cheap]
+    assert kept(catalogue, ids, text="teko", cities=["Jakarta"], sort="price_asc") == [dear, cheap]
+    assert kept(catalogue, ids, cities=["Bandung"]) == kept(catalogue, [], max_price=100) == []
+    assert kept(catalogue, ids, intent="stock", text="wajan") == [dear, sold_out, cheap]
+    assert kept(catalogue, ids, product_ids=[sold_out, dear], max_price=100_000_000) == [dear, sold_out, cheap]
+    assert kept(catalogue, ids, compare=ComparedThings(product_ids=ids), max_price=1) == ids

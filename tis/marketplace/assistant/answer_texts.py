@@ -36,18 +36,24 @@ def render_answer(
     viewer: Viewer,
     intro: str | None = None,
     whys: Whys | None = None,
+    sentence: str = "",
 ) -> AnswerText:
-    """`picks` are ids of cards, best first; without any, the first cards. `intro` and `whys` are verified already."""
+    """`picks` are ids of cards, best first; without any, the first cards. `intro` and `whys` are verified already.
+    `sentence` is what the buyer wrote.
+    """
     writer = _Writer(found, query, viewer, whys or {})
     cards = writer.picked(picks)
     if query.intent == "other":
         found = FoundGoods([], total=0)
-        cards, sentences = [], writer.other()
+        cards, sentences = [], writer.other(sentence or query.text)
     elif not cards:
         sentences, cards = writer.nothing(), list(found.nearest)
     else:
         sentences = [*writer.notices(), *([intro] if intro else writer.intro(cards)), *writer.body(cards)]
-    cited = [card.id for card in cards]
+        if not found.total:
+            sentences += writer.alternatives()
+            cards += found.nearest
+    cited = list(dict.fromkeys(card.id for card in cards))
     return AnswerText(sentences, cited, suggestions_of(found, cited, query, viewer))
 
 
@@ -68,8 +74,12 @@ class _Writer:
     def picked(self, picks: Sequence[int]) -> list[ProductCard]:
         by_id = {card.id: card for card in self.found.cards}
         chosen = [by_id[one] for one in dict.fromkeys(picks) if one in by_id]
+        if chosen:
+            return chosen
         first = MAX_CARDS if self.query.intent == "compare" or self.query.product_ids else NUM_PICKS
-        return chosen or list(self.found.cards[:first])
+        if self.found.unverified_words and self.found.total:
+            first = min(first, self.found.total)  # the others match only some of the words
+        return list(self.found.cards[:first])
 
     def notices(self) -> Iterator[str]:
         if self.found.corrected:
@@ -91,7 +101,7 @@ class _Writer:
             return
         elif self.query.product_ids:
             yield self.say("pointed at")
-        elif found.unverified_words and found.total < len(found.cards):
+        elif found.unverified_words and found.total < len(cards):
             name = "few with all words" if found.total else "some words"
             yield self.say(name, total=total, limits=limits)
         elif found.total == 1:
@@ -166,28 +176,29 @@ class _Writer:
         return None
 
     def nothing(self) -> list[str]:
-        found, query = self.found, self.query
+        query = self.query
         if query.product_ids or (query.compare and query.compare.product_ids):
             return [self.say("gone")]
-        sentences = [*self.notices(), self.say("nothing", limits=limits_text(query, self.language))]
+        alternatives = list(self.alternatives()) or [self.say("nothing to try")]
+        return [*self.notices(), self.say("nothing", limits=limits_text(query, self.language)), *alternatives]
+
+    def alternatives(self) -> Iterator[str]:
+        """What was really searched for, and how many products it found; and what is near the place that was named."""
+        found = self.found
         for tried in found.relaxations[:_MAX_TRIED]:
             count = whole_text(tried.count, self.language)
-            sentences.append(
-                self.say(
-                    "would find one" if tried.count == 1 else "would find",
-                    change=relaxation_text(query, tried, self.language),
-                    count=count if tried.is_exact else self.say("at least", total=count),
-                )
+            yield self.say(
+                "would find one" if tried.count == 1 else "would find",
+                change=relaxation_text(self.query, tried, self.language),
+                count=count if tried.is_exact else self.say("at least", total=count),
             )
         if found.nearest and found.nearest_place:
-            sentences.append(self.say("elsewhere", place=found.nearest_place))
-            sentences += [self.line(card, n, found.nearest_place) for n, card in enumerate(found.nearest, start=1)]
-        elif not found.relaxations:
-            sentences.append(self.say("nothing to try"))
-        return sentences
+            yield self.say("elsewhere", place=found.nearest_place)
+            for number, card in enumerate(found.nearest, start=1):
+                yield self.line(card, number, found.nearest_place)
 
-    def other(self) -> list[str]:
-        if _THANKS.search(self.query.text):
+    def other(self, sentence: str) -> list[str]:
+        if _THANKS.search(sentence):
             return [self.say("thanks")]
         return [self.say("hello"), self.say("example")]
 

@@ -28,8 +28,10 @@ from tis.marketplace.assistant.tool_arguments import (
     search_schema,
 )
 from tis.marketplace.products.compare import compared_rows
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.query_parser.parse import parse_query
+from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.vocabulary import Vocabulary
 from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 
 _READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
@@ -131,12 +133,10 @@ class CatalogueTools:
         return _dumped(answer), cards
 
     def _search(self, session: Session, viewer: Viewer, arguments: SearchArguments) -> Answer:
-        query = StructuredQuery.model_validate(arguments.model_dump(exclude={"limit"}))
-        if query == StructuredQuery():
-            raise BadArguments("Say what to look for: text, category, or another filter.")
+        query = _understood(arguments, self._market.search.vocabulary(session))
         found = find_goods(self._market.search, session, query, viewer)
         found = replace(found, cards=found.cards[: arguments.limit], nearest=found.nearest[: arguments.limit])
-        return _found_json(found), [*found.cards, *found.nearest]
+        return _found_json(found, query), [*found.cards, *found.nearest]
 
     def _lookup(self, session: Session, viewer: Viewer, arguments: LookupArguments) -> Answer:
         cards = cards_of(self._market.search, session, arguments.ids, viewer)
@@ -148,6 +148,17 @@ class CatalogueTools:
         if len(cards) < 2:
             raise BadArguments(f"Name two products or more that are sold. Not found: {missing or 'none'}.")
         return {"products": list(map(card_json, cards)), "rows": _rows(cards, viewer), "not_found": missing}, cards
+
+
+def _understood(arguments: SearchArguments, vocabulary: Vocabulary) -> StructuredQuery:
+    """The sentence as the rules read it. Fields that the caller sets win; models also send nulls and empty lists."""
+    stated = {name: getattr(arguments, name) for name in arguments.model_dump(exclude_defaults=True)}
+    stated = {name: value for name, value in stated.items() if name not in ("text", "limit")}
+    query = StructuredQuery.model_validate(stated | {"text": arguments.text})
+    if query == StructuredQuery(intent=query.intent):
+        raise BadArguments("Say what to look for: text, category, or another filter.")
+    said = parse_query(arguments.text, QueryContext(), vocabulary).query if arguments.text else query
+    return query if said.intent == "other" else said.model_copy(update=stated)
 
 
 def _rows(cards: Sequence[ProductCard], viewer: Viewer) -> list[dict[str, Any]]:
@@ -195,8 +206,9 @@ def card_json(card: ProductCard) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _found_json(found: FoundGoods) -> dict[str, Any]:
+def _found_json(found: FoundGoods, query: StructuredQuery) -> dict[str, Any]:
     result: dict[str, Any] = {
+        "understood": query.model_dump(exclude_defaults=True),
         "products": [card_json(card) for card in found.cards],
         "total": found.total,
         "total_is_exact": found.total_is_exact,

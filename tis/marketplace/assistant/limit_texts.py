@@ -21,10 +21,12 @@ def limits_text(query: StructuredQuery, language: Language) -> str:
 
 def _limits(query: StructuredQuery, language: Language) -> Iterator[str]:
     words = TEMPLATES[language]
-    if text := clean_text(query.text, _MAX_SAID_CHARS):
+    text = clean_text(query.text, _MAX_SAID_CHARS)
+    kind = clean_text((query.category or "").replace("-", " "), _MAX_SAID_CHARS)
+    if kind and kind not in text.casefold():
+        yield words["kind"].format(category=kind)
+    if text:
         yield words["said"].format(text=text)
-    elif query.category:
-        yield words["kind"].format(category=clean_text(query.category.replace("-", " "), _MAX_SAID_CHARS))
     if query.brands:
         yield words["brands"].format(names=_names([brand.title() for brand in query.brands], language))
     if query.exclude_brands:
@@ -77,17 +79,23 @@ def relaxation_text(query: StructuredQuery, tried: TriedRelaxation, language: La
 def suggestions_of(found: FoundGoods, picks: Sequence[int], query: StructuredQuery, viewer: Viewer) -> list[str]:
     """Two to four sentences that the rules understand as the next turn."""
     language = viewer.language
-    offered = [*_relaxing(found, query, language)][:2] if len(found.cards) < 3 else []
+    offered = [*_relaxing(found, language)][:2] if len(found.cards) < 3 else []
     for sentence in _going_on(found, picks, query, viewer):
         if sentence not in offered:
             offered.append(sentence)
     return offered[:MAX_SUGGESTIONS]
 
 
-def _relaxing(found: FoundGoods, query: StructuredQuery, language: Language) -> Iterator[str]:
-    """One for each filter."""
-    for without in dict.fromkeys(tried.without for tried in found.relaxations):
-        if sentence := _RELAXING[language].get(without):
+def _relaxing(found: FoundGoods, language: Language) -> Iterator[str]:
+    """One for each filter: the smallest change that finds something."""
+    seen = set[str]()
+    for tried in found.relaxations:
+        if tried.without in seen or tried.query.radius_km is not None:
+            continue
+        seen.add(tried.without)
+        if tried.without == "max_price" and tried.query.max_price is not None:
+            yield _FOLLOW_UPS[language]["up to"].format(limit=rupiah(tried.query.max_price))
+        elif sentence := _RELAXING[language].get(tried.without):
             yield sentence
 
 
@@ -104,7 +112,8 @@ def _going_on(found: FoundGoods, picks: Sequence[int], query: StructuredQuery, v
         yield words["nearer"]
     if query.intent != "stock":
         yield words["stock"]
-    yield words["others"]
+    if query.sort != "rating":
+        yield words["rating"]
 
 
 _RELAXING: dict[Language, dict[str, str]] = {
@@ -121,15 +130,17 @@ _FOLLOW_UPS: dict[Language, dict[str, str]] = {
         "compare": "Bandingkan nomor 1 dan 2",
         "cheaper": "Yang lebih murah",
         "nearer": "Yang lebih dekat",
-        "stock": "Stok nomor 1",
-        "others": "Yang lain",
+        "stock": "Nomor 1 masih ada?",
+        "rating": "Ratingnya lebih tinggi",
+        "up to": "Maksimal {limit}",
     },
     "en": {
         "compare": "Compare number 1 and 2",
         "cheaper": "Cheaper ones",
         "nearer": "Closer ones",
-        "stock": "Stock of number 1",
-        "others": "Something else",
+        "stock": "Is number 1 in stock?",
+        "rating": "Better rated",
+        "up to": "Up to {limit}",
     },
 }
 _EXAMPLES: dict[Language, tuple[str, ...]] = {

@@ -1,6 +1,7 @@
 """The catalogue for the MCP server: who may call its tools, and as whom."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fastapi import Request
 from sqlalchemy.orm import Session
@@ -9,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
 from tis.marketplace.assistant.catalogue_tools import catalogue_tools
-from tis.marketplace.assistant.goods import Viewer
+from tis.marketplace.assistant.goods import Preferences, Viewer
 from tis.marketplace.assistant.viewers import viewer_of
 from tis.marketplace.context import MarketServices, bearer_token
 from tis.marketplace.kit.open_mode import require_this_computer
@@ -60,7 +61,9 @@ class CatalogueAccess:
         token, language = bearer_token(request), language_of(request.headers.get("accept-language"))
 
         def viewer(session: Session) -> Viewer:
-            return viewer_of(session, self._market.authenticate(session, token).user_id, language)
+            who = viewer_of(session, self._market.authenticate(session, token).user_id, language)
+            # A client could not say in its answer that they were used.
+            return replace(who, preferences=Preferences())
 
         return catalogue_tools(self._market, viewer, categories)
 

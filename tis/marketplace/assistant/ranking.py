@@ -36,7 +36,7 @@ class Weights:
 
 # What the buyer speaks of weighs more than what it does not.
 UNSAID = Weights(relevance=5.0, distance=1.5, price=1.0, stock=0.5, rating=1.0)
-SAID = Weights(relevance=5.0, distance=4.0, price=2.0, stock=1.0, rating=3.0)
+SAID = Weights(relevance=5.0, distance=4.0, price=3.0, stock=1.0, rating=3.0)
 
 
 def score(candidate: Candidate, query: StructuredQuery, viewer: Viewer) -> float:
@@ -66,15 +66,18 @@ def weights_of(query: StructuredQuery) -> Weights:
     )
 
 
-def ranked(candidates: Iterable[Candidate], query: StructuredQuery, viewer: Viewer) -> list[Candidate]:
-    """Best first. `candidates` come in the order of the search."""
+def ranked(
+    candidates: Iterable[Candidate], query: StructuredQuery, viewer: Viewer, *, by_tier: bool = False
+) -> list[Candidate]:
+    """Best first. `by_tier`: for goods that match only some of the words, since nothing makes up for missing words."""
     found = list(candidates)
     scores = {one.product.id: score(one, query, viewer) for one in found}
 
     def place(candidate: Candidate) -> tuple[float, ...]:
         own = scores[candidate.product.id]
         liking = preferred(candidate.product, viewer.preferences)
-        return (*_asked_order(candidate, query), -round(own, TIE_PLACES), -liking, -own, candidate.product.id)
+        tier = candidate.tier if by_tier else 0
+        return (*_asked_order(candidate, query), tier, -round(own, TIE_PLACES), -liking, -own, candidate.product.id)
 
     return sorted(found, key=place)
 

@@ -45,7 +45,7 @@ def _conversations(session: Session, user_id: int) -> tuple[list[dict[str, Any]]
     """Oldest first, each with its messages. Were there too many messages, the oldest ones are missing."""
     own = select(Conversation).where(Conversation.user_id == user_id).order_by(Conversation.id.desc())
     found, num_left, were_cut = [], _MAX_MESSAGES, False
-    for conversation in session.scalars(own):
+    for conversation in session.scalars(own).all():
         rows = select(ConversationMessage).where(ConversationMessage.conversation_id == conversation.id)
         newest = session.scalars(rows.order_by(ConversationMessage.id.desc()).limit(num_left + 1)).all()
         were_cut = were_cut or len(newest) > num_left
