@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -25,18 +26,20 @@ class ScriptedModel:
 
     def __init__(self) -> None:
         self.picks: Answerer | None = None
+        self.extracts: Answerer | None = None
         self.tasks: list[ModelTask] = []
         self.speaking = asyncio.Event()
         self.may_end: asyncio.Event | None = None
 
     async def ready_model(self) -> str | None:
-        return "scripted" if self.picks else None
+        return "scripted" if self.picks or self.extracts else None
 
     async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
-        if self.picks is None or "picks" not in task.schema()["properties"]:
+        answer = self.picks if "picks" in task.schema()["properties"] else self.extracts
+        if answer is None:
             return None
         self.tasks.append(task)
-        text = self.picks(task)
+        text = answer(task)
         return None if text is None else ModelReply(text, 100, 20)
 
 
@@ -84,7 +87,7 @@ def market(database_url: str) -> Iterator[Market]:
 def model(market: Market) -> Iterator[ScriptedModel]:
     market.model.tasks.clear()
     yield market.model
-    market.model.picks = None
+    market.model.picks = market.model.extracts = None
 
 
 @pytest.fixture
@@ -244,6 +247,43 @@ def test_the_same_question_later_is_a_new_one(buyer: httpx2.Client) -> None:
     ask(buyer, session_id=session_id)
     messages = buyer.get(f"/api/chat/conversations/{session_id}").json()
     assert [message["role"] for message in messages] == ["assistant", "user"] * 2
+
+
+def extracted(**fields: Any) -> Answerer:
+    nothing = dict.fromkeys(
+        ("category", "lowest_price", "highest_price", "condition", "fulfilment", "in_stock", "sort")
+    )
+    lists: dict[str, Any] = {"intent": "search", "words": "", "brands": [], "exclude": [], "places": []}
+    return lambda task: json.dumps(nothing | lists | fields)
+
+
+def test_a_model_adds_to_the_rules_for_users_with_ai_access(market: Market, model: ScriptedModel) -> None:
+    sentence = {"query": "laptop yang kayak baru tapi second"}
+    model.extracts = extracted(condition="used", highest_price="5 juta")
+    sources = {}
+    for name, user in (("nobody", None), ("poor", market.poor), ("buyer", market.user)):
+        with market.client(user) as client:
+            parsed = client.post("/api/search/parse", json=sentence).json()
+            sources[name] = parsed["source"]
+            assert parsed["query"]["max_price"] is None  # no such words stand in the sentence
+    assert sources["nobody"] == sources["poor"] == "rules"
+    assert len(model.tasks) == 1
+
+
+def test_beyond_the_quota_of_a_day_the_rules_answer(market: Market, model: ScriptedModel) -> None:
+    model.picks = picks((market.ids[0], ""))
+    assistant = market.shop.market.assistant
+    user = market.shop.user(ai_access_enabled=True)
+    before = assistant.limits
+    assistant.limits = replace(before, tokens_per_day=150)
+    try:
+        with market.client(user) as client:
+            kinds = [(answer["answered_by"], answer["notice"]) for answer in (ask(client) for _ in range(3))]
+            usage = client.get("/api/users/me/export").json()["chat_usage"]
+    finally:
+        assistant.limits = before
+    assert kinds == [("model", None), ("model", None), ("template", "quota_used_up")]
+    assert [day["tokens"] for day in usage] == [240]
 
 
 def test_a_deleted_conversation_is_gone_with_its_stream(buyer: httpx2.Client) -> None:

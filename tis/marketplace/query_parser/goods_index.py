@@ -153,7 +153,7 @@ def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
         if len(phrase) > 1 and phrase[:1] in known and phrase[0] not in ENGLISH_NOUNS:
             found[phrase] = known[phrase[:1]]  # Indonesian order
             continue
-        for slug, count in votes.most_common(1):
+        for slug, count in sorted(votes.items(), key=lambda one: -one[1])[:1]:
             if 2 * count > len(spellings) or (len(phrase) == 1 and len(votes) == 1):
                 found[phrase] = slug
     return found

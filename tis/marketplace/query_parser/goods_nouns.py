@@ -41,7 +41,7 @@ class GoodsWord:
 
 
 @dataclass
-class FoundGoods:
+class SaidGoods:
     category: str | None = None
     is_exact: bool = False
     brands: list[str] = field(default_factory=list)
@@ -49,9 +49,9 @@ class FoundGoods:
     has_noun: bool = False  # also one of no category
 
 
-def take_goods(sentence: Sentence, index: GoodsIndex) -> FoundGoods:
+def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
     words = list(_goods_words(sentence.words(), index))
-    found = FoundGoods()
+    found = SaidGoods()
     main = _main_nouns(words, index)
     dropped: dict[int, Phrase] = {}
     if main:
@@ -180,7 +180,7 @@ def _follows(words: Sequence[GoodsWord], first: GoodsWord, part: GoodsWord) -> b
     return not between
 
 
-def _is_brand_here(words: Sequence[GoodsWord], position: int, found: FoundGoods, index: GoodsIndex) -> bool:
+def _is_brand_here(words: Sequence[GoodsWord], position: int, found: SaidGoods, index: GoodsIndex) -> bool:
     """A brand that is a word, too, is one only behind the goods: `router tenda`, `printer hp`."""
     one = words[position]
     if one.category is None and not one.is_noun and not _says_nothing(one) and one.phrase not in index.synonyms:
