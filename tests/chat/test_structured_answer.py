@@ -58,7 +58,7 @@ def task(**changes: Any) -> ModelTask:
     return replace(plain, **changes)
 
 
-class Weather:
+class WeatherTool:
     """A tool that says where it was asked about."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ async def test_the_model_calls_tools_of_this_process_and_what_they_find_may_be_a
     ticket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(structured_answer, "_TOY_BYTES", 0)
-    weather = Weather()
+    weather = WeatherTool()
 
     def found() -> Mapping[str, Any]:
         return {"type": "object", "properties": {"city": {"enum": weather.cities or ["none"]}}, "required": ["city"]}

@@ -48,7 +48,7 @@ def picks(*chosen: tuple[int, str], intro: str = "", question: str = "") -> Answ
     return lambda task: json.dumps(reply)
 
 
-class Market:
+class AskableMarket:
     def __init__(self, running: Served, model: ScriptedModel) -> None:
         self.running, self.model = running, model
         self.shop = Shop(running.app.state.marketplace.market)
@@ -75,23 +75,23 @@ class Market:
 
 
 @pytest.fixture(scope="module")
-def market(database_url: str) -> Iterator[Market]:
+def market(database_url: str) -> Iterator[AskableMarket]:
     settings = settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="required")
     model = ScriptedModel()
     with served(settings, assistant_model=model) as running:
         running.app.state.marketplace.market.open()
-        yield Market(running, model)
+        yield AskableMarket(running, model)
 
 
 @pytest.fixture
-def model(market: Market) -> Iterator[ScriptedModel]:
+def model(market: AskableMarket) -> Iterator[ScriptedModel]:
     market.model.tasks.clear()
     yield market.model
     market.model.picks = market.model.extracts = None
 
 
 @pytest.fixture
-def buyer(market: Market) -> Iterator[httpx2.Client]:
+def buyer(market: AskableMarket) -> Iterator[httpx2.Client]:
     with market.client(market.user) as client:
         yield client
 
@@ -106,7 +106,7 @@ def events_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
 
 
-def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, market: Market) -> None:
+def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, market: AskableMarket) -> None:
     answer = ask(buyer)
     assert {product["id"] for product in answer["products"]} == set(market.ids[:2])
     assert answer["products_found"] == 2
@@ -118,7 +118,7 @@ def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, 
     assert not {"latitude", "longitude", "email", "phone", "address"} & set(answer["products"][0])
 
 
-def test_who_may_ask(market: Market) -> None:
+def test_who_may_ask(market: AskableMarket) -> None:
     with market.client(None) as nobody, market.client(market.poor) as poor, market.client(market.other) as other:
         assert nobody.post("/api/chat/search", json={"query": QUESTION}).status_code == 401
         refused = poor.post("/api/chat/search", json={"query": QUESTION})
@@ -141,7 +141,9 @@ def test_a_bad_body_is_a_422(buyer: httpx2.Client, body: Mapping[str, Any]) -> N
     assert buyer.post("/api/chat/search", json=body).status_code == 422
 
 
-def test_the_model_picks_and_the_code_renders(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_the_model_picks_and_the_code_renders(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
     second = market.ids[1]
     model.picks = picks((second, "Laptop gaming dari Asus."), intro="Ini pilihan untuk Anda.")
     answer = ask(buyer)
@@ -155,7 +157,7 @@ def test_the_model_picks_and_the_code_renders(buyer: httpx2.Client, market: Mark
     assert "Acer Nitro" not in task.messages[0]["content"]
 
 
-def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = market.ids[0]
     model.picks = picks((first, "Hanya Rp 5.000.000, diskon 50%, garansi resmi."), intro="Stok tinggal 99 unit.")
     answer = ask(buyer)
@@ -169,7 +171,7 @@ def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, mo
     "reply", [None, "not json", '{"picks": []}', '{"intro":"","picks":[{"id":999,"why":""}],"question":""}']
 )
 def test_a_model_that_fails_leaves_the_template(
-    buyer: httpx2.Client, market: Market, model: ScriptedModel, reply: str | None
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel, reply: str | None
 ) -> None:
     model.picks = lambda task: reply
     answer = ask(buyer)
@@ -178,7 +180,7 @@ def test_a_model_that_fails_leaves_the_template(
 
 
 def test_what_was_sold_while_the_model_spoke_is_read_again(
-    buyer: httpx2.Client, market: Market, model: ScriptedModel
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
 ) -> None:
     gone = market.product("Acer Aspire laptop gaming", 10_000_000)
 
@@ -198,7 +200,7 @@ def test_what_was_sold_while_the_model_spoke_is_read_again(
     assert "11.111.000" in answer["response"]
 
 
-def test_a_conversation_goes_on(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_a_conversation_goes_on(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = ask(buyer)
     model.picks = picks((market.ids[0], ""))
     second = ask(buyer, "laptop lainnya", session_id=first["session_id"])
@@ -257,7 +259,7 @@ def extracted(**fields: Any) -> Answerer:
     return lambda task: json.dumps(nothing | lists | fields)
 
 
-def test_a_model_adds_to_the_rules_for_users_with_ai_access(market: Market, model: ScriptedModel) -> None:
+def test_a_model_adds_to_the_rules_for_users_with_ai_access(market: AskableMarket, model: ScriptedModel) -> None:
     sentence = {"query": "laptop yang kayak baru tapi second"}
     model.extracts = extracted(condition="used", highest_price="5 juta")
     sources = {}
@@ -270,7 +272,7 @@ def test_a_model_adds_to_the_rules_for_users_with_ai_access(market: Market, mode
     assert len(model.tasks) == 1
 
 
-def test_beyond_the_quota_of_a_day_the_rules_answer(market: Market, model: ScriptedModel) -> None:
+def test_beyond_the_quota_of_a_day_the_rules_answer(market: AskableMarket, model: ScriptedModel) -> None:
     model.picks = picks((market.ids[0], ""))
     assistant = market.shop.market.assistant
     user = market.shop.user(ai_access_enabled=True)
