@@ -16,7 +16,7 @@ _COMPARE = any_of(
     (?:what(?:'s| is) the )?difference(?:s)?(?: between)?
     (?:{_BETTER})(?: mana)?(?=[^.?!]{{1,80}}(?: atau | or ))
     which(?: one)? is (?:better|cheaper)|mana (?:yang|yg) (?:lebih )?(?:bagus|baik|murah|oke|worth it)
-    lebih (?:bagus|baik|murah) mana|bagusan mana|mending mana|mendingan mana
+    (?:lebih )?(?:bagus|baik|murah|oke|enak|awet|kencang|cepat|irit)(?:an)? mana|mending(?:an)? mana
     """
 )
 _BETWEEN = whole_words(r"vs\.?|versus|dan|sama|dengan|dgn|atau|and|or|with|ama|dibanding(?:kan)?|against|to")

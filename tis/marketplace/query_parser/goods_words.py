@@ -88,6 +88,8 @@ NOUNS_OF_CATEGORIES = {
     "tv": "led tv, android tv, tv led, smarttv",
 }
 # Without another noun, their goods are telephones.
+COMPONENT_MAKERS = frozenset("intel amd nvidia".split())  # of what is inside a computer
+SAVED_THINGS = frozenset("listrik energi daya tempat bensin tinta air baterai".split())  # hemat listrik
 PHONE_MAKERS = frozenset("oppo vivo realme poco infinix tecno itel oneplus".split())
 # An English noun in first place only describes: a coffee table, a phone holder.
 ENGLISH_NOUNS = frozenset(

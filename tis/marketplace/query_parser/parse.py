@@ -51,6 +51,8 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     measured = take_measures(sentence)
     new |= take_prices(sentence)
     new |= take_places(sentence, index)
+    if "radius_km" in new and not new.keys() & {"cities", "provinces"}:
+        new["near_user"] = True
     new |= {name: value for name, value in take_wishes(sentence).items() if name not in new}
     new |= take_leading_count(sentence) if "quantity" not in new else {}
     for name, value in take_negations(sentence, index).items():
@@ -71,6 +73,7 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
             new.pop("text", None)
     elif asks_stock and (new.get("in_stock") is not False) and _is_question(said):
         new["intent"] = "stock"
+        new.setdefault("in_stock", True)
     elif asks_advice:
         new["intent"] = "recommend"
     is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)

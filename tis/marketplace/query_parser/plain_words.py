@@ -3,6 +3,7 @@
 # Beside those that the search leaves out anyway.
 FILLERS = frozenset(
     """
+    laku ato left ngapain
     budget bujet bajet dana modal uang duit punya harganya hrg range kisaran maks max min maksimal minimal bawah
     atas spek spesifikasi merknya mereknya warnanya tipe type model brand halo permisi kira dgn dong pls plz tlg
     tolong bgt amat yaa yah gpp gapapa apapun rupiah total within located tadi itu ini tsb terus trus lg dl dulu dlu
@@ -31,7 +32,7 @@ FILLERS = frozenset(
     secepatnya dipakai dipake make pakainya fungsi kegunaan kebutuhan keperluan buatkan bikinin bagi beri gimme pick
     choose pilih pilihkan pilihin mana2 worth price prices priced pricing harga2 hrga hargax cost costs costing
     bujetnya spend spending afford rupiahs lowest highest from between antara and then also maybe yeah yup nope sure
-    okay okey sip siap oce bener2 bgtt bangettt skali sangat super paling ter cukup agak rada filter filternya hasil
+    okay okey sip siap oce bener2 bgtt bangettt skali sangat super paling ter cukup agak rada   hasil
     hasilnya result results shown tampil ditampilkan tampilin list2 pertanyaan produknya yakin jelas pasti benar
     betul persis tepat kirain gausah usah jadi jadinya deal nego nett net fix recommend recommended rekom rekomen
     rekomendasinya sarannya tips kuota stoknya sisa tinggal available tersedia brg brng bgus bgs bagus2 best baik

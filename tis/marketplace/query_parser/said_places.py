@@ -58,6 +58,7 @@ class FoundPlaces:
     is_destination: bool = False
 
     def fields(self) -> dict[str, Any]:
+        self.cities = [city for city in self.cities if city not in self.exclude_cities]
         named = {"cities": self.cities, "provinces": self.provinces, "exclude_cities": self.exclude_cities}
         found: dict[str, Any] = {name: list(dict.fromkeys(value))[:20] for name, value in named.items() if value}
         return found | ({"fulfilment": "delivery"} if self.is_destination else {})
