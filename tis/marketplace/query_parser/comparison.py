@@ -43,13 +43,10 @@ def compared_things(sentence: Sentence) -> ComparedThings | None:
     return ComparedThings(items=items) if len(items) > 1 else None
 
 
-def take_comparison(sentence: Sentence) -> bool:
+def take_comparison(sentence: Sentence) -> None:
     """Takes the words that ask for it, and not what is compared."""
-    is_found = False
     while found := _COMPARE.search(sentence.text):
         sentence.take_found(found, "comparison", "intent")
-        is_found = True
-    return is_found
 
 
 def _without_edges(words: list[str]) -> list[str]:

@@ -57,7 +57,7 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
     main = _main_nouns(words, index)
     dropped: dict[int, Phrase] = {}
     if main:
-        found.has_noun = True
+        found.has_noun = any(one.phrase[0] not in COMPONENTS for one in main)
         found.category = _category_of(main, words, index)
         named = [one for one in main if one.category == found.category]
         found.is_exact = bool(named) and not any(one.is_corrected for one in named)

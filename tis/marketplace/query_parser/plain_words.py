@@ -3,6 +3,8 @@
 # Beside those that the search leaves out anyway.
 FILLERS = frozenset(
     """
+    urutin ambil cod i'll i'd i'm it's what's where's don't doesn't didn't can't won't isn't there's let's
+    pas banter pas-pasan sekian kg gr jl jln dekatan sekitarnya
     laku ato left ngapain
     budget bujet bajet dana modal uang duit punya harganya hrg range kisaran maks max min maksimal minimal bawah
     atas spek spesifikasi merknya mereknya warnanya tipe type model brand halo permisi kira dgn dong pls plz tlg

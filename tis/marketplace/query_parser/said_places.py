@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
 from tis.marketplace.places.gazetteer import NamedPlace, gazetteer
 from tis.marketplace.places.place_names import Place
 from tis.marketplace.query_parser.goods_index import GoodsIndex
@@ -41,6 +44,11 @@ _CITIES_LIKE_WORDS = frozenset(
     bima batu purwokerto cibinong timika singaraja wonosari pangkalpinang tanjungpinang
     """.split()
 )
+_LARGE_CITIES = """
+    jakarta surabaya bandung bekasi tangerang semarang palembang makassar denpasar yogyakarta jogjakarta pekanbaru
+    balikpapan pontianak banjarmasin samarinda bandarlampung sidoarjo surakarta cirebon tasikmalaya manado
+    """.split()
+_MIN_LETTERS_OF_SLIP = 6
 _PARTICLES = frozenset(
     """
     aja saja ada dong ya yaa gan kak min yang yg ga gak nggak deh sih juga nih kok lagi mau please for with dulu donk
@@ -68,7 +76,7 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
     words = sentence.words()
     found, last = FoundPlaces(), ("", -1)
     # "bandung aja" is no slip of Bandung Raya.
-    letters = ["" if word.text in _PARTICLES else word.text for word in words]
+    letters = ["" if word.text in _PARTICLES else _large_city(word.text, index) or word.text for word in words]
     for named in gazetteer().named_in(letters, index.known_words):
         start = _start_with_prepositions(words, named.start)
         kind = _kind(words, start, named, last, index)
@@ -91,6 +99,14 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
             fields = [name for name, names in (("cities", cities), ("provinces", provinces)) if names]
             sentence.take(*span, "place", *fields)
     return found.fields()
+
+
+def _large_city(word: str, index: GoodsIndex) -> str | None:
+    """The gazetteer corrects only behind prepositions; `surabya` is no other word anyway."""
+    if len(word) < _MIN_LETTERS_OF_SLIP or not word.isalpha() or word in index.known_words or index.corrected(word):
+        return None
+    found = process.extractOne(word, _LARGE_CITIES, scorer=OSA.distance, score_cutoff=1)
+    return str(found[0]) if found and found[0][0] == word[0] else None
 
 
 def _kind(

@@ -81,6 +81,7 @@ WISHES = (
         """
         (?:harga )?(?:paling |ter)(?:murah|rendah)(?: dulu| duluan)?
         harga (?:dari )?(?:yang )?(?:terendah|rendah|murah)(?: dulu| duluan)?
+        (?:by|berdasarkan) (?:price|harga)
         (?:the )?cheapest|(?:the )?lowest[ -]priced?|(?:the )?least expensive
         """,
     ),
@@ -100,6 +101,7 @@ WISHES = (
         (?:rating|ulasan|review)(?:nya)? (?:yang )?(?:bagus|tinggi|baik|oke)
         (?:best|highest|top)[ -](?:rated|rating|reviewed|reviews)(?: ones?)?|(?:good|great) (?:reviews?|ratings?)
         terbaik|paling bagus|paling baik|terfavorit|(?:the )?best(?! buy| seller)
+        (?:by|berdasarkan) (?:rating|review|ulasan)
         """,
     ),
     _wish(
