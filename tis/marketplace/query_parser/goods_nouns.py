@@ -191,20 +191,18 @@ def _follows(words: Sequence[GoodsWord], first: GoodsWord, part: GoodsWord) -> b
 
 
 def _is_brand_here(words: Sequence[GoodsWord], position: int, found: SaidGoods, index: GoodsIndex) -> bool:
-    """A brand that is a word, too, is one only behind the goods: `router tenda`, `printer hp`."""
+    """A brand that is a word, too, is one only behind the goods: `router tenda`, `printer hp`, `tv lg`."""
     one = words[position]
     if one.text in COMPONENT_MAKERS and found.category is not None:
         return False
-    if one.category is None and not one.is_noun and not _says_nothing(one) and one.phrase not in index.synonyms:
+    if one.category is not None:  # of a `casing hp` it is the telephone
+        others = {other.category for other in words} - {one.category}
+        return bool(others - _PHONE_THINGS - {None}) and one.category != found.category
+    is_word = one.is_noun or _says_nothing(one) or one.phrase in index.synonyms
+    if not is_word:
         return True
-    before = words[position - 1] if position else None
-    if before is None or before.is_gap or not (before.category or before.is_noun):
-        return (
-            one.category is not None
-            and found.category is not None
-            and one.category != found.category
-            and (found.category not in _PHONE_THINGS)
-        )
-    if one.category is not None:
-        return found.category is not None and one.category != found.category and found.category not in _PHONE_THINGS
-    return not DESCRIPTIONS.issuperset(one.phrase)
+    before = [other for other in words[:position] if not other.is_gap]
+    if _says_nothing(one):
+        return any(other.category == found.category is not None for other in before)
+    follows_noun = bool(before) and bool(before[-1].category or before[-1].is_noun) and not words[position - 1].is_gap
+    return follows_noun and not DESCRIPTIONS.issuperset(one.phrase)

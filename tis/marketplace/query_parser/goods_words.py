@@ -28,7 +28,7 @@ PART_NOUNS = frozenset(
     cleaner pembersih wadah tempat toples jar gelas glass mug cangkir cup mesin machine maker grinder gilingan
     penggiling dripper teko dispenser karung gantungan hanger semir polish lampu lamp timbangan scale ban oli helm
     jaket jas gagang pompa selang regulator karet segel panci wajan adaptor adapter dongle hub splitter tripod ring
-    lcd layar screen sekop ember cangkul cetakan arm blender
+    lcd layar screen sekop ember cangkul cetakan arm soundbar blender
     """.split()
 )
 # Indonesian order: what follows a device says what it has inside.

@@ -3,6 +3,7 @@
 # Beside those that the search leaves out anyway.
 FILLERS = frozenset(
     """
+    bismillah tes test gudang support
     urutin ambil cod i'll i'd i'm it's what's where's don't doesn't didn't can't won't isn't there's let's
     pas banter pas-pasan sekian kg gr jl jln dekatan sekitarnya
     laku ato left ngapain
@@ -46,6 +47,7 @@ FILLERS = frozenset(
 # Known, so that none is taken for a slip: resmi is no Redmi.
 PLAIN_WORDS = frozenset(
     """
+    seater
     rebus share razor racer apply inter balik lightning pemakaian sablon finish closed better butter master masker
     presiden gambir stasiun jalan raya pasar mall resmi garansi awet kuat kecil besar sedang panjang pendek lebar
     tinggi rendah cepat lambat halus kasar lembut keras manis asin pahit gurih segar kering basah dingin panas

@@ -35,6 +35,7 @@ _ORIGIN_NOUNS = frozenset(
     ukir rendang kerajinan oleh-oleh
     """.split()
 )
+_MAX_WORDS_TO_ORIGIN = 3
 _MADE_IN = frozenset("asli khas asal buatan produksi original ala produk authentic".split())
 _COFFEE_LANDS = frozenset("gayo toraja kintamani mandailing lintong wamena enrekang kerinci".split())
 # They mean something else, too; behind everything else, these mean the city.
@@ -130,7 +131,8 @@ def _kind(
     if start == named.start and start and words[start - 1].text in _MADE_IN:
         return "none"
     is_official = len(named.places) == 1 and " ".join(said) == named.places[0].name.lower()
-    if is_official and start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:
+    near = {word.text for word in words[max(0, start - _MAX_WORDS_TO_ORIGIN) : start]}
+    if is_official and start == named.start and near & _ORIGIN_NOUNS and not any(word[0] == "\0" for word in near):
         return "none"
     if not named.is_certain and not _ends_request(words, named):
         return "none"

@@ -18,7 +18,7 @@ _SPELLINGS: list[Spelling] = [
     (_SAME_LETTERS, lambda found: found[1]),
     (re.compile(r"(?<!\w)(?:type|tipe|typ)[ -]?([abc])(?!\w)"), lambda found: f"type-{found[1]}"),
     (re.compile(r"(?<!\w)pro max(?!\w)(?! ?(?:rp ?)?\d)"), lambda _: "pro-max"),
-    (re.compile(r"(?<=\d)(?:in| ?(?:inc|inces|inchs|inchies|ins))(?!\w)"), lambda _: " inch"),
+    (re.compile(r"(?<=\d)(?:in| ?(?:inc|inces|inchs|inchies|ins))(?!\w)|(?<=\d) ?[\"”]"), lambda _: " inch"),
     (re.compile(r"(?<!\w)(?:setengah|stengah) (?=(?:pk|kg|kilo|liter|meter)(?!\w))"), lambda _: "1/2 "),
     (re.compile(r"(?<!\w)tanpa kabel(?!\w)"), lambda _: "wireless"),
 ]
