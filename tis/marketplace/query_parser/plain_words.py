@@ -47,7 +47,7 @@ FILLERS = frozenset(
 # Known, so that none is taken for a slip: resmi is no Redmi.
 PLAIN_WORDS = frozenset(
     """
-    seater
+    seater nilon nylon beside comfort eager nilon nylon beside comfort eager
     rebus share razor racer apply inter balik lightning pemakaian sablon finish closed better butter master masker
     presiden gambir stasiun jalan raya pasar mall resmi garansi awet kuat kecil besar sedang panjang pendek lebar
     tinggi rendah cepat lambat halus kasar lembut keras manis asin pahit gurih segar kering basah dingin panas
