@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -25,18 +26,20 @@ class ScriptedModel:
 
     def __init__(self) -> None:
         self.picks: Answerer | None = None
+        self.extracts: Answerer | None = None
         self.tasks: list[ModelTask] = []
         self.speaking = asyncio.Event()
         self.may_end: asyncio.Event | None = None
 
     async def ready_model(self) -> str | None:
-        return "scripted" if self.picks else None
+        return "scripted" if self.picks or self.extracts else None
 
     async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
-        if self.picks is None or "picks" not in task.schema()["properties"]:
+        answer = self.picks if "picks" in task.schema()["properties"] else self.extracts
+        if answer is None:
             return None
         self.tasks.append(task)
-        text = self.picks(task)
+        text = answer(task)
         return None if text is None else ModelReply(text, 100, 20)
 
 
@@ -45,7 +48,7 @@ def picks(*chosen: tuple[int, str], intro: str = "", question: str = "") -> Answ
     return lambda task: json.dumps(reply)
 
 
-class Market:
+class AskableMarket:
     def __init__(self, running: Served, model: ScriptedModel) -> None:
         self.running, self.model = running, model
         self.shop = Shop(running.app.state.marketplace.market)
@@ -72,23 +75,23 @@ class Market:
 
 
 @pytest.fixture(scope="module")
-def market(database_url: str) -> Iterator[Market]:
+def market(database_url: str) -> Iterator[AskableMarket]:
     settings = settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="required")
     model = ScriptedModel()
     with served(settings, assistant_model=model) as running:
         running.app.state.marketplace.market.open()
-        yield Market(running, model)
+        yield AskableMarket(running, model)
 
 
 @pytest.fixture
-def model(market: Market) -> Iterator[ScriptedModel]:
+def model(market: AskableMarket) -> Iterator[ScriptedModel]:
     market.model.tasks.clear()
     yield market.model
-    market.model.picks = None
+    market.model.picks = market.model.extracts = None
 
 
 @pytest.fixture
-def buyer(market: Market) -> Iterator[httpx2.Client]:
+def buyer(market: AskableMarket) -> Iterator[httpx2.Client]:
     with market.client(market.user) as client:
         yield client
 
@@ -103,7 +106,7 @@ def events_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
 
 
-def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, market: Market) -> None:
+def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, market: AskableMarket) -> None:
     answer = ask(buyer)
     assert {product["id"] for product in answer["products"]} == set(market.ids[:2])
     assert answer["products_found"] == 2
@@ -115,7 +118,7 @@ def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, 
     assert not {"latitude", "longitude", "email", "phone", "address"} & set(answer["products"][0])
 
 
-def test_who_may_ask(market: Market) -> None:
+def test_who_may_ask(market: AskableMarket) -> None:
     with market.client(None) as nobody, market.client(market.poor) as poor, market.client(market.other) as other:
         assert nobody.post("/api/chat/search", json={"query": QUESTION}).status_code == 401
         refused = poor.post("/api/chat/search", json={"query": QUESTION})
@@ -138,7 +141,9 @@ def test_a_bad_body_is_a_422(buyer: httpx2.Client, body: Mapping[str, Any]) -> N
     assert buyer.post("/api/chat/search", json=body).status_code == 422
 
 
-def test_the_model_picks_and_the_code_renders(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_the_model_picks_and_the_code_renders(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
     second = market.ids[1]
     model.picks = picks((second, "Laptop gaming dari Asus."), intro="Ini pilihan untuk Anda.")
     answer = ask(buyer)
@@ -152,7 +157,7 @@ def test_the_model_picks_and_the_code_renders(buyer: httpx2.Client, market: Mark
     assert "Acer Nitro" not in task.messages[0]["content"]
 
 
-def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = market.ids[0]
     model.picks = picks((first, "Hanya Rp 5.000.000, diskon 50%, garansi resmi."), intro="Stok tinggal 99 unit.")
     answer = ask(buyer)
@@ -166,7 +171,7 @@ def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, mo
     "reply", [None, "not json", '{"picks": []}', '{"intro":"","picks":[{"id":999,"why":""}],"question":""}']
 )
 def test_a_model_that_fails_leaves_the_template(
-    buyer: httpx2.Client, market: Market, model: ScriptedModel, reply: str | None
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel, reply: str | None
 ) -> None:
     model.picks = lambda task: reply
     answer = ask(buyer)
@@ -175,7 +180,7 @@ def test_a_model_that_fails_leaves_the_template(
 
 
 def test_what_was_sold_while_the_model_spoke_is_read_again(
-    buyer: httpx2.Client, market: Market, model: ScriptedModel
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
 ) -> None:
     gone = market.product("Acer Aspire laptop gaming", 10_000_000)
 
@@ -195,7 +200,7 @@ def test_what_was_sold_while_the_model_spoke_is_read_again(
     assert "11.111.000" in answer["response"]
 
 
-def test_a_conversation_goes_on(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_a_conversation_goes_on(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = ask(buyer)
     model.picks = picks((market.ids[0], ""))
     second = ask(buyer, "laptop lainnya", session_id=first["session_id"])
@@ -244,6 +249,43 @@ def test_the_same_question_later_is_a_new_one(buyer: httpx2.Client) -> None:
     ask(buyer, session_id=session_id)
     messages = buyer.get(f"/api/chat/conversations/{session_id}").json()
     assert [message["role"] for message in messages] == ["assistant", "user"] * 2
+
+
+def extracted(**fields: Any) -> Answerer:
+    nothing = dict.fromkeys(
+        ("category", "lowest_price", "highest_price", "condition", "fulfilment", "in_stock", "sort")
+    )
+    lists: dict[str, Any] = {"intent": "search", "words": "", "brands": [], "exclude": [], "places": []}
+    return lambda task: json.dumps(nothing | lists | fields)
+
+
+def test_a_model_adds_to_the_rules_for_users_with_ai_access(market: AskableMarket, model: ScriptedModel) -> None:
+    sentence = {"query": "laptop yang kayak baru tapi second"}
+    model.extracts = extracted(condition="used", highest_price="5 juta")
+    sources = {}
+    for name, user in (("nobody", None), ("poor", market.poor), ("buyer", market.user)):
+        with market.client(user) as client:
+            parsed = client.post("/api/search/parse", json=sentence).json()
+            sources[name] = parsed["source"]
+            assert parsed["query"]["max_price"] is None  # no such words stand in the sentence
+    assert sources["nobody"] == sources["poor"] == "rules"
+    assert len(model.tasks) == 1
+
+
+def test_beyond_the_quota_of_a_day_the_rules_answer(market: AskableMarket, model: ScriptedModel) -> None:
+    model.picks = picks((market.ids[0], ""))
+    assistant = market.shop.market.assistant
+    user = market.shop.user(ai_access_enabled=True)
+    before = assistant.limits
+    assistant.limits = replace(before, tokens_per_day=150)
+    try:
+        with market.client(user) as client:
+            kinds = [(answer["answered_by"], answer["notice"]) for answer in (ask(client) for _ in range(3))]
+            usage = client.get("/api/users/me/export").json()["chat_usage"]
+    finally:
+        assistant.limits = before
+    assert kinds == [("model", None), ("model", None), ("template", "quota_used_up")]
+    assert [day["tokens"] for day in usage] == [240]
 
 
 def test_a_deleted_conversation_is_gone_with_its_stream(buyer: httpx2.Client) -> None:

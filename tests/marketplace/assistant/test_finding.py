@@ -5,6 +5,7 @@ from typing import Any
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.assistant.finding import find_goods, still_wanted
 from tis.marketplace.assistant.goods import FoundGoods, Viewer
+from tis.marketplace.assistant.limit_texts import relaxation_text
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
@@ -62,6 +63,28 @@ def test_relaxations_were_tried_and_each_finds_what_it_counts(catalogue: Catalog
         for one in found.relaxations:
             again = find_goods(catalogue.search, session, one.query, IN_BANDUNG)
             assert again.total == one.count == len(again.cards)
+
+
+def test_two_filters_are_dropped_where_none_alone_hides_the_goods(catalogue: Catalogue) -> None:
+    catalogue.put_all(
+        [{"name": "Laptop gaming", "price": 900, "category": "laptop"}, {"name": "Ultrabook", "category": "laptop"}]
+    )
+    query: dict[str, Any] = {"category": "laptop", "text": "gaming", "max_price": 100, "cities": ["Bandung"]}
+    found = find(catalogue, **query)
+    [tried] = found.relaxations
+    assert (tried.without, tried.count, tried.query.cities, tried.query.max_price) == (
+        "max_price and city",
+        1,
+        [],
+        None,
+    )
+    assert (
+        found.cards == []
+        and relaxation_text(StructuredQuery(**query), tried, "id") == "Tanpa batas harga, di semua kota"
+    )
+    [tried] = find(catalogue, **(query | {"text": "ungu", "max_price": None})).relaxations
+    text = relaxation_text(StructuredQuery(text="ungu"), tried, "en")
+    assert (text, tried.count) == ("Without the words “ungu”, in any city", 2)
 
 
 def test_products_that_the_buyer_points_at_come_even_if_sold_out(catalogue: Catalogue) -> None:

@@ -94,7 +94,8 @@ def _facts(card: ProductCard, language: Language) -> Iterator[str]:
     if card.distance_km is not None:
         yield kilometres_text(card.distance_km, language)
     if card.rating is not None:
-        yield words["rating"].format(decimal_text(card.rating, language), card.rating_count)
+        stars = decimal_text(card.rating, language)
+        yield words["rating" if card.rating_count else "granted rating"].format(stars, card.rating_count)
     if card.fulfilment is not None:
         yield words[card.fulfilment.suggestion]
     yield condition_text(card.condition, language)
@@ -118,6 +119,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "stock": "stok {}",
         "sold out": "stok habis",
         "rating": "nilai {} ({} ulasan)",
+        "granted rating": "nilai {}",
         "pickup": "bisa diambil",
         "courier": "diantar kurir toko",
         "parcel": "lewat ekspedisi",
@@ -128,6 +130,7 @@ _WORDS: dict[Language, dict[str, str]] = {
         "stock": "{} in stock",
         "sold out": "sold out",
         "rating": "rated {} ({} reviews)",
+        "granted rating": "rated {}",
         "pickup": "pick-up",
         "courier": "shop's courier",
         "parcel": "by parcel",

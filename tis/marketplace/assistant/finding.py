@@ -16,11 +16,13 @@ from tis.marketplace.search.nearest import NamedPoint, point_of_city, query_arou
 from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductCount, ProductQuery, Sort
+from tis.marketplace.search.relaxed_filters import FEW
 
 _MAX_COUNTED = 1000
 _MAX_NEAREST = 3
 _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
+_MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
 _MAX_NOUN_WORDS = 3
 _OTHER_KIND: tuple[dict[str, Any], ...] = ({}, {"category": None, "brands": []})  # what is tried in turn
 
@@ -62,7 +64,7 @@ def _found(search: ProductSearch, session: Session, query: StructuredQuery, view
         cards=cards_of(search, session, [one.product.id for one in best.candidates[:MAX_CARDS]], viewer),
         total=best.total.count,
         total_is_exact=best.total.is_exact,
-        corrected=best.corrected,
+        corrected=search.find(session, goods_query(query, viewer), _FIRST).corrected if query.text else None,
         unverified_words=best.has_others,
         relaxations=tried_relaxations(search, session, query, viewer),
         nearest_place=place.name if place and nearest else None,
@@ -77,7 +79,6 @@ class BestGoods:
     candidates: list[Candidate]
     num_matching: int  # all words or some
     total: ProductCount
-    corrected: str | None
 
     @property
     def has_others(self) -> bool:
@@ -87,22 +88,23 @@ class BestGoods:
 def best_goods(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> BestGoods:
     wanted = goods_query(query, viewer)
     total = search.count(session, wanted, _MAX_COUNTED)
-    found = _candidates(search, session, wanted)
+    found = _candidates(search, session, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
     whole, others = found[: total.count], ranked(found[total.count :], query, viewer, by_tier=True)
     if wanted.text is not None and wanted.category is not None and len(found) < MAX_CARDS:
         # A laptop "for college" need not say so.
         known = {one.product.id for one in found}
         of_category = _candidates(search, session, replace(wanted, text=None))
         others += ranked((one for one in of_category if one.product.id not in known), query, viewer)
-    corrected = search.find(session, wanted, _FIRST).corrected if wanted.text is not None else None
-    return BestGoods([*ranked(whole, query, viewer), *others], len(found), total, corrected)
+    return BestGoods([*ranked(whole, query, viewer), *others], len(found), total)
 
 
-def _candidates(search: ProductSearch, session: Session, wanted: ProductQuery) -> list[Candidate]:
+def _candidates(
+    search: ProductSearch, session: Session, wanted: ProductQuery, limit: int = MAX_CANDIDATES
+) -> list[Candidate]:
     """In the order of the search: those that match all words before those that match some."""
     found: dict[int, Candidate] = {}
     for sort in _orders_read(wanted):
-        for one in search.candidates(session, replace(wanted, sort=sort), MAX_CANDIDATES):
+        for one in search.candidates(session, replace(wanted, sort=sort), limit):
             found.setdefault(one.product.id, one)
     return list(found.values())
 

@@ -73,7 +73,9 @@ def relaxation_text(query: StructuredQuery, tried: TriedRelaxation, language: La
         return words["city up to"].format(km=km, names=_names(changed.cities, language))
     if tried.without == "radius_km" and changed.radius_km is not None:
         return words["radius up to"].format(km=kilometres_text(changed.radius_km, language))
-    return words.get(f"without {tried.without}", tried.without)
+    first, *rest = (words[f"without {name}"] for name in tried.without.split(" and "))
+    text = clean_text(query.text, _MAX_SAID_CHARS)
+    return ", ".join((first, *(one[0].lower() + one[1:] for one in rest))).format(text=text)
 
 
 def suggestions_of(found: FoundGoods, picks: Sequence[int], query: StructuredQuery, viewer: Viewer) -> list[str]:

@@ -148,9 +148,10 @@ class ShoppingAssistant:
         return Understanding(*merge(text, rules, extracted, vocabulary), num_tokens)
 
     def find(self, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
-        """Blocks."""
+        """Blocks. What matches only a part of the words is found where nothing matches all of them."""
         with self._database.reading() as session:
-            return find_goods(self._database.search, session, query, viewer)
+            found = find_goods(self._database.search, session, query, viewer)
+        return replace(found, cards=found.cards[: found.total]) if found.total else found
 
     async def answer(
         self,
@@ -197,6 +198,7 @@ class ShoppingAssistant:
             self.limits.answer_seconds,
             owner,
             tools,
+            suits_toys=True,
         )
         reply = await self._model.ask(task, ticket)
         if reply is None:
