@@ -22,6 +22,7 @@ _RADIUS = any_of(
 _METRES = any_of(
     rf"""
     (?:(?:dalam|radius|within|jarak|maksimal|max|di)\s)+(?P<m>{_NUMBER})\s?(?:m|meter|metres?|meters?)
+    (?P<m2>{_NUMBER})\s?(?:m|meter|metres?|meters?)(?= (?:dari|from) (?:sini|rumah|lokasi|saya|here|me|my))
     """
 )
 _AT_LEAST = (
@@ -43,7 +44,7 @@ _STARRED = any_of(
 _COUNTED = "|".join(
     """
     units? pcs pieces? buah biji bijik bh karung sak zak dus kardus box(?:es)? kotak botol bungkus bks pack paket lembar
-    rim ekor pasang pairs? set rol roll kaleng sachet lusin dozens? kodi batang galon bags? ea kantong keping renteng
+    rim ekor pasang pairs? set rol roll kaleng sachet lusin dozens? kodi batang bags? ea kantong keping renteng
     sacks? bottles?
     """.split()
 )
@@ -64,8 +65,8 @@ _QUANTITY = any_of(
     """
 )
 _CUE = (
-    "butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|ada"
-    "|stok(?:nya)? (?:minimal |min |at least )?"
+    "butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|ada|minta"
+    "|stok(?:nya)?"
 )
 _NOT_COUNTED = "|".join(
     """
@@ -73,13 +74,14 @@ _NOT_COUNTED = "|".join(
     orang bulan hari jam menit cc volt va mp core million people persons years in port tabung tingkat lantai musim
     """.split()
 )
-_END_OF_COUNT = rf"(?=\s(?!{_NOT_COUNTED})|\s?[?.,!]|$)"
+_OR_SO = "(?:minimal |min |at least |sekitar |lebih dari |di ?atas )?"
+_END_OF_COUNT = rf"(?=\s(?!(?:{_NOT_COUNTED})(?!\w))|\s?[?.,!]|$)"
 _WANTED = any_of(
     rf"""
-    (?P<cue>{_CUE})\s(?:minimal |at least |sekitar )?(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
+    (?P<cue>{_CUE})\s{_OR_SO}(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
     """
 )
-_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})\s(?=(?!{_NOT_COUNTED})[^\W\d]{{3,}})")
+_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")
@@ -93,7 +95,9 @@ def take_amounts(sentence: Sentence) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for pattern, metres in ((_RADIUS, False), (_METRES, True)):
         if "radius_km" not in fields and (found := pattern.search(sentence.text)):
-            number = float(found["m" if metres else "km"].replace(",", ".")) / (1000 if metres else 1)
+            number = float((found["m"] or found["m2"] if metres else found["km"]).replace(",", ".")) / (
+                1000 if metres else 1
+            )
             if 0 < number <= _MAX_RADIUS_KM:
                 fields["radius_km"] = number
                 sentence.take_found(found, "radius", "radius_km")

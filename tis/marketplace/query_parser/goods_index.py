@@ -49,7 +49,7 @@ class GoodsIndex:
         categories = _categories(vocabulary)
         own_names = {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
         brands = {_phrase(brand) for brand in (*vocabulary.brands, *KNOWN_BRANDS)}
-        brands = {one for one in brands if one and len("".join(one)) >= _MIN_LETTERS_OF_BRAND and not _is_number(one)}
+        brands = {one for one in brands if _is_brand(one)}
         words = {word for phrase in (*vocabulary.synonyms, *categories) for word in phrase}
         words |= {word for brand in brands for word in brand}
         correct: dict[tuple[str, int], list[str]] = {}
@@ -180,5 +180,10 @@ def _phrase(name: str) -> Phrase:
     return tuple(tokenize(name))
 
 
-def _is_number(phrase: Phrase) -> bool:
-    return not any(letter.isalpha() for letter in "".join(phrase))
+def _is_brand(phrase: Phrase) -> bool:
+    """Sellers may write anything: "gaming" and "modern" stay words."""
+    letters = "".join(phrase)
+    if " ".join(phrase) in KNOWN_BRANDS:
+        return True
+    is_name = len(letters) >= _MIN_LETTERS_OF_BRAND and any(map(str.isalpha, letters))
+    return is_name and not (DESCRIPTIONS | PLAIN_WORDS).issuperset(phrase)

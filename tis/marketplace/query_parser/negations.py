@@ -71,6 +71,9 @@ _BEFORE_NAMES |= {
 }
 _BEFORE_NAMES |= {
     "ukuran",
+    "untuk",
+    "utk",
+    "buat",
     "size",
     "seri",
     "series",
