@@ -3,11 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy.orm import Session
 
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
@@ -15,6 +17,7 @@ from tests.serving import Served, served, settings_with
 from tis.admission.ticket import Ticket
 from tis.chat.structured_answer import ModelReply, ModelTask
 from tis.marketplace.columns import now
+from tis.marketplace.market import Market
 from tis.marketplace.tables import Product
 
 QUESTION = "Saya butuh laptop gaming di Jakarta, budget 12 juta"
@@ -227,6 +230,76 @@ def test_a_conversation_goes_on(buyer: httpx2.Client, market: AskableMarket, mod
     assert second["conversation_id"] == first["conversation_id"]
     roles = [message["role"] for message in model.tasks[0].messages]
     assert roles == ["system", "user", "assistant", "user", "assistant", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "field", "value"),
+    [
+        ("di bawah 11 juta?", "max_price", 11_000_000),
+        ("kalau di Bandung?", "cities", ["Bandung"]),
+        ("jangan yang asus", "exclude_brands", ["asus"]),
+        ("yang bekas aja", "condition", "used"),
+    ],
+)
+def test_follow_ups_change_the_query_by_rules_alone(
+    buyer: httpx2.Client, follow_up: str, field: str, value: object
+) -> None:
+    first = ask(buyer)
+    second = ask(buyer, follow_up, session_id=first["session_id"])
+    changed = second["interpreted"]["query"]
+    assert changed[field] == value and second["interpreted"]["source"] == "rules"
+    assert changed["category"] == "laptop" and changed["text"] == first["interpreted"]["query"]["text"]
+
+
+def test_cheaper_is_cheaper_than_all_that_was_shown(buyer: httpx2.Client) -> None:
+    first = ask(buyer)
+    second = ask(buyer, "yang lebih murah?", session_id=first["session_id"])
+    cheapest = min(product["price"] for product in first["products"])
+    assert second["interpreted"]["query"]["max_price"] == cheapest - 1
+    assert all(product["price"] < cheapest for product in second["products"])
+
+
+def test_a_number_means_the_product_of_the_list(buyer: httpx2.Client) -> None:
+    first = ask(buyer)
+    second = ask(buyer, "yang nomor 2 masih ada stoknya?", session_id=first["session_id"])
+    chosen = first["products"][1]
+    assert [product["id"] for product in second["products"]] == [chosen["id"]]
+    assert chosen["name"] in second["response"]
+    both = ask(buyer, "bandingkan nomor 1 dan 2", session_id=ask(buyer)["session_id"])
+    assert {product["id"] for product in both["products"]} == {product["id"] for product in first["products"]}
+
+
+class CountingDatabase:
+    """Counts the transactions of the assistant that are open."""
+
+    def __init__(self, market: Market) -> None:
+        self.search, self._market, self.num_open = market.search, market, 0
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        with self._market.reading() as session:
+            self.num_open += 1
+            yield session
+            self.num_open -= 1
+
+
+def test_no_transaction_is_open_while_the_model_speaks(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = CountingDatabase(market.shop.market)
+    monkeypatch.setattr(market.shop.market.assistant, "_database", database)
+    num_open = []
+
+    def noting(answer: Answerer) -> Answerer:
+        def note(task: ModelTask) -> str | None:
+            num_open.append(database.num_open)
+            return answer(task)
+
+        return note
+
+    model.picks, model.extracts = noting(picks((market.ids[0], ""))), noting(extracted())
+    assert ask(buyer)["answered_by"] == "model"
+    assert num_open == [0, 0]
 
 
 def test_a_greeting_needs_no_model(buyer: httpx2.Client, model: ScriptedModel) -> None:
