@@ -73,6 +73,8 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
             continue
         if one.is_gap:
             continue
+        if len(one.phrase) > 1 and one.phrase[:1] in index.brands and one.phrase[:1] not in index.categories:
+            found.brands.append(one.phrase[0])
         if one.is_brand and _is_brand_here(words, position, found, index):
             found.brands.append(index.brand_names.get(one.phrase, one.text))
             sentence.note(one.start, one.end, "brand", "brands")
