@@ -195,9 +195,28 @@ def test_what_was_sold_while_the_model_spoke_is_read_again(
 
     model.picks = sell
     answer = ask(buyer)
-    assert gone not in {product["id"] for product in answer["products"]}
+    assert gone not in {product["id"] for product in answer["products"]} and answer["products_found"] == 2
     assert "10.000.000" not in answer["response"]
     assert "11.111.000" in answer["response"]
+
+
+def test_a_price_that_rose_over_the_budget_meanwhile_is_not_offered(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    dear = market.product("Axioo laptop gaming", 10_500_000)
+
+    def raise_price(task: ModelTask) -> str:
+        database = market.shop.market
+        with database.writing() as session:
+            session.get_one(Product, dear).price = 13_000_000
+            session.flush()
+            database.search.refresh(session, [dear])
+        return str(picks((dear, ""), (market.ids[0], ""))(task))
+
+    model.picks = raise_price
+    answer = ask(buyer)
+    assert dear not in {product["id"] for product in answer["products"]}
+    assert answer["citations"][0]["product_id"] == market.ids[0] and answer["products_found"] == 2
 
 
 def test_a_conversation_goes_on(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:

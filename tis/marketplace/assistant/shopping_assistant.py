@@ -23,7 +23,7 @@ from tis.marketplace.assistant.extraction import (
     merge,
     read_extraction,
 )
-from tis.marketplace.assistant.finding import find_goods
+from tis.marketplace.assistant.finding import find_goods, still_wanted
 from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, Viewer
 from tis.marketplace.assistant.picking import (
     MAX_HISTORY,
@@ -90,6 +90,7 @@ class AnswerDraft:
 
     text: AnswerText
     cards: Sequence[ProductCard]
+    num_found: int
     answered_by: AnsweredBy
     num_tokens: int = 0
     notice: str | None = None
@@ -171,7 +172,7 @@ class ShoppingAssistant:
                 notice = None if picked else "model_failed"
             else:
                 notice = "no_model"
-        return await asyncio.to_thread(self._draft, query, found, picked, context.viewer, num_tokens, notice)
+        return await asyncio.to_thread(self._draft, text, query, found, picked, context.viewer, num_tokens, notice)
 
     async def _pick(
         self,
@@ -207,6 +208,7 @@ class ShoppingAssistant:
 
     def _draft(
         self,
+        text: str,
         query: StructuredQuery,
         found: FoundGoods,
         picked: PickedGoods | None,
@@ -217,25 +219,32 @@ class ShoppingAssistant:
         """Reads everything again: what was sold or changed while the model spoke is not offered as it was."""
         ids = [pick.id for pick in picked.picks] if picked else []
         ids += [card.id for card in found.cards if card.id not in ids]
+        search = self._database.search
         with self._database.reading() as session:
-            cards = cards_of(self._database.search, session, ids[:MAX_CARDS], viewer)
-            nearest = cards_of(self._database.search, session, [card.id for card in found.nearest], viewer)
+            if query.intent in _MODEL_INTENTS:
+                ids = still_wanted(search, session, ids, query, viewer)
+            cards = cards_of(search, session, ids[:MAX_CARDS], viewer)
+            brands = frozenset(search.vocabulary(session).brands)
+            nearest = cards_of(search, session, [card.id for card in found.nearest], viewer)
         # These distances are from the place that the buyer named.
         distances = {card.id: card.distance_km for card in found.nearest}
         nearest = [replace(card, distance_km=distances[card.id], fulfilment=None) for card in nearest]
         known = {card.id: card for card in cards}
         picks = [pick for pick in picked.picks if pick.id in known] if picked else []
-        whys = {pick.id: verify(pick.why, [known[pick.id]], query).kept for pick in picks}
-        intro = verify(picked.intro, cards, query).kept if picked else ""
-        text = render_answer(
-            replace(found, cards=cards, nearest=nearest),
+        whys = {pick.id: verify(pick.why, [known[pick.id]], query, brands).kept for pick in picks}
+        intro = verify(picked.intro, cards, query, brands).kept if picked else ""
+        num_lost = sum(card.id not in ids for card in found.cards)
+        total = max(found.total - num_lost, 0)
+        answer = render_answer(
+            replace(found, cards=cards, nearest=nearest, total=total),
             [pick.id for pick in picks],
             query,
             viewer,
             intro or None,
             {number: why for number, why in whys.items() if why},
+            text,
         )
-        return AnswerDraft(text, cards or nearest, "model" if picks else "template", num_tokens, notice)
+        return AnswerDraft(answer, cards or nearest, total, "model" if picks else "template", num_tokens, notice)
 
 
 def today() -> date:

@@ -5,7 +5,7 @@ Where no filter alone hides the goods, two are dropped: Bandung has no phones, a
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -18,7 +18,7 @@ from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter
 from tis.marketplace.search.said_filters import with_said_filters
 
-_MAX_PAIRS = 2
+_MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
 _DROPPED: dict[str, dict[str, Any]] = {
     "text": {"text": ""},
     "quantity": {"quantity": None},
@@ -52,7 +52,7 @@ def _pairs(
     """Few, nearest to the query first. The words are dropped only where the category says what is wanted."""
     set_fields = [changes for name, changes in _DROPPED.items() if _drops(query, changes) and _may_drop(query, name)]
     num_found = 0
-    for pair in combinations(set_fields, 2):
+    for pair in islice(combinations(set_fields, 2), _MAX_PAIRS_TRIED):
         names = " and ".join(name for name, changes in _DROPPED.items() if changes in pair)
         changed = query.model_copy(update={**pair[0], **pair[1]})
         found = search.count(session, goods_query(changed, viewer), MAX_RELAXED_COUNT)

@@ -199,7 +199,7 @@ class AssistantTurn:
         answer = ChatSearchAnswer(
             session_id=spec.session_id,
             response="\n".join(draft.text.sentences),
-            products_found=found.total,
+            products_found=draft.num_found,
             conversation_id=spec.conversation_id,
             products=found_products(draft.cards),
             citations=citations_of([cited[one] for one in draft.text.cited_ids if one in cited]),

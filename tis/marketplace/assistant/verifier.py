@@ -79,7 +79,7 @@ class _Checker:
         return (
             NumberClaims(sentence, tokens, meant, self._query).reason(self._cards)
             or self._offers.reason(sentence, tokens, meant)
-            or self._names.reason(sentence, tokens)
+            or self._names.reason(sentence, tokens, meant)
         )
 
 
