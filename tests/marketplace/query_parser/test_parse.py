@@ -1,5 +1,6 @@
 """What the rules read in a single sentence."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -216,3 +217,9 @@ WORDS = (
 def test_no_sentence_fails(vocabulary: Vocabulary, said: str) -> None:
     parsed = parse_query(said, QueryContext(), vocabulary)
     assert len(parsed.query.text) <= MAX_QUERY_CHARS
+
+
+def test_a_brand_is_named_as_the_catalogue_spells_it(vocabulary: Vocabulary) -> None:
+    known = replace(vocabulary, brands=("nippon paint", "yong ma"))
+    for said, brand in (("magic com yongma", "yong ma"), ("cat tembok nippon", "nippon paint")):
+        assert parse_query(said, QueryContext(), known).query.brands == [brand]

@@ -57,7 +57,7 @@ _WORD_NUMBERS = dict(
 )
 _WORD_NUMBERS |= dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
 _WORD_NUMBERS |= {"seribu": 1000, "seratus": 100, "twenty": 20, "fifty": 50, "lima puluh": 50, "dua puluh": 20}
-_WORD_NUMBERS |= {"tiga puluh": 30, "dua belas": 12, "lima belas": 15, "a dozen": 12, "half a dozen": 6, "hundred": 100}
+_WORD_NUMBERS |= {"tiga puluh": 30, "dua belas": 12, "lima belas": 15, "a dozen": 12, "hundred": 100}
 _COUNT = rf"\d{{1,6}}|{'|'.join(sorted(_WORD_NUMBERS, key=len, reverse=True))}"
 _QUANTITY = any_of(
     rf"""
@@ -81,11 +81,12 @@ _WANTED = any_of(
     (?P<cue>{_CUE})\s{_OR_SO}(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
     """
 )
-_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
+_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")
 _TIMES = {"lusin": 12, "dozen": 12, "dozens": 12, "kodi": 20}
+_PIECES = ("pcs", "lembar")  # the search counts them as a measure
 _MAX_QUANTITY, _MAX_PRICES = 1_000_000, 3
 _MAX_RADIUS_KM = 20_000.0
 
@@ -122,9 +123,11 @@ def take_leading_count(sentence: Sentence) -> dict[str, Any]:
 def take_measures(sentence: Sentence) -> list[tuple[int, str]]:
     """Where each is, and it as one word: `16gb` of `16 GB`."""
     words: list[tuple[int, str]] = []
-    for start, end, _ in list(measures(sentence.text)):
-        words.append((start, sentence.text[start:end].replace(" ", "").replace("-", "")))
-        sentence.take(start, end, "measure", "text")
+    for start, end, word in list(measures(sentence.text)):
+        is_count = word.endswith(_PIECES)
+        if not is_count:
+            words.append((start, sentence.text[start:end].replace(" ", "").replace("-", "")))
+        sentence.take(start, end, "count" if is_count else "measure", *([] if is_count else ["text"]))
     return words
 
 

@@ -40,6 +40,7 @@ class GoodsIndex:
     nouns: frozenset[Phrase]  # that name goods, of a category or not
     synonyms: frozenset[Phrase]
     brands: frozenset[Phrase]
+    brand_names: dict[Phrase, str]  # of brands that the catalogue spells otherwise
     known_words: frozenset[str]
     correct_words: dict[tuple[str, int], list[str]]  # what slips are corrected to, by first letter and length
     _corrections: dict[str, str | None] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class GoodsIndex:
             frozenset(nouns),
             frozenset(vocabulary.synonyms),
             frozenset(brands),
+            _names_of_brands(vocabulary.brands),
             frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys() | FILLERS | PLAIN_WORDS),
             correct,
         )
@@ -178,6 +180,20 @@ def main_category(slugs: Sequence[str]) -> str | None:
 
 def _phrase(name: str) -> Phrase:
     return tuple(tokenize(name))
+
+
+def _names_of_brands(catalogue: Sequence[str]) -> dict[Phrase, str]:
+    """The filter compares whole names: who says yongma or nippon means "yong ma" and "nippon paint"."""
+    joined = {brand.replace(" ", "").replace("-", ""): brand for brand in catalogue}
+    first_words: dict[str, list[str]] = {}
+    for brand in catalogue:
+        first_words.setdefault(brand.split(" ")[0], []).append(brand)
+    found = {}
+    for known in KNOWN_BRANDS - set(catalogue):
+        others = [joined[known]] if known in joined else first_words.get(known, [])
+        if len(others) == 1:
+            found[_phrase(known)] = others[0]
+    return found
 
 
 def _is_brand(phrase: Phrase) -> bool:

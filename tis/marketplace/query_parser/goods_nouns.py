@@ -73,8 +73,10 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
             continue
         if one.is_gap:
             continue
+        if len(one.phrase) > 1 and one.phrase[:1] in index.brands and one.phrase[:1] not in index.categories:
+            found.brands.append(one.phrase[0])
         if one.is_brand and _is_brand_here(words, position, found, index):
-            found.brands.append(one.text)
+            found.brands.append(index.brand_names.get(one.phrase, one.text))
             sentence.note(one.start, one.end, "brand", "brands")
         elif not (one.is_noun or one.category) and _says_nothing(one) and not _saves(words, position):
             continue
@@ -152,7 +154,7 @@ def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord
     others = {one.category for one in words if one.category and one.phrase not in index.brands}
     for one in words:
         is_noun = one.category is not None or (one.is_noun and not one.is_brand)
-        if one.is_brand and one.category and others - _PHONE_THINGS:
+        if one.is_brand and one.category and others - _PHONE_THINGS - {one.category}:
             is_noun = False  # `laptop hp`: the brand
         if is_noun and not _says_nothing(one):
             nouns.append(one)

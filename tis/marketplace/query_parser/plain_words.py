@@ -3,6 +3,7 @@
 # Beside those that the search leaves out anyway.
 FILLERS = frozenset(
     """
+    sepasang qty quantity jumlah jumlahnya live tinggal
     bismillah tes test gudang support
     urutin ambil cod i'll i'd i'm it's what's where's don't doesn't didn't can't won't isn't there's let's
     pas banter pas-pasan sekian kg gr jl jln dekatan sekitarnya

@@ -36,6 +36,7 @@ _ORIGIN_NOUNS = frozenset(
     """.split()
 )
 _MAX_WORDS_TO_ORIGIN = 3
+_PARTS_OF_CITIES = frozenset("timur barat selatan utara pusat kota".split())
 _MADE_IN = frozenset("asli khas asal buatan produksi original ala produk authentic".split())
 _COFFEE_LANDS = frozenset("gayo toraja kintamani mandailing lintong wamena enrekang kerinci".split())
 # They mean something else, too; behind everything else, these mean the city.
@@ -85,7 +86,9 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
             continue
         last = (kind, named.end)
         first = start if kind != "exclude" else _start_of_negation(words, start)
-        span = words[first].start, words[named.end - 1].end
+        # Bekasi Timur is a part of Bekasi.
+        is_part = named.end < len(words) and words[named.end].text in _PARTS_OF_CITIES
+        span = words[first].start, words[named.end - (0 if is_part else 1)].end
         if kind == "destination":
             found.is_destination = True
             sentence.take(*span, "where it is sent to", "fulfilment")

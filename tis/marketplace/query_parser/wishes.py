@@ -38,7 +38,7 @@ _MY_PLACE = "(?:me|here|my (?:home|house|place|location|area|office))"
 _NEAR = "(?:(?:dekat|deket|dkt|dket)(?:2|[ -]?(?:dekat|deket))?|sekitar(?:an)?|seputar(?:an)?|skitar)"
 _OF = "(?: dari| dr| dengan| dgn| sama| ama| di| lokasi| tempat| tempat tinggal)*"
 _CAN = "(?:bisa |mau |bs |yang |yg |harus )*"
-_STOCK = "(?:stok|sto[ck]{1,2}|stcok)(?:nya)?"
+_STOCK = "(?:ketersediaan|stok|sto[ck]{1,2}|stcok)(?:nya)?"
 _STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
 # In this order: what one has taken the next does not see.
 WISHES = (
