@@ -394,3 +394,14 @@ def test_what_was_shown_from_elsewhere_is_not_said_to_be_gone(buyer: httpx2.Clie
     for follow_up in ("nomor 1 masih ada?", "yang nomor 1"):
         answer = ask(buyer, follow_up, session_id=first["session_id"])
         assert [product["id"] for product in answer["products"]] == shown[:1]
+
+
+def test_an_unknown_field_is_ignored_with_a_warning(buyer: httpx2.Client) -> None:
+    for stream in (False, True):
+        body = {"query": QUESTION, "streem": True, "stream": stream}
+        response = buyer.post("/api/chat/search", json=body)
+        assert response.status_code == 200 and "streem" in response.headers["x-warnings"]
+        if not stream:
+            assert response.json()["warnings"] == ["Unknown field 'streem' was ignored."]
+        else:
+            assert events_of(response.text)[-1]["type"] == "chat.search.completed"
