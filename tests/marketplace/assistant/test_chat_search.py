@@ -31,6 +31,7 @@ class ScriptedModel:
         self.picks: Answerer | None = None
         self.extracts: Answerer | None = None
         self.tasks: list[ModelTask] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []  # of tools, before it answers
         self.speaking = asyncio.Event()
         self.may_end: asyncio.Event | None = None
 
@@ -42,6 +43,9 @@ class ScriptedModel:
         if answer is None:
             return None
         self.tasks.append(task)
+        for name, arguments in self.calls:
+            [tool] = [one for one in task.tools if one.tool.name == name]
+            await tool.call(arguments)
         text = answer(task)
         return None if text is None else ModelReply(text, 100, 20)
 
@@ -62,7 +66,7 @@ class AskableMarket:
         self.ids = [
             self.product("Acer Nitro 5 laptop gaming", 11_499_000, brand="Acer"),
             self.product("Asus TUF laptop gaming", 11_999_000, brand="Asus"),
-            self.product("Lenovo Legion laptop gaming", 18_000_000, brand="Lenovo"),
+            self.product("Rinjani G17 laptop gaming", 18_000_000, brand="Rinjani"),
         ]
 
     def product(self, name: str, price: int, **values: Any) -> int:
@@ -91,6 +95,7 @@ def model(market: AskableMarket) -> Iterator[ScriptedModel]:
     market.model.tasks.clear()
     yield market.model
     market.model.picks = market.model.extracts = None
+    market.model.calls = []
 
 
 @pytest.fixture
@@ -389,3 +394,106 @@ def test_a_deleted_conversation_is_gone_with_its_stream(buyer: httpx2.Client) ->
     assert buyer.delete("/api/chat/conversations").status_code == 200
     assert buyer.get(f"/api/chat/stream/{other}").status_code in (404, 410)
     assert buyer.post("/api/chat/search", json={"query": QUESTION, "session_id": one}).status_code == 404
+
+
+def test_thanks_are_answered(buyer: httpx2.Client) -> None:
+    assert ask(buyer, "makasih ya")["response"].startswith("Sama-sama")
+
+
+def test_what_a_comparison_names_and_nobody_sells_is_no_other_product(
+    buyer: httpx2.Client, market: AskableMarket
+) -> None:
+    both = ask(buyer, "bandingkan laptop toshiba dan sharp")
+    assert both["products"] == [] and "toshiba" in both["response"] and "sharp" in both["response"]
+    one = ask(buyer, "bandingkan acer nitro dan asus tuf 99")
+    assert [product["id"] for product in one["products"]] == market.ids[:1]
+    assert "Tidak saya temukan: asus tuf 99." in one["response"]
+    assert "sharp" in ask(buyer, "compare a sharp with a toshiba")["response"]
+
+
+def test_a_number_that_is_not_in_the_list_is_no_word_to_search_for(buyer: httpx2.Client) -> None:
+    first = ask(buyer, "laptop asus", session_id=ask(buyer)["session_id"])
+    for follow_up in ("nomor 5 masih ada?", "yang nomor 12", "bandingkan nomor 8 dan 9"):
+        answer = ask(buyer, follow_up, session_id=first["session_id"])
+        assert (answer["response"], answer["products"]) == ("Nomor itu tidak ada di daftar terakhir.", [])
+    again = ask(buyer, "nomor 1", session_id=first["session_id"])
+    assert again["products"][0]["id"] == first["products"][0]["id"]
+    assert ask(buyer, "bandingkan nomor 1 dan 2")["products"] == []
+
+
+def test_a_product_that_is_gone_keeps_its_number(buyer: httpx2.Client, market: AskableMarket) -> None:
+    numbers = [market.product(f"Axioo Pongo {name} laptop", 7_000_000, brand="Axioo") for name in ("satu", "dua")]
+    first = ask(buyer, "laptop axioo pongo")
+    shown = [product["id"] for product in first["products"]]
+    assert sorted(shown) == numbers
+    with market.shop.market.writing() as session:
+        session.get_one(Product, shown[0]).deleted_at = now()
+        session.flush()
+        market.shop.market.search.refresh(session, [shown[0]])
+    gone = ask(buyer, "nomor 1 masih ada?", session_id=first["session_id"])
+    assert gone["response"] == "Maaf, produk itu tidak ada lagi."
+    there = ask(buyer, "nomor 2 masih ada?", session_id=first["session_id"])
+    assert [product["id"] for product in there["products"]] == shown[1:]
+
+
+def test_is_it_in_stock_is_not_answered_for_another_product(buyer: httpx2.Client, market: AskableMarket) -> None:
+    answer = ask(buyer, "laptop acer nitro 77 masih ada stok?")
+    assert "Ya," not in answer["response"] and answer["response"].startswith("Tidak ada produk yang cocok")
+
+
+def test_a_price_that_rose_above_the_budget_while_the_model_spoke(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    risen = market.product("Acer Swift laptop gaming", 10_000_000)
+
+    def raise_price(task: ModelTask) -> str:
+        database = market.shop.market
+        with database.writing() as session:
+            session.get_one(Product, risen).price = 13_000_000
+            session.flush()
+            database.search.refresh(session, [risen])
+        return str(picks((risen, ""))(task))
+
+    model.picks = raise_price
+    answer = ask(buyer)
+    assert risen not in {product["id"] for product in answer["products"]}
+    assert "13.000.000" not in answer["response"] and answer["products_found"] == 2
+    assert answer["answered_by"] == "template"
+
+
+def test_a_model_cannot_pick_what_its_tools_found_beyond_the_budget(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    dear = market.ids[2]
+
+    model.calls = [("lookup_catalog", {"ids": [dear]})]
+    model.picks = picks((dear, ""))
+    assert dear not in {product["id"] for product in ask(buyer)["products"]}
+
+
+def test_a_brand_of_the_catalogue_that_is_not_on_the_card_is_not_named(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    model.picks = picks((market.ids[0], "Lebih kencang dari rinjani."), intro="Pilihan yang lebih baik dari rinjani.")
+    answer = ask(buyer)
+    assert answer["answered_by"] == "model" and "rinjani" not in answer["response"]
+
+
+def test_what_was_shown_from_elsewhere_is_not_said_to_be_gone(buyer: httpx2.Client, market: AskableMarket) -> None:
+    first = ask(buyer, "laptop gaming di Papua")
+    shown = [product["id"] for product in first["products"]]
+    assert shown and [one["product_id"] for one in first["citations"]] == shown
+    for follow_up in ("nomor 1 masih ada?", "yang nomor 1"):
+        answer = ask(buyer, follow_up, session_id=first["session_id"])
+        assert [product["id"] for product in answer["products"]] == shown[:1]
+
+
+def test_an_unknown_field_is_ignored_with_a_warning(buyer: httpx2.Client) -> None:
+    for stream in (False, True):
+        body = {"query": QUESTION, "streem": True, "stream": stream}
+        response = buyer.post("/api/chat/search", json=body)
+        assert response.status_code == 200 and "streem" in response.headers["x-warnings"]
+        if not stream:
+            assert response.json()["warnings"] == ["Unknown field 'streem' was ignored."]
+        else:
+            assert events_of(response.text)[-1]["type"] == "chat.search.completed"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -11,7 +10,8 @@ from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, 
 from tis.marketplace.assistant.ranking import ranked
 from tis.marketplace.assistant.tried_relaxations import tried_relaxations
 from tis.marketplace.assistant.wanted_goods import goods_query, limits_only, with_known_category
-from tis.marketplace.query_parser.structured_query import MAX_SHOWN, StructuredQuery
+from tis.marketplace.query_parser.parse import parse_query
+from tis.marketplace.query_parser.structured_query import MAX_SHOWN, QueryContext, StructuredQuery
 from tis.marketplace.search.nearest import NamedPoint, point_of_city, query_around
 from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate
 from tis.marketplace.search.product_search import ProductSearch
@@ -24,7 +24,6 @@ _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
 _MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
 _MAX_NOUN_WORDS = 3
-_OTHER_KIND: tuple[dict[str, Any], ...] = ({}, {"category": None, "brands": []})  # what is tried in turn
 
 
 def still_wanted(
@@ -38,6 +37,8 @@ def still_wanted(
     limits = limits_only(with_known_category(search, session, query), ids)
     page = PageRequest(MAX_SHOWN, with_total=False)
     kept = {hit.product.id for hit in search.find(session, goods_query(limits, viewer), page).hits}
+    if pointed := [one for one in ids if one in query.product_ids and one not in kept]:
+        kept |= _visible(search, session, pointed, viewer)
     return [one for one in ids if one in kept]
 
 
@@ -120,38 +121,53 @@ def _orders_read(wanted: ProductQuery) -> Iterator[Sort | None]:
 
 
 def _pointed_at(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
-    """Products that the buyer points at are shown even if they are sold out; the other filters of the query hold."""
+    """Products that the buyer points at are shown even if they are sold out. The other filters choose among several;
+    they may be of the turn before, which found nothing that keeps them, so they never hide all.
+    """
     limits = limits_only(query, query.product_ids)
     visible = search.candidates(session, goods_query(limits, viewer), MAX_CANDIDATES)
     found = {one.product.id for one in visible}
+    if not found or query.intent == "stock":
+        found = _visible(search, session, query.product_ids, viewer)
     ids = [one for one in dict.fromkeys(query.product_ids) if one in found]
     if query.sort not in (None, "relevance"):
-        ids = [one.product.id for one in ranked(visible, query, viewer)]
+        ids = [one.product.id for one in ranked(visible, query, viewer)] or ids
     return FoundGoods(cards_of(search, session, ids[:MAX_CARDS], viewer), total=len(ids))
+
+
+def _visible(search: ProductSearch, session: Session, ids: Sequence[int], viewer: Viewer) -> set[int]:
+    return {card.id for card in cards_of(search, session, ids, viewer)}
 
 
 def _compared(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
     """The products that it points at, then the best match of each phrase."""
     assert query.compare is not None
-    ids = list(query.compare.product_ids)
-    is_verified = True
+    ids, missing = list(query.compare.product_ids), list[str]()
     for item in query.compare.items[:_MAX_COMPARED]:
-        own = _match_ids(search, session, query, item, viewer, ids)
-        ids += own[:1]
-        is_verified = is_verified and bool(own)
+        matching = _match_ids(search, session, query, item, viewer)
+        if matching:
+            ids += [one for one in matching if one not in ids][:1]
+        else:
+            missing.append(item)
     cards = cards_of(search, session, ids, viewer)[:MAX_CARDS]
-    return FoundGoods(cards, total=len(cards), unverified_words=not is_verified)
+    return FoundGoods(cards, total=len(cards), missing=missing)
 
 
-def _match_ids(
-    search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer, taken: Sequence[int]
-) -> list[int]:
-    """With all filters of the query, then without category and brands: the phrase may be of another kind."""
-    for dropped in _OTHER_KIND:
-        changes: dict[str, Any] = {"text": item, "compare": None, "product_ids": [], **dropped}
-        best = best_goods(search, session, query.model_copy(update=changes), viewer)
-        matching = best.candidates[: best.num_matching]
-        if ids := [one.product.id for one in matching if one.product.id not in taken]:
+def _match_ids(search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer) -> list[int]:
+    """Of what matches the whole phrase: another brand or model is not what was named.
+
+    A phrase that names no kind is of the kind of the comparison, else of any.
+    """
+    said = parse_query(item, QueryContext(), search.vocabulary(session)).query
+    own = said.model_dump(include={"category", "text", "brands", "exclude_terms", "exclude_brands", "condition"})
+    if said.intent == "other" or not any(own.values()):
+        own = {"category": None, "brands": [], "text": item}
+    changes = {name: value for name, value in own.items() if value} | {"compare": None, "product_ids": []}
+    changes = {"text": "", "brands": [], "intent": "search"} | changes
+    for category in dict.fromkeys((own["category"] or query.category, own["category"])):
+        wanted = with_known_category(search, session, query.model_copy(update=changes | {"category": category}))
+        best = best_goods(search, session, wanted, viewer)
+        if ids := [one.product.id for one in best.candidates[: best.total.count]]:
             return ids
     return []
 

@@ -96,7 +96,7 @@ def pick_messages(
 
 
 def cards_text(cards: Sequence[ProductCard], language: Language) -> str:
-    return "\n".join(model_text(card, number) for number, card in enumerate(cards, 1)) or _NOTHING[language]
+    return "\n".join(model_text(card, number, language) for number, card in enumerate(cards, 1)) or _NOTHING[language]
 
 
 def read_picks(reply: str, ids: Sequence[int]) -> PickedGoods | None:

@@ -89,8 +89,8 @@ class AnswerDraft:
     """`cards` were read after the model has spoken; the text says nothing else."""
 
     text: AnswerText
-    cards: Sequence[ProductCard]
-    num_found: int
+    found: FoundGoods
+    cards: Sequence[ProductCard]  # first those that the text names, by their numbers
     answered_by: AnsweredBy
     num_tokens: int = 0
     notice: str | None = None
@@ -122,7 +122,9 @@ class ShoppingAssistant:
             left = tokens_left(session, user_id, today(), self.limits.tokens_per_day)
             history = [(one.role, one.content) for one in messages]
         by_id = {card.id: card for card in shown}
-        results = [_shown(by_id[one]) for one in state.shown_ids if one in by_id]
+        # What is gone keeps its number.
+        shown_ids = state.shown_ids[:MAX_CARDS]
+        results = [_shown(by_id[one]) if one in by_id else ShownProduct(id=one) for one in shown_ids]
         user = KnownUser(city=viewer.city)
         return TurnContext(viewer, QueryContext(user=user, previous=state.query, last_results=results), history, left)
 
@@ -151,8 +153,7 @@ class ShoppingAssistant:
     def find(self, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
         """Blocks. What matches only a part of the words is found where nothing matches all of them."""
         with self._database.reading() as session:
-            found = find_goods(self._database.search, session, query, viewer)
-        return replace(found, cards=found.cards[: found.total]) if found.total else found
+            return _whole_matches(find_goods(self._database.search, session, query, viewer))
 
     async def answer(
         self,
@@ -216,16 +217,21 @@ class ShoppingAssistant:
         num_tokens: int,
         notice: str | None,
     ) -> AnswerDraft:
-        """Reads everything again: what was sold or changed while the model spoke is not offered as it was."""
-        ids = [pick.id for pick in picked.picks] if picked else []
-        ids += [card.id for card in found.cards if card.id not in ids]
+        """Reads everything again: what was sold or changed while the model spoke is not offered as it was. If that is
+        less than was found, it searches again, as counts and alternatives are others then.
+        """
         search = self._database.search
+        picked_ids = [pick.id for pick in picked.picks] if picked else []
         with self._database.reading() as session:
-            if query.intent in _MODEL_INTENTS:
-                ids = still_wanted(search, session, ids, query, viewer)
-            cards = cards_of(search, session, ids[:MAX_CARDS], viewer)
-            brands = frozenset(search.vocabulary(session).brands)
+            ids = list(dict.fromkeys([*picked_ids, *(card.id for card in found.cards)]))
+            kept = still_wanted(search, session, ids, query, viewer) if ids else []
+            if any(card.id not in kept for card in found.cards):
+                found = _whole_matches(find_goods(search, session, query, viewer))
+                kept = [one for one in kept if one in picked_ids]
+                kept = list(dict.fromkeys([*kept, *(card.id for card in found.cards)]))
+            cards = cards_of(search, session, kept[:MAX_CARDS], viewer)
             nearest = cards_of(search, session, [card.id for card in found.nearest], viewer)
+            brands = frozenset(search.vocabulary(session).brands) if picked else frozenset()
         # These distances are from the place that the buyer named.
         distances = {card.id: card.distance_km for card in found.nearest}
         nearest = [replace(card, distance_km=distances[card.id], fulfilment=None) for card in nearest]
@@ -233,10 +239,9 @@ class ShoppingAssistant:
         picks = [pick for pick in picked.picks if pick.id in known] if picked else []
         whys = {pick.id: verify(pick.why, [known[pick.id]], query, brands).kept for pick in picks}
         intro = verify(picked.intro, cards, query, brands).kept if picked else ""
-        num_lost = sum(card.id not in ids for card in found.cards)
-        total = max(found.total - num_lost, 0)
+        found = replace(found, cards=cards, nearest=nearest)
         answer = render_answer(
-            replace(found, cards=cards, nearest=nearest, total=total),
+            found,
             [pick.id for pick in picks],
             query,
             viewer,
@@ -244,7 +249,13 @@ class ShoppingAssistant:
             {number: why for number, why in whys.items() if why},
             text,
         )
-        return AnswerDraft(answer, cards or nearest, total, "model" if picks else "template", num_tokens, notice)
+        by_id = {card.id: card for card in (*nearest, *cards)}
+        shown = [*(by_id[one] for one in answer.cited_ids), *(one for one in cards if one.id not in answer.cited_ids)]
+        return AnswerDraft(answer, found, shown, "model" if picks else "template", num_tokens, notice)
+
+
+def _whole_matches(found: FoundGoods) -> FoundGoods:
+    return replace(found, cards=found.cards[: found.total]) if found.total else found
 
 
 def today() -> date:

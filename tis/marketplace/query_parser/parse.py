@@ -1,6 +1,6 @@
 """Reads a sentence of a buyer by rules: each takes its words out of the sentence, in a fixed order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tis.marketplace.query_parser.amounts import (
@@ -14,9 +14,9 @@ from tis.marketplace.query_parser.codes import take_codes, take_ids
 from tis.marketplace.query_parser.comparison import asks_to_compare, compared_things, take_comparison
 from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changes
 from tis.marketplace.query_parser.goods_index import goods_index
-from tis.marketplace.query_parser.goods_nouns import take_goods
+from tis.marketplace.query_parser.goods_nouns import SaidGoods, take_goods
 from tis.marketplace.query_parser.negations import take_negations
-from tis.marketplace.query_parser.pointing import take_pointed
+from tis.marketplace.query_parser.pointing import points_at_number, take_pointed
 from tis.marketplace.query_parser.said_places import take_places
 from tis.marketplace.query_parser.sentence import Sentence, any_of
 from tis.marketplace.query_parser.structured_query import (
@@ -84,7 +84,9 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     elif asks_advice:
         new["intent"] = "recommend"
     is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
-    if _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
+    if points_at_number(said) and _says_only_numbers(new, goods):
+        new = {"intent": "other"}  # no list has them: that is no wish for goods with a 2 in their names
+    elif _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
     elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
@@ -99,6 +101,16 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
 
 def _is_of_another(category: str, pointed: Sequence[int], shown: Sequence[ShownProduct]) -> bool:
     return any(one.id in pointed and one.category not in (None, category) for one in shown)
+
+
+def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
+    if goods.has_noun or not _SETTING & new.keys() <= {"text", "in_stock", "compare"}:
+        return False
+    compared = new["compare"] if new.get("compare") else {}
+    if compared.get("product_ids"):
+        return False
+    words = [*new.get("text", "").split(), *" ".join(compared.get("items", [])).split()]
+    return all(word.isdecimal() or points_at_number(f"{word} 1") for word in words)
 
 
 def is_off_topic(said: str, *, has_noun: bool) -> bool:

@@ -98,6 +98,10 @@ def take_pointed(
     return []
 
 
+def points_at_number(text: str) -> bool:
+    return any(pattern.search(text.lower()) for pattern in (_NUMBERED, _TH, _HASH))
+
+
 def _number(word: str, num_shown: int, *, is_ordinal: bool) -> int | None:
     if word in ("terakhir", "last"):
         return num_shown
