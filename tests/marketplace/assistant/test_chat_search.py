@@ -230,7 +230,7 @@ def test_a_price_that_rose_over_the_budget_meanwhile_is_not_offered(
 def test_a_conversation_goes_on(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = ask(buyer)
     model.picks = picks((market.ids[0], ""))
-    second = ask(buyer, "laptop lainnya", session_id=first["session_id"])
+    second = ask(buyer, "yang paling bagus", session_id=first["session_id"])
     assert second["session_id"] == first["session_id"]
     assert second["conversation_id"] == first["conversation_id"]
     roles = [message["role"] for message in model.tasks[0].messages]
@@ -262,6 +262,20 @@ def test_cheaper_is_cheaper_than_all_that_was_shown(buyer: httpx2.Client) -> Non
     cheapest = min(product["price"] for product in first["products"])
     assert second["interpreted"]["query"]["max_price"] == cheapest - 1
     assert all(product["price"] < cheapest for product in second["products"])
+
+
+def test_others_are_others_until_there_are_none(buyer: httpx2.Client, market: AskableMarket) -> None:
+    lamps = [
+        market.product(f"Lampu belajar {color}", 50_000) for color in ("merah", "biru", "putih", "hijau", "kuning")
+    ]
+    first = ask(buyer, "lampu belajar")
+    session_id, seen = first["session_id"], {one["product_id"] for one in first["citations"]}
+    assert len(seen) == 3
+    second = ask(buyer, "ada yang lain?", session_id=session_id)
+    assert {one["id"] for one in second["products"]} == set(lamps) - seen
+    third = ask(buyer, "yang lain lagi", session_id=session_id)
+    assert third["products"] == [] and third["products_found"] == 0
+    assert "semuanya sudah" in third["response"]
 
 
 def test_a_number_means_the_product_of_the_list(buyer: httpx2.Client) -> None:

@@ -27,6 +27,7 @@ MAX_MESSAGES = 500  # of a conversation
 MAX_MESSAGE_CHARS = 16_000  # TEXT of MariaDB has 64 KiB, and a letter up to four bytes
 MAX_DETAILS_CHARS = 64_000  # as JSON
 MAX_TITLE_CHARS = 80
+MAX_SEEN = 200
 NO_CONVERSATION = "Conversation not found"
 FULL_CONVERSATION = f"This conversation is full ({MAX_MESSAGES} messages): send no `session_id` to begin another one."
 
@@ -39,6 +40,7 @@ class ConversationState:
 
     query: StructuredQuery | None = None
     shown_ids: Sequence[int] = ()
+    seen_ids: Sequence[int] = ()  # named by the last turn, and by those before it that looked for the same
 
 
 def open_conversation(
@@ -120,14 +122,23 @@ def state_of(conversation: Conversation) -> ConversationState:
         known = None if query is None else StructuredQuery.model_validate(query)
     except ValidationError:
         return ConversationState()
-    return ConversationState(known, tuple(conversation.state.get("shown_ids", ())))
+    shown, seen = conversation.state.get("shown_ids", ()), conversation.state.get("seen_ids", ())
+    return ConversationState(known, tuple(shown), tuple(seen))
 
 
-def save_state(session: Session, conversation: Conversation, query: StructuredQuery, shown_ids: Sequence[int]) -> None:
-    """Keeps the first MAX_SHOWN of the ids."""
+def save_state(
+    session: Session,
+    conversation: Conversation,
+    query: StructuredQuery,
+    shown_ids: Sequence[int],
+    seen_ids: Sequence[int] = (),
+) -> None:
+    """Keeps the first MAX_SHOWN of the ids that are shown, and the last MAX_SEEN of those that were named."""
     _lock(session, conversation)
     stated = storable_json(query.model_dump(mode="json", exclude_defaults=True))
     conversation.state = {"query": stated, "shown_ids": list(shown_ids[:MAX_SHOWN])}
+    if seen_ids:
+        conversation.state = {**conversation.state, "seen_ids": list(seen_ids[-MAX_SEEN:])}
     session.flush()
 
 

@@ -67,6 +67,7 @@ class TurnContext:
     query_context: QueryContext
     history: Sequence[tuple[str, str]]  # role and text, the newest last
     tokens_left: int | None
+    seen_ids: Sequence[int] = ()  # what the texts of answers to the same query have named
 
     @property
     def may_use_model(self) -> bool:
@@ -126,7 +127,8 @@ class ShoppingAssistant:
         shown_ids = state.shown_ids[:MAX_CARDS]
         results = [_shown(by_id[one]) if one in by_id else ShownProduct(id=one) for one in shown_ids]
         user = KnownUser(city=viewer.city)
-        return TurnContext(viewer, QueryContext(user=user, previous=state.query, last_results=results), history, left)
+        query_context = QueryContext(user=user, previous=state.query, last_results=results)
+        return TurnContext(viewer, query_context, history, left, state.seen_ids)
 
     def read_vocabulary(self) -> Vocabulary:
         """Blocks."""
@@ -150,10 +152,10 @@ class ShoppingAssistant:
             return Understanding(rules, "rules", num_tokens)
         return Understanding(*merge(text, rules, extracted, vocabulary), num_tokens)
 
-    def find(self, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
+    def find(self, query: StructuredQuery, viewer: Viewer, skipped: frozenset[int] = frozenset()) -> FoundGoods:
         """Blocks. What matches only a part of the words is found where nothing matches all of them."""
         with self._database.reading() as session:
-            return _whole_matches(find_goods(self._database.search, session, query, viewer))
+            return _whole_matches(find_goods(self._database.search, session, query, viewer, skipped))
 
     async def answer(
         self,
@@ -226,7 +228,7 @@ class ShoppingAssistant:
             ids = list(dict.fromkeys([*picked_ids, *(card.id for card in found.cards)]))
             kept = still_wanted(search, session, ids, query, viewer) if ids else []
             if any(card.id not in kept for card in found.cards):
-                found = _whole_matches(find_goods(search, session, query, viewer))
+                found = _whole_matches(find_goods(search, session, query, viewer, found.skipped))
                 kept = [one for one in kept if one in picked_ids]
                 kept = list(dict.fromkeys([*kept, *(card.id for card in found.cards)]))
             cards = cards_of(search, session, kept[:MAX_CARDS], viewer)

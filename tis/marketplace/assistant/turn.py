@@ -37,6 +37,7 @@ from tis.marketplace.assistant.shopping_assistant import (
 )
 from tis.marketplace.kit.chat_streams import stream_owner
 from tis.marketplace.products.delivery import Language
+from tis.marketplace.query_parser.follow_ups import OTHERS
 from tis.marketplace.query_parser.structured_query import StructuredQuery
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
@@ -182,7 +183,9 @@ class AssistantTurn:
             event = event_json("interpreted", **_shown(self._interpreted))
             yield event_block(event, {"interpreted": self._interpreted})
         query = StructuredQuery.model_validate(self._interpreted["query"])
-        found = await race_cancel(self._cancelled.wait(), asyncio.to_thread(assistant.find, query, context.viewer))
+        skipped = frozenset(context.seen_ids) if _wants_others(self._interpreted) else frozenset[int]()
+        finding = asyncio.to_thread(assistant.find, query, context.viewer, skipped)
+        found = await race_cancel(self._cancelled.wait(), finding)
         if self._num_shown < 3:
             products = [one.model_dump(mode="json") for one in found_products(found.cards)]
             yield event_block(event_json("products", products=products, products_found=found.total))
@@ -213,6 +216,7 @@ class AssistantTurn:
         return {
             "response": answer.model_dump(mode="json"),
             "sentences": list(draft.text.sentences),
+            "seen": [*(context.seen_ids if _wants_others(interpreted) else ()), *draft.text.cited_ids],
             "tokens": interpreted["tokens"] + draft.num_tokens,
         }
 
@@ -228,7 +232,7 @@ class AssistantTurn:
                 shown = [product["id"] for product in response["products"]]
                 query = StructuredQuery.model_validate(response["interpreted"]["query"])
                 if query.intent != "other" and (shown or not query.product_ids):  # else the last list still counts
-                    save_state(session, conversation, query, shown)
+                    save_state(session, conversation, query, shown, completed["seen"])
                 count_tokens(session, spec.user_id, today(), completed["tokens"])
 
     def _apply(self, state: Mapping[str, Any]) -> None:
@@ -238,6 +242,11 @@ class AssistantTurn:
         self._completed = state.get("completed", self._completed)
         if over := state.get("over"):
             self.is_over, self.outcome = True, over
+
+
+def _wants_others(interpreted: Mapping[str, Any]) -> bool:
+    """The query is the one before, and what it showed is not what the buyer wants."""
+    return any(one["rule"] == OTHERS for one in interpreted["explain"])
 
 
 def _interpreted(understanding: Understanding) -> dict[str, Any]:
