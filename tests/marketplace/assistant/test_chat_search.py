@@ -17,6 +17,7 @@ from tis.chat.structured_answer import ModelReply, ModelTask
 from tis.marketplace.assistant import chat_routes
 from tis.marketplace.columns import now
 from tis.marketplace.tables import Product
+from tis.streaming.errors import SessionConflict
 
 QUESTION = "Saya butuh laptop gaming di Jakarta, budget 12 juta"
 Answerer = Callable[[ModelTask], str | None]
@@ -459,3 +460,17 @@ def test_a_conversation_that_is_deleted_before_the_question_is_stored_is_a_404(
     monkeypatch.setattr(chat_routes, "_open", open_and_lose)
     lost = buyer.post("/api/chat/search", json={"query": QUESTION, "session_id": session_id})
     assert (lost.status_code, lost.json()["detail"]) == (404, "Conversation not found")
+
+
+def test_a_question_that_another_one_forestalled_is_not_kept(
+    buyer: httpx2.Client, market: AskableMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = ask(buyer)["session_id"]
+
+    def busy(*args: Any) -> Any:
+        raise SessionConflict("answering another request")
+
+    monkeypatch.setattr(market.running.app.state.sessions, "start", busy)
+    body = {"query": "mouse", "session_id": session_id}
+    assert buyer.post("/api/chat/search", json=body).status_code == 409
+    assert len(buyer.get(f"/api/chat/conversations/{session_id}").json()) == 2

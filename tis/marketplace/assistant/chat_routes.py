@@ -30,6 +30,7 @@ from tis.marketplace.assistant.conversations import (
     is_question_of,
     last_answer_id,
     open_conversation,
+    remove_question,
 )
 from tis.marketplace.assistant.language import language_of_text
 from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec
@@ -105,7 +106,11 @@ async def chat_search(
         spec = TurnSpec(turn_id, *names, body.query, said_in, uses_model=True)
         await run_in_threadpool(_add_question, context, spec)
         source = _turn(request, context, spec)
-        found = sessions.start(wanted, lambda: source)
+        try:
+            found = sessions.start(wanted, lambda: source)
+        except ServiceError:  # another question was quicker
+            await run_in_threadpool(_remove_question, context, spec)
+            raise
         if found[1].fingerprint == fingerprint:
             source.hold_ticket()
     stream, turn = found
@@ -205,6 +210,12 @@ def _add_question(context: RequestContext, spec: TurnSpec) -> None:
     with context.writing() as (session, _):
         conversation = find_conversation(session, spec.user_id, spec.session_id)
         add_message(session, conversation, spec.turn_id, "user", spec.text, {})
+
+
+def _remove_question(context: RequestContext, spec: TurnSpec) -> None:
+    with context.writing() as (session, _):
+        conversation = find_conversation(session, spec.user_id, spec.session_id)
+        remove_question(session, conversation, spec.turn_id)
 
 
 def _turn(request: Request, context: RequestContext, spec: TurnSpec) -> AssistantTurn:

@@ -118,6 +118,13 @@ def is_question_of(session: Session, conversation: Conversation, turn_id: str, t
     return session.scalar(asked) in (None, storable_text(text)[:MAX_MESSAGE_CHARS])
 
 
+def remove_question(session: Session, conversation: Conversation, turn_id: str) -> None:
+    """Of a turn that never began."""
+    _lock(session, conversation)
+    turn = ConversationMessage.conversation_id == conversation.id, ConversationMessage.turn_id == turn_id
+    session.execute(delete(ConversationMessage).where(*turn, ConversationMessage.role == "user"))
+
+
 def last_answer_id(session: Session, conversation: Conversation) -> int:
     """0 if there is none."""
     answers = select(func.max(ConversationMessage.id)).where(
