@@ -110,6 +110,31 @@ def add_message(
     return message
 
 
+def is_question_of(session: Session, conversation: Conversation, turn_id: str, text: str) -> bool:
+    """Also if the turn has none yet."""
+    asked = select(ConversationMessage.content).where(
+        ConversationMessage.conversation_id == conversation.id,
+        ConversationMessage.turn_id == turn_id,
+        ConversationMessage.role == "user",
+    )
+    return session.scalar(asked) in (None, storable_text(text)[:MAX_MESSAGE_CHARS])
+
+
+def remove_question(session: Session, conversation: Conversation, turn_id: str) -> None:
+    """Of a turn that never began."""
+    _lock(session, conversation)
+    turn = ConversationMessage.conversation_id == conversation.id, ConversationMessage.turn_id == turn_id
+    session.execute(delete(ConversationMessage).where(*turn, ConversationMessage.role == "user"))
+
+
+def last_answer_id(session: Session, conversation: Conversation) -> int:
+    """0 if there is none."""
+    answers = select(func.max(ConversationMessage.id)).where(
+        ConversationMessage.conversation_id == conversation.id, ConversationMessage.role == "assistant"
+    )
+    return session.scalar(answers) or 0
+
+
 def recent_messages(session: Session, conversation: Conversation, limit: int) -> Sequence[ConversationMessage]:
     """The newest `limit` messages, oldest first."""
     return list(reversed(_newest_messages(session, conversation.id, None, limit)))

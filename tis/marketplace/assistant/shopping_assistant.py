@@ -3,7 +3,6 @@
 Each method reads in a transaction of its own, in a thread; none is open while the model speaks.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -37,6 +36,7 @@ from tis.marketplace.assistant.quotas import tokens_left
 from tis.marketplace.assistant.verifier import verify
 from tis.marketplace.assistant.viewers import viewer_of
 from tis.marketplace.columns import now
+from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.query_parser.parse import parse_query
 from tis.marketplace.query_parser.structured_query import (
@@ -138,8 +138,8 @@ class ShoppingAssistant:
     async def understand(
         self, text: str, context: QueryContext, owner: str, ticket: Ticket, *, uses_model: bool
     ) -> Understanding:
-        vocabulary = await asyncio.to_thread(self.read_vocabulary)
-        rules = await asyncio.to_thread(parse_query, text, context, vocabulary)
+        vocabulary = await in_thread(self.read_vocabulary)
+        rules = await in_thread(parse_query, text, context, vocabulary)
         if self._model is None or not uses_model or rules.query.intent == "other" or not await self.has_model():
             return Understanding(rules, "rules")
         messages = extraction_messages(text, rules.query, context.previous, today().isoformat())
@@ -175,7 +175,7 @@ class ShoppingAssistant:
                 notice = None if picked else "model_failed"
             else:
                 notice = "no_model"
-        return await asyncio.to_thread(self._draft, text, query, found, picked, context.viewer, num_tokens, notice)
+        return await in_thread(self._draft, text, query, found, picked, context.viewer, num_tokens, notice)
 
     async def _pick(
         self,
