@@ -214,3 +214,30 @@ WORDS = (
 def test_no_sentence_fails(vocabulary: Vocabulary, said: str) -> None:
     parsed = parse_query(said, QueryContext(), vocabulary)
     assert len(parsed.query.text) <= MAX_QUERY_CHARS
+
+
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        ("laptop tidak di jakarta", {"exclude_cities": ["Jakarta"]}),
+        ("laptop yang ga di jakarta", {"exclude_cities": ["Jakarta"]}),
+        ("laptop yang tidak dari Bandung", {"exclude_cities": ["Bandung"]}),
+        ("laptop ada ga di jakarta", {"cities": ["Jakarta"]}),
+        ("laptop ada tidak di jakarta?", {"cities": ["Jakarta"]}),
+        ("laptop rated 4 or better", {"min_rating": 4.0}),
+        ("laptop with at least 5 in stock", {"quantity": 5}),
+    ],
+)
+def test_what_careless_readers_take_for_the_opposite(parse: Parse, said: str, fields: dict[str, Any]) -> None:
+    found = parse(said)
+    assert {name: value for name, value in found.items() if name not in ("intent", "in_stock")} == LAPTOP | fields
+
+
+@pytest.mark.parametrize("said", ["yang nomor 12", "nomor 2 masih ada?", "bandingkan nomor 8 dan 9"])
+@pytest.mark.parametrize("shown", [[], [{"id": 7}]])
+def test_numbers_of_no_list_are_no_words(parse: Parse, said: str, shown: list[dict[str, Any]]) -> None:
+    assert parse(said, previous=LAPTOP, last_results=shown) == {"intent": "other"}
+
+
+def test_a_number_beside_a_noun_is_a_size(parse: Parse) -> None:
+    assert "42" in parse("sepatu nomor 42")["text"]

@@ -187,7 +187,9 @@ class _Writer:
         if self.found.missing:
             return [self.missing()]
         alternatives = list(self.alternatives()) or [self.say("nothing to try")]
-        return [*self.notices(), self.say("nothing", limits=limits_text(query, self.language)), *alternatives]
+        limits = limits_text(query, self.language)
+        nothing = self.say("nothing", limits=limits) if limits else self.say("nothing at all")
+        return [*self.notices(), nothing, *alternatives]
 
     def missing(self) -> str:
         return self.say("missing", names=joined_names(self.found.missing, self.language))

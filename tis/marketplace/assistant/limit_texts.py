@@ -27,6 +27,10 @@ def _limits(query: StructuredQuery, language: Language) -> Iterator[str]:
         yield words["kind"].format(category=kind)
     if text:
         yield words["said"].format(text=text)
+    if query.sku:
+        yield words["sku"].format(sku=clean_text(query.sku, _MAX_SAID_CHARS))
+    if query.exclude_terms:
+        yield words["without terms"].format(names=joined_names(query.exclude_terms, language))
     if query.brands:
         yield words["brands"].format(names=joined_names([brand.title() for brand in query.brands], language))
     if query.exclude_brands:
