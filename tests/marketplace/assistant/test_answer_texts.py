@@ -12,6 +12,7 @@ from tis.marketplace.assistant.goods import FoundGoods, Preferences, ProductCard
 from tis.marketplace.assistant.language import language_of_text
 from tis.marketplace.assistant.limit_texts import _EXAMPLES, _FOLLOW_UPS, _RELAXING, limits_text
 from tis.marketplace.assistant.wording import rupiah
+from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.schemas import Fulfilment
 from tis.marketplace.query_parser.parse import parse_query
 from tis.marketplace.query_parser.structured_query import ComparedThings, QueryContext, ShownProduct, StructuredQuery
@@ -260,3 +261,15 @@ def test_nothing_is_not_said_of_all_products() -> None:
     assert answer(FoundGoods([], total=0, missing=["a", "b"]), intent="compare").sentences == [
         "Tidak saya temukan: a atau b."
     ]
+
+
+def test_a_radius_that_filters_nothing_is_not_claimed() -> None:
+    at_home = Viewer(origin=Point(-6.2, 106.8))
+    unknown = answer(replace(FOUND, cards=[replace(TUF, distance_km=None)]), radius_km=3, text="teko")
+    assert unknown.sentences[:2] == [
+        "Lokasi Anda belum saya ketahui, jadi jarak tidak dihitung.",
+        "Ada 2 produk untuk “teko”; ini 1 yang paling cocok:",
+    ]
+    assert "dalam 3 km dari Anda" in answer(viewer=at_home, radius_km=3).sentences[0]
+    assert "Lokasi" not in answer(NOTHING, viewer=at_home, radius_km=3).sentences[0]
+    assert "km" not in answer(cities=["Bandung", "Surabaya"], radius_km=5).sentences[0]
