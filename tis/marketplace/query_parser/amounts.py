@@ -63,10 +63,7 @@ _QUANTITY = any_of(
     (?<!isi )(?<!per )(?<!of )(?P<count>{_COUNT})\s?(?P<unit>{_COUNTED})(?!\s?/|-in-)(?: of(?= ))?
     """
 )
-_CUE = (
-    "butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|ada"
-    "|stok(?:nya)? (?:minimal |min |at least )?"
-)
+_CUE = "butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|ada|stok(?:nya)?"
 _NOT_COUNTED = "|".join(
     """
     gb tb inch inci inchi kg kilo gram gr liter lt pk watt w hz mah mm cm m meter ml km jt juta rb ribu k pintu tahun
@@ -76,7 +73,7 @@ _NOT_COUNTED = "|".join(
 _END_OF_COUNT = rf"(?=\s(?!{_NOT_COUNTED})|\s?[?.,!]|$)"
 _WANTED = any_of(
     rf"""
-    (?P<cue>{_CUE})\s(?:minimal |at least |sekitar )?(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
+    (?P<cue>{_CUE})\s(?:minimal |min |at least |sekitar )?(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
     """
 )
 _IN_STOCK = any_of(
@@ -146,6 +143,7 @@ def take_prices(sentence: Sentence) -> dict[str, Any]:
         values = {"min_price": found.least, "max_price": found.most}
         new = {name: min(value, MAX_RUPIAH) for name, value in values.items() if value is not None}
         if fields.keys() & new.keys():
+            sentence.take(found.start, found.end, "another amount")  # its digits are no words to look for
             break
         fields |= new
         sentence.take(found.start, found.end, _rule_of(found), *new)
