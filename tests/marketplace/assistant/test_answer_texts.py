@@ -249,7 +249,7 @@ def test_the_rules_understand_each_suggestion(language: Any) -> None:
 
 @pytest.mark.parametrize("language", ["id", "en"])
 def test_a_suggestion_is_answered_in_its_own_language(language: Any) -> None:
-    other = "en" if language == "id" else "id"
+    other: Any = "en" if language == "id" else "id"
     for sentence in (*_FOLLOW_UPS[language].values(), *_RELAXING[language].values(), *_EXAMPLES[language]):
         assert language_of_text(sentence, other) == language, sentence
 

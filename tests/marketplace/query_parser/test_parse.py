@@ -234,6 +234,8 @@ def test_a_brand_is_named_as_the_catalogue_spells_it(vocabulary: Vocabulary) -> 
         ("laptop ada ga di jakarta", {"cities": ["Jakarta"]}),
         ("laptop ada tidak di jakarta?", {"cities": ["Jakarta"]}),
         ("laptop rated 4 or better", {"min_rating": 4.0}),
+        ("laptop stok minimal 3", {"quantity": 3}),
+        ("laptop harga 10 juta sampai 5 juta", {"max_price": 10 * MILLION}),
         ("laptop with at least 5 in stock", {"quantity": 5}),
     ],
 )

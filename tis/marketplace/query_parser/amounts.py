@@ -153,6 +153,7 @@ def take_prices(sentence: Sentence) -> dict[str, Any]:
         values = {"min_price": found.least, "max_price": found.most}
         new = {name: min(value, MAX_RUPIAH) for name, value in values.items() if value is not None}
         if fields.keys() & new.keys():
+            sentence.take(found.start, found.end, "another amount")  # its digits are no words to look for
             break
         fields |= new
         sentence.take(found.start, found.end, _rule_of(found), *new)
