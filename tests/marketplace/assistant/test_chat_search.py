@@ -267,14 +267,14 @@ def test_cheaper_is_cheaper_than_all_that_was_shown(buyer: httpx2.Client) -> Non
 
 
 def test_others_are_others_until_there_are_none(buyer: httpx2.Client, market: AskableMarket) -> None:
-    lamps = [
-        market.product(f"Lampu belajar {color}", 50_000) for color in ("merah", "biru", "putih", "hijau", "kuning")
+    umbrellas = [
+        market.product(f"Payung lipat {color}", 50_000) for color in ("merah", "biru", "putih", "hijau", "kuning")
     ]
-    first = ask(buyer, "lampu belajar")
+    first = ask(buyer, "payung lipat")
     session_id, seen = first["session_id"], {one["product_id"] for one in first["citations"]}
     assert len(seen) == 3
     second = ask(buyer, "ada yang lain?", session_id=session_id)
-    assert {one["id"] for one in second["products"]} == set(lamps) - seen
+    assert {one["id"] for one in second["products"]} == set(umbrellas) - seen
     third = ask(buyer, "yang lain lagi", session_id=session_id)
     assert third["products"] == [] and third["products_found"] == 0
     assert "semuanya sudah" in third["response"]
