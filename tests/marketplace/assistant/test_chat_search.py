@@ -268,7 +268,7 @@ def test_cheaper_is_cheaper_than_all_that_was_shown(buyer: httpx2.Client) -> Non
 
 def test_others_are_others_until_there_are_none(buyer: httpx2.Client, market: AskableMarket) -> None:
     umbrellas = [
-        market.product(f"Payung lipat {color}", 50_000) for color in ("merah", "biru", "putih", "hijau", "kuning")
+        market.product(f"Payung lipat {color}", 19_000_000) for color in ("merah", "biru", "putih", "hijau", "kuning")
     ]
     first = ask(buyer, "payung lipat")
     session_id, seen = first["session_id"], {one["product_id"] for one in first["citations"]}
