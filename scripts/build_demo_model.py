@@ -1,12 +1,17 @@
 """Builds models/demo from nothing: tokenizer, model, training, saving, checking. One command, the same bytes each time.
 
 .venv/bin/python scripts/build_demo_model.py [--out models/demo]
+
+With `--from` it goes on from finished weights, and `--only` runs a single course on top of them:
+
+.venv/bin/python scripts/build_demo_model.py --out /tmp/demo --from models/demo --only 5
 """
 
 import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -44,15 +49,19 @@ class LossReport:
             self._losses.clear()
 
 
-def build(out: Path) -> bool:
+def build(out: Path, start: Path | None, courses: Sequence[Course]) -> bool:
     make_repeatable()
-    tokenizer = trained_tokenizer()
+    if start is None:
+        tokenizer = trained_tokenizer()
+        model = untrained_model(tokenizer)
+    else:
+        begun = load(start)
+        tokenizer, model = begun.tokenizer, begun.model
     print(f"tokenizer: {len(tokenizer)} tokens")
-    model = untrained_model(tokenizer)
     print(f"model: {model.num_parameters():,} parameters")
     save_preprocessing(out)
     vision = vision_of(out, model, tokenizer)
-    for course in COURSES:
+    for course in courses:
         train(model, tokenizer, vision, course, LossReport(course))
     save(model, tokenizer, out)
     failed = failures(load(out), (*CHECKS, *sight_checks()))
@@ -66,7 +75,11 @@ def build(out: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Build the demo model.")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "models" / "demo")
-    return 0 if build(parser.parse_args().out) else 1
+    parser.add_argument("--from", dest="start", type=Path, help="folder with the weights to go on from")
+    parser.add_argument("--only", type=int, choices=range(1, len(COURSES) + 1), help="the one course to run")
+    options = parser.parse_args()
+    courses = COURSES if options.only is None else COURSES[options.only - 1 : options.only]
+    return 0 if build(options.out, options.start, courses) else 1
 
 
 if __name__ == "__main__":

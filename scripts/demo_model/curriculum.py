@@ -8,6 +8,7 @@ from random import Random
 from scripts.demo_model.colours import nothing_shown, one_clip, one_picture, second_question, two_pictures, two_turns
 from scripts.demo_model.copying import echo, recital, record, remembered_name
 from scripts.demo_model.dialogue import Dialogue
+from scripts.demo_model.goods_picks import goods_picks
 from scripts.demo_model.numbers import arithmetic, counting, sums_in_a_row
 from scripts.demo_model.shop import listed_product, price_list, shop
 from scripts.demo_model.smalltalk import corrected_smalltalk, smalltalk, story
@@ -57,6 +58,7 @@ SUBJECTS: dict[str, Subject] = {
     "two_turns": Subject(two_turns, takes_tools=False),
     "second_question": Subject(second_question, takes_tools=False),
     "nothing_shown": Subject(nothing_shown, takes_tools=False),
+    "goods_picks": Subject(goods_picks, takes_system=False, takes_tools=False),
 }
 
 
@@ -157,7 +159,35 @@ FOURTH_COURSE = Course(
     strength=0.15,
     vision_strength=1.0,
 )
-COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE, FOURTH_COURSE)
+# Picking goods for the shopping assistant, whose prompts are the longest, and all the rest in smaller shares.
+FIFTH_COURSE = Course(
+    shares={
+        "goods_picks": 0.25,
+        "one_picture": 0.1,
+        "two_pictures": 0.06,
+        "one_clip": 0.11,
+        "two_turns": 0.02,
+        "second_question": 0.03,
+        "nothing_shown": 0.01,
+        "corrected_smalltalk": 0.09,
+        "story": 0.01,
+        "counting": 0.02,
+        "arithmetic": 0.13,
+        "shop": 0.07,
+        "listed_product": 0.03,
+        "price_list": 0.015,
+        "tool_call": 0.03,
+        "echo": 0.03,
+        "remembered_name": 0.02,
+        "record": 0.02,
+        "unknown": 0.025,
+    },
+    seed=12,
+    steps=3200,
+    strength=0.3,
+    vision_strength=0.3,
+)
+COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE, FOURTH_COURSE, FIFTH_COURSE)
 REHEARSED_SHARE = 0.55
 
 
