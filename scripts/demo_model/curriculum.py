@@ -183,7 +183,7 @@ FIFTH_COURSE = Course(
         "unknown": 0.025,
     },
     seed=12,
-    steps=3200,
+    steps=1500,
     strength=0.3,
     vision_strength=0.3,
 )

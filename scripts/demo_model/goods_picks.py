@@ -51,7 +51,7 @@ _REASONS = {"pickup": "Bisa diambil.", "courier": "Bisa diantar.", "parcel": "Le
 
 def goods_picks(rng: Random, language: Language) -> Dialogue:
     found = drawn_goods(rng, language)
-    text, query = _question(rng, language, found.cards[0])
+    text, query = drawn_question(rng, language, found.cards[0])
     history = _earlier_turn(rng, language) if rng.random() < 0.12 else []
     messages = pick_messages(text, query, found, history, language)
     return Dialogue(tuple(messages), picked_answer(found.cards, language), enable_thinking=False)
@@ -142,7 +142,7 @@ def _description(rng: Random, number: int, *, is_long: bool) -> str:
     return f"{product(rng)}, {plain_words(rng, 'id', 1, 3)}" if rng.random() < 0.25 else ""
 
 
-def _question(rng: Random, language: Language, card: ProductCard) -> tuple[str, StructuredQuery]:
+def drawn_question(rng: Random, language: Language, card: ProductCard) -> tuple[str, StructuredQuery]:
     """The query is what rules would make of the sentence, more or less: the pick never depends on it."""
     words = rng.choice(
         (card.category, card.name.lower(), " ".join(card.name.split()[:2]), plain_words(rng, language, 1, 2))
@@ -170,7 +170,7 @@ def _asks_budget(template: str) -> bool:
 
 def _earlier_turn(rng: Random, language: Language) -> list[tuple[str, str]]:
     found = drawn_goods(rng, language)
-    text, query = _question(rng, language, found.cards[0])
+    text, query = drawn_question(rng, language, found.cards[0])
     picked = found.cards[:NUM_PICKS]
     whys = {card.id: why(card, language) for card in picked}
     answer = render_answer(found, [card.id for card in picked], query, Viewer(language=language), INTRO[language], whys)
