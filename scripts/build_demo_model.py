@@ -24,6 +24,7 @@ from scripts.demo_model.architecture import untrained_model  # noqa: E402
 from scripts.demo_model.checks import CHECKS, failures  # noqa: E402
 from scripts.demo_model.curriculum import COURSES, Course  # noqa: E402
 from scripts.demo_model.folder import load, save, save_preprocessing, vision_of, weights_sha256  # noqa: E402
+from scripts.demo_model.pick_measures import pick_checks  # noqa: E402
 from scripts.demo_model.sight_checks import sight_checks  # noqa: E402
 from scripts.demo_model.tokenizer import trained_tokenizer  # noqa: E402
 from scripts.demo_model.training import make_repeatable, train  # noqa: E402
@@ -64,7 +65,7 @@ def build(out: Path, start: Path | None, courses: Sequence[Course]) -> bool:
     for course in courses:
         train(model, tokenizer, vision, course, LossReport(course))
     save(model, tokenizer, out)
-    failed = failures(load(out), (*CHECKS, *sight_checks()))
+    failed = failures(load(out), (*CHECKS, *sight_checks(), *pick_checks()))
     for failure in failed:
         print(f"FAILED {failure}")
     print(f"checks: {'all passed' if not failed else f'{len(failed)} failed'}")

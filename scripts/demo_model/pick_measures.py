@@ -1,4 +1,4 @@
-"""How often the model picks well: on goods that no lesson has drawn, and free of the schema that holds it in service."""
+"""How often the model picks well: goods that no lesson has drawn, and no schema that holds it as in service."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,9 @@ from pathlib import Path
 from random import Random
 
 from scripts.demo_model.asking import DemoModel, ask
-from scripts.demo_model.goods_picks import drawn_goods, drawn_question
+from scripts.demo_model.checks import Check
+from scripts.demo_model.dialogue import Message
+from scripts.demo_model.goods_picks import drawn_goods, drawn_question, picked_answer
 from scripts.demo_model.words import LANGUAGES, Language
 from tis.marketplace.assistant.answer_texts import NUM_PICKS
 from tis.marketplace.assistant.goods import FoundGoods, ProductCard
@@ -16,6 +18,7 @@ from tis.marketplace.assistant.verifier import verify
 from tis.marketplace.query_parser.structured_query import StructuredQuery
 
 _SEED = 4243
+_NUM_CHECKS = 4
 _SAMPLE = Path(__file__).resolve().parents[2] / "tis/marketplace/seed/sample.json"
 
 
@@ -98,10 +101,21 @@ def score_picks(demo: DemoModel, questions: Iterator[PickQuestion]) -> PickScore
     return score
 
 
-def _picked(demo: DemoModel, question: PickQuestion) -> PickedGoods | None:
+def pick_checks() -> tuple[Check, ...]:
+    """Goods of the sample market, picked in the words that the lessons have."""
+    return tuple(
+        Check(tuple(_messages(question)), picked_answer(question.cards, question.language), enable_thinking=False)
+        for question in sample_questions(_NUM_CHECKS)
+    )
+
+
+def _messages(question: PickQuestion) -> list[Message]:
     found = FoundGoods(question.cards, total=len(question.cards))
-    messages = pick_messages(question.text, question.query, found, [], question.language)
-    answer = ask(demo, messages, enable_thinking=False)
+    return pick_messages(question.text, question.query, found, [], question.language)
+
+
+def _picked(demo: DemoModel, question: PickQuestion) -> PickedGoods | None:
+    answer = ask(demo, _messages(question), enable_thinking=False)
     ids = [card.id for card in question.cards]
     picked = read_picks(answer.text, ids) if answer.ended else None
     # `read_picks` leaves out what the schema would not have let pass.
