@@ -23,7 +23,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 from scripts.demo_model.architecture import untrained_model  # noqa: E402
 from scripts.demo_model.checks import CHECKS, failures  # noqa: E402
 from scripts.demo_model.curriculum import COURSES, Course  # noqa: E402
-from scripts.demo_model.folder import load, save, save_preprocessing, vision_of, weights_sha256  # noqa: E402
+from scripts.demo_model.folder import keep_all_but_weights, load, save, save_preprocessing, vision_of, weights_sha256  # noqa: E402
 from scripts.demo_model.pick_measures import pick_checks  # noqa: E402
 from scripts.demo_model.sight_checks import sight_checks  # noqa: E402
 from scripts.demo_model.tokenizer import trained_tokenizer  # noqa: E402
@@ -65,6 +65,8 @@ def build(out: Path, start: Path | None, courses: Sequence[Course]) -> bool:
     for course in courses:
         train(model, tokenizer, vision, course, LossReport(course))
     save(model, tokenizer, out)
+    if start is not None:
+        keep_all_but_weights(start, out)
     failed = failures(load(out), (*CHECKS, *sight_checks(), *pick_checks()))
     for failure in failed:
         print(f"FAILED {failure}")
@@ -79,6 +81,8 @@ def main() -> int:
     parser.add_argument("--from", dest="start", type=Path, help="folder with the weights to go on from")
     parser.add_argument("--only", type=int, choices=range(1, len(COURSES) + 1), help="the one course to run")
     options = parser.parse_args()
+    if options.start and options.start.resolve() == options.out.resolve():
+        parser.error("--from and --out are one folder: the weights to go on from would be lost.")
     courses = COURSES if options.only is None else COURSES[options.only - 1 : options.only]
     return 0 if build(options.out, options.start, courses) else 1
 

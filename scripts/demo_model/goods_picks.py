@@ -71,7 +71,7 @@ def drawn_goods(rng: Random, language: Language) -> FoundGoods:
     ids = rng.sample(range(1, max(20, rng.choice(_MAX_IDS)) + 1), count)
     town = city(rng) if rng.random() < 0.3 else None  # a search in one place finds that place
     # Long descriptions in all cards of a few, so that prompts are mostly short.
-    is_long, has_distances = rng.random() < 0.15, rng.random() < 0.4
+    is_long, has_distances = rng.random() < 0.3, rng.random() < 0.4
     cards = [_card(rng, number, language, town, is_long=is_long, has_distance=has_distances) for number in ids]
     return FoundGoods(cards, total=count)
 
@@ -108,7 +108,7 @@ def _card(
 
 
 def _name(rng: Random, brand: str | None) -> str:
-    words = [product(rng)]
+    words = [product(rng) if rng.random() < 0.6 else f"{_odd_word(rng).title()} {_odd_word(rng).title()}"]
     if brand and rng.random() < 0.7:
         words.append(brand)
     if rng.random() < 0.4:
@@ -122,11 +122,20 @@ def _name(rng: Random, brand: str | None) -> str:
 
 def _shop(rng: Random) -> str:
     words = [rng.choice(_SHOPS), product(rng).split()[rng.randint(0, 1)]]
-    return " ".join([*words, rng.choice((city(rng), invented_word(rng)))] if rng.random() < 0.5 else words)
+    names = (city(rng), invented_word(rng), _odd_word(rng).title())
+    return " ".join([*words, rng.choice(names)] if rng.random() < 0.5 else words)
+
+
+def _odd_word(rng: Random) -> str:
+    """Of tokens that stand side by side nowhere else, as in words that were never learned."""
+    ends = "bcdfghjklmnpqrstvwxyz"
+    return "".join(
+        rng.choice(ends) + rng.choice("aeiou") + rng.choice(("", "", *ends)) for _ in range(rng.randint(1, 4))
+    )
 
 
 def _town(rng: Random) -> str:
-    return f"{city(rng)} {rng.choice(_PARTS_OF_CITIES)}" if rng.random() < 0.15 else city(rng)
+    return f"{city(rng)} {rng.choice(_PARTS_OF_CITIES)}" if rng.random() < 0.3 else city(rng)
 
 
 def _attributes(rng: Random) -> dict[str, Any]:
@@ -138,7 +147,7 @@ def _description(rng: Random, number: int, *, is_long: bool) -> str:
     if rng.random() < 0.06:
         return rng.choice(_ORDERS).format(number)
     if is_long:
-        return plain_words(rng, "id", 3, 14)
+        return " ".join(rng.choice((_odd_word(rng), plain_words(rng, "id", 1, 1))) for _ in range(rng.randint(3, 11)))
     return f"{product(rng)}, {plain_words(rng, 'id', 1, 3)}" if rng.random() < 0.25 else ""
 
 
