@@ -143,14 +143,15 @@ def main() -> None:
     options = parser.parse_args()
     products = {product.id: product for product in read_products()}
     requests = read_requests()
-    with judged_market() as (market, id_of), market.reading() as session:
+    with judged_market() as (market, id_of):
         print(f"| {len(requests)} requests | nDCG@{TOP} | at least 0.9 | violations |\n|---|---|---|---|")
         for name, rank in ranks(market).items():
             scores, num_broken = list[float](), 0
             for request in requests:
-                structured = understood(market, session, request) if options.sentences else request.structured
-                query = with_known_category(market.search, session, structured)
-                ranking = [id_of[one] for one in rank(session, query, request.viewer)[:TOP]]
+                with market.reading() as session:  # a transaction may read for five seconds
+                    structured = understood(market, session, request) if options.sentences else request.structured
+                    query = with_known_category(market.search, session, structured)
+                    ranking = [id_of[one] for one in rank(session, query, request.viewer)[:TOP]]
                 scores.append(request.ndcg(ranking))
                 num_broken += sum(breaks_a_limit(products[one], request.hard, request.origin) for one in ranking)
                 if options.show and name == "assistant" and scores[-1] < 0.9:

@@ -82,8 +82,6 @@ _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
 _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
-# Smaller models cannot hold a conversation, such as the demo model (5 MB). They serve the assistant if they are named.
-_MIN_ASSISTANT_BYTES = 100_000_000
 _KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
@@ -387,9 +385,7 @@ def _market(
 def _assistant_model(settings: Settings, services: Services) -> StructuredAnswers | None:
     if settings.assistant_model == "off":
         return None
-    if settings.assistant_model == "auto":
-        return StructuredAnswers(services, min_weights_bytes=_MIN_ASSISTANT_BYTES)
-    return StructuredAnswers(services, settings.assistant_model)
+    return StructuredAnswers(services, None if settings.assistant_model == "auto" else settings.assistant_model)
 
 
 def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: bool) -> ResumeSource:

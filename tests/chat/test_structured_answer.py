@@ -10,6 +10,7 @@ import pytest
 
 from tests.serving import REPOSITORY
 from tis.admission.admission import Admission
+from tis.chat import structured_answer
 from tis.chat.run_spec import Services
 from tis.chat.structured_answer import ModelTask, StructuredAnswers, _without_tools
 from tis.engine.local_engine import EngineLimits, LocalEngine
@@ -28,14 +29,13 @@ CITIES: dict[str, Any] = {
     "required": ["city"],
 }
 CITIES |= {"additionalProperties": False}
+DEMO = str(REPOSITORY / "models/demo")
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ASKS_WEATHER = [{"role": "user", "content": "What is the weather in Jakarta?"}]
 
 
 @asynccontextmanager
-async def answers(
-    repo: str = str(REPOSITORY / "models/demo"), min_weights_bytes: int = 0
-) -> AsyncIterator[StructuredAnswers]:
+async def answers(repo: str = DEMO, model_id: str | None = "m") -> AsyncIterator[StructuredAnswers]:
     def load(entry: CatalogueEntry, report: Any) -> Any:
         return load_echo(repo) if repo.startswith("echo") else load_model(repo, LoadOptions(), report)
 
@@ -44,7 +44,7 @@ async def answers(
     await engine.media_kinds("m")  # it is loaded then
     services = Services(engine, MediaLoader(MediaLimits()), McpClient(McpLimits()), _never)
     try:
-        yield StructuredAnswers(services, min_weights_bytes=min_weights_bytes)
+        yield StructuredAnswers(services, model_id)
     finally:
         await engine.close()
 
@@ -54,11 +54,11 @@ async def _never() -> bool:
 
 
 def task(**changes: Any) -> ModelTask:
-    plain = ModelTask([{"role": "user", "content": "Where?"}], lambda: CITIES, 60, 60.0, "user:1")
+    plain = ModelTask([{"role": "user", "content": "Where?"}], lambda: CITIES, 60, 60.0, "user:1", suits_toys=True)
     return replace(plain, **changes)
 
 
-class Weather:
+class WeatherTool:
     """A tool that says where it was asked about."""
 
     def __init__(self) -> None:
@@ -92,8 +92,11 @@ async def test_the_answer_fits_the_schema_and_is_the_same_each_time(ticket: Any)
         assert await model.ask(task(messages=[{"role": "user", "content": "so " * 40_000}]), ticket) is None
 
 
-async def test_the_model_calls_tools_of_this_process_and_what_they_find_may_be_answered(ticket: Any) -> None:
-    weather = Weather()
+async def test_the_model_calls_tools_of_this_process_and_what_they_find_may_be_answered(
+    ticket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structured_answer, "_TOY_BYTES", 0)
+    weather = WeatherTool()
 
     def found() -> Mapping[str, Any]:
         return {"type": "object", "properties": {"city": {"enum": weather.cities or ["none"]}}, "required": ["city"]}
@@ -105,8 +108,10 @@ async def test_the_model_calls_tools_of_this_process_and_what_they_find_may_be_a
 
 
 async def test_a_small_model_is_left_out_and_templates_without_tools_get_results_as_messages(ticket: Any) -> None:
-    async with answers(min_weights_bytes=10**9) as model:
-        assert await model.ready_model() is None and await model.ask(task(), ticket) is None
+    async with answers(model_id=None) as model:  # the demo model is not chosen unless it is named
+        assert await model.ready_model() is None and await model.ask(task(suits_toys=True), ticket) is None
+    async with answers() as model:
+        assert await model.ready_model() == "m" and await model.ask(task(suits_toys=False), ticket) is None
     result = {"role": "tool", "tool_call_id": "1", "content": "found"}
     call = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
     assert _without_tools([*ASKS_WEATHER, call, result]) == [*ASKS_WEATHER, {"role": "user", "content": "found"}]

@@ -25,6 +25,8 @@ from tis.mcp_client.tool_types import LocalTool, McpServer, McpTool, McpToolResu
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 
+# Models with smaller weights, such as the demo model (5 MB), cannot hold a conversation, nor read the tools.
+_TOY_BYTES = 100_000_000
 _LABEL = "catalogue"
 # Greedy, and nothing of what operators or models have as defaults.
 _SAMPLING: Mapping[str, Any] = {
@@ -53,6 +55,7 @@ class ModelTask:
     owner: str  # whose cached prefixes are shared
     tools: Sequence[LocalTool] = field(default_factory=tuple)
     max_calls: int = 3
+    suits_toys: bool = False  # also a model that is too small for anything that it was not taught is asked
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,19 @@ class ModelReply:
 class StructuredAnswers:
     """The engine as the model of an application. What goes wrong with the model is logged, and means no answer."""
 
-    def __init__(self, services: Services, model_id: str | None = None, min_weights_bytes: int = 0) -> None:
-        """`model_id`: None for the first chat model of the catalogue with weights of that size, or of unknown size."""
+    def __init__(self, services: Services, model_id: str | None = None) -> None:
+        """`model_id`: None for the first chat model of the catalogue that is no toy."""
         # The tools only read, so nothing has to be on disk before a call.
         self._services = replace(services, commit=_nothing_to_commit)
         self._wanted = model_id
-        self._min_weights_bytes = min_weights_bytes
 
     async def ready_model(self) -> str | None:
         """The id of the model that can answer now. None while it loads, and if it cannot be held to a schema."""
+        found = await self._find_model()
+        return found[0] if found else None
+
+    async def _find_model(self) -> tuple[str, bool] | None:
+        """With whether it is a toy."""
         engine = self._services.engine
         if engine.is_draining:
             return None
@@ -85,16 +92,21 @@ class StructuredAnswers:
                 continue
             description = await engine.describe(entry.id)
             num_bytes = description.weights_bytes
-            is_small = num_bytes is not None and num_bytes < self._min_weights_bytes
-            if description.has_grammars and not is_small:
-                return entry.id
+            is_toy = num_bytes is not None and num_bytes < _TOY_BYTES
+            if description.has_grammars and not (is_toy and self._wanted is None):
+                return entry.id, is_toy
         return None
 
     async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
         """None if the model is not loaded, fails, is too slow, or its answer is cut."""
-        model_id = await self.ready_model()
-        if model_id is None:
+        found = await self._find_model()
+        if found is None:
             return None
+        model_id, is_toy = found
+        if is_toy:
+            if not task.suits_toys:
+                return None
+            task = replace(task, tools=())
         try:
             async with asyncio.timeout(task.timeout_seconds):
                 return await self._ask(model_id, task, ticket)

@@ -95,7 +95,7 @@ class McpConnection:
             httpx2.AsyncClient(
                 transport=LimitedTransport(backend, tls, limits.max_connection_bytes),
                 headers=headers,
-                timeout=limits.timeout_seconds,
+                timeout=None,  # `_run` limits the whole operation; a second limit of the same length would race it
                 trust_env=False,
             ) as http,
             Client(

@@ -131,9 +131,9 @@ def test_a_comparison_names_the_best_of_each_kind() -> None:
     ]
     alike = answer(FoundGoods([TUF, replace(TUF, id=2, rating=4.0)], total=2), intent="compare", compare=compare)
     assert alike.sentences[3:] == ["Nilai tertinggi: Laptop ASUS TUF (4,6)."]
-    one = answer(FoundGoods([TUF], total=1, unverified_words=True), intent="compare", compare=compare, viewer=ENGLISH)
+    one = answer(FoundGoods([TUF], total=1, missing=["b"]), intent="compare", compare=compare, viewer=ENGLISH)
     assert one.sentences[:2] == [
-        "I did not find everything that you named.",
+        "I did not find b.",
         "I found only one, so there is nothing to compare it with:",
     ]
 

@@ -124,6 +124,14 @@ async def test_a_plain_sentence_and_exact_filters_go_together(catalogue: Catalog
     assert len(limited["products"]) == 2 and limited["total"] == 4 and limited["products"][0]["price"] == 300_000
 
 
+async def test_what_matches_in_part_is_marked_and_comes_last(catalogue: Catalogue) -> None:
+    whole = catalogue.put("Kursi Rotan", category="furniture")
+    part = catalogue.put("Kursi Besi", category="furniture")
+    found = await call(catalogue, "search_catalog", text="kursi rotan", category="furniture")
+    assert found["total"] == 1
+    assert [(one["id"], one.get("partial_match")) for one in found["products"]] == [(whole, None), (part, True)]
+
+
 async def test_with_nothing_found_it_says_which_filter_hides_how_many(catalogue: Catalogue) -> None:
     catalogue.put("Gasing Kayu", shop=catalogue.shop("Bandung", BANDUNG), price=300_000)
     dear = await call(catalogue, "search_catalog", text="gasing", max_price=100)

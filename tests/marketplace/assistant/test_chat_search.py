@@ -3,10 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy.orm import Session
 
 from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
@@ -14,6 +17,7 @@ from tests.serving import Served, served, settings_with
 from tis.admission.ticket import Ticket
 from tis.chat.structured_answer import ModelReply, ModelTask
 from tis.marketplace.columns import now
+from tis.marketplace.market import Market
 from tis.marketplace.tables import Product
 
 QUESTION = "Saya butuh laptop gaming di Jakarta, budget 12 juta"
@@ -25,18 +29,24 @@ class ScriptedModel:
 
     def __init__(self) -> None:
         self.picks: Answerer | None = None
+        self.extracts: Answerer | None = None
         self.tasks: list[ModelTask] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []  # of tools, before it answers
         self.speaking = asyncio.Event()
         self.may_end: asyncio.Event | None = None
 
     async def ready_model(self) -> str | None:
-        return "scripted" if self.picks else None
+        return "scripted" if self.picks or self.extracts else None
 
     async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
-        if self.picks is None or "picks" not in task.schema()["properties"]:
+        answer = self.picks if "picks" in task.schema()["properties"] else self.extracts
+        if answer is None:
             return None
         self.tasks.append(task)
-        text = self.picks(task)
+        for name, arguments in self.calls:
+            [tool] = [one for one in task.tools if one.tool.name == name]
+            await tool.call(arguments)
+        text = answer(task)
         return None if text is None else ModelReply(text, 100, 20)
 
 
@@ -45,7 +55,7 @@ def picks(*chosen: tuple[int, str], intro: str = "", question: str = "") -> Answ
     return lambda task: json.dumps(reply)
 
 
-class Market:
+class AskableMarket:
     def __init__(self, running: Served, model: ScriptedModel) -> None:
         self.running, self.model = running, model
         self.shop = Shop(running.app.state.marketplace.market)
@@ -56,7 +66,7 @@ class Market:
         self.ids = [
             self.product("Acer Nitro 5 laptop gaming", 11_499_000, brand="Acer"),
             self.product("Asus TUF laptop gaming", 11_999_000, brand="Asus"),
-            self.product("Lenovo Legion laptop gaming", 18_000_000, brand="Lenovo"),
+            self.product("Rinjani G17 laptop gaming", 18_000_000, brand="Rinjani"),
         ]
 
     def product(self, name: str, price: int, **values: Any) -> int:
@@ -72,23 +82,24 @@ class Market:
 
 
 @pytest.fixture(scope="module")
-def market(database_url: str) -> Iterator[Market]:
+def market(database_url: str) -> Iterator[AskableMarket]:
     settings = settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth="required")
     model = ScriptedModel()
     with served(settings, assistant_model=model) as running:
         running.app.state.marketplace.market.open()
-        yield Market(running, model)
+        yield AskableMarket(running, model)
 
 
 @pytest.fixture
-def model(market: Market) -> Iterator[ScriptedModel]:
+def model(market: AskableMarket) -> Iterator[ScriptedModel]:
     market.model.tasks.clear()
     yield market.model
-    market.model.picks = None
+    market.model.picks = market.model.extracts = None
+    market.model.calls = []
 
 
 @pytest.fixture
-def buyer(market: Market) -> Iterator[httpx2.Client]:
+def buyer(market: AskableMarket) -> Iterator[httpx2.Client]:
     with market.client(market.user) as client:
         yield client
 
@@ -103,7 +114,7 @@ def events_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
 
 
-def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, market: Market) -> None:
+def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, market: AskableMarket) -> None:
     answer = ask(buyer)
     assert {product["id"] for product in answer["products"]} == set(market.ids[:2])
     assert answer["products_found"] == 2
@@ -115,7 +126,7 @@ def test_the_question_of_the_documents_gets_what_is_there(buyer: httpx2.Client, 
     assert not {"latitude", "longitude", "email", "phone", "address"} & set(answer["products"][0])
 
 
-def test_who_may_ask(market: Market) -> None:
+def test_who_may_ask(market: AskableMarket) -> None:
     with market.client(None) as nobody, market.client(market.poor) as poor, market.client(market.other) as other:
         assert nobody.post("/api/chat/search", json={"query": QUESTION}).status_code == 401
         refused = poor.post("/api/chat/search", json={"query": QUESTION})
@@ -138,7 +149,9 @@ def test_a_bad_body_is_a_422(buyer: httpx2.Client, body: Mapping[str, Any]) -> N
     assert buyer.post("/api/chat/search", json=body).status_code == 422
 
 
-def test_the_model_picks_and_the_code_renders(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_the_model_picks_and_the_code_renders(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
     second = market.ids[1]
     model.picks = picks((second, "Laptop gaming dari Asus."), intro="Ini pilihan untuk Anda.")
     answer = ask(buyer)
@@ -152,7 +165,7 @@ def test_the_model_picks_and_the_code_renders(buyer: httpx2.Client, market: Mark
     assert "Acer Nitro" not in task.messages[0]["content"]
 
 
-def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = market.ids[0]
     model.picks = picks((first, "Hanya Rp 5.000.000, diskon 50%, garansi resmi."), intro="Stok tinggal 99 unit.")
     answer = ask(buyer)
@@ -166,7 +179,7 @@ def test_a_model_that_lies_is_not_heard(buyer: httpx2.Client, market: Market, mo
     "reply", [None, "not json", '{"picks": []}', '{"intro":"","picks":[{"id":999,"why":""}],"question":""}']
 )
 def test_a_model_that_fails_leaves_the_template(
-    buyer: httpx2.Client, market: Market, model: ScriptedModel, reply: str | None
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel, reply: str | None
 ) -> None:
     model.picks = lambda task: reply
     answer = ask(buyer)
@@ -175,7 +188,7 @@ def test_a_model_that_fails_leaves_the_template(
 
 
 def test_what_was_sold_while_the_model_spoke_is_read_again(
-    buyer: httpx2.Client, market: Market, model: ScriptedModel
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
 ) -> None:
     gone = market.product("Acer Aspire laptop gaming", 10_000_000)
 
@@ -190,12 +203,31 @@ def test_what_was_sold_while_the_model_spoke_is_read_again(
 
     model.picks = sell
     answer = ask(buyer)
-    assert gone not in {product["id"] for product in answer["products"]}
+    assert gone not in {product["id"] for product in answer["products"]} and answer["products_found"] == 2
     assert "10.000.000" not in answer["response"]
     assert "11.111.000" in answer["response"]
 
 
-def test_a_conversation_goes_on(buyer: httpx2.Client, market: Market, model: ScriptedModel) -> None:
+def test_a_price_that_rose_over_the_budget_meanwhile_is_not_offered(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    dear = market.product("Axioo laptop gaming", 10_500_000)
+
+    def raise_price(task: ModelTask) -> str:
+        database = market.shop.market
+        with database.writing() as session:
+            session.get_one(Product, dear).price = 13_000_000
+            session.flush()
+            database.search.refresh(session, [dear])
+        return str(picks((dear, ""), (market.ids[0], ""))(task))
+
+    model.picks = raise_price
+    answer = ask(buyer)
+    assert dear not in {product["id"] for product in answer["products"]}
+    assert answer["citations"][0]["product_id"] == market.ids[0] and answer["products_found"] == 2
+
+
+def test_a_conversation_goes_on(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = ask(buyer)
     model.picks = picks((market.ids[0], ""))
     second = ask(buyer, "laptop lainnya", session_id=first["session_id"])
@@ -203,6 +235,76 @@ def test_a_conversation_goes_on(buyer: httpx2.Client, market: Market, model: Scr
     assert second["conversation_id"] == first["conversation_id"]
     roles = [message["role"] for message in model.tasks[0].messages]
     assert roles == ["system", "user", "assistant", "user", "assistant", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "field", "value"),
+    [
+        ("di bawah 11 juta?", "max_price", 11_000_000),
+        ("kalau di Bandung?", "cities", ["Bandung"]),
+        ("jangan yang asus", "exclude_brands", ["asus"]),
+        ("yang bekas aja", "condition", "used"),
+    ],
+)
+def test_follow_ups_change_the_query_by_rules_alone(
+    buyer: httpx2.Client, follow_up: str, field: str, value: object
+) -> None:
+    first = ask(buyer)
+    second = ask(buyer, follow_up, session_id=first["session_id"])
+    changed = second["interpreted"]["query"]
+    assert changed[field] == value and second["interpreted"]["source"] == "rules"
+    assert changed["category"] == "laptop" and changed["text"] == first["interpreted"]["query"]["text"]
+
+
+def test_cheaper_is_cheaper_than_all_that_was_shown(buyer: httpx2.Client) -> None:
+    first = ask(buyer)
+    second = ask(buyer, "yang lebih murah?", session_id=first["session_id"])
+    cheapest = min(product["price"] for product in first["products"])
+    assert second["interpreted"]["query"]["max_price"] == cheapest - 1
+    assert all(product["price"] < cheapest for product in second["products"])
+
+
+def test_a_number_means_the_product_of_the_list(buyer: httpx2.Client) -> None:
+    first = ask(buyer)
+    second = ask(buyer, "yang nomor 2 masih ada stoknya?", session_id=first["session_id"])
+    chosen = first["products"][1]
+    assert [product["id"] for product in second["products"]] == [chosen["id"]]
+    assert chosen["name"] in second["response"]
+    both = ask(buyer, "bandingkan nomor 1 dan 2", session_id=ask(buyer)["session_id"])
+    assert {product["id"] for product in both["products"]} == {product["id"] for product in first["products"]}
+
+
+class CountingDatabase:
+    """Counts the transactions of the assistant that are open."""
+
+    def __init__(self, market: Market) -> None:
+        self.search, self._market, self.num_open = market.search, market, 0
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        with self._market.reading() as session:
+            self.num_open += 1
+            yield session
+            self.num_open -= 1
+
+
+def test_no_transaction_is_open_while_the_model_speaks(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = CountingDatabase(market.shop.market)
+    monkeypatch.setattr(market.shop.market.assistant, "_database", database)
+    num_open = []
+
+    def noting(answer: Answerer) -> Answerer:
+        def note(task: ModelTask) -> str | None:
+            num_open.append(database.num_open)
+            return answer(task)
+
+        return note
+
+    model.picks, model.extracts = noting(picks((market.ids[0], ""))), noting(extracted())
+    assert ask(buyer)["answered_by"] == "model"
+    assert num_open == [0, 0]
 
 
 def test_a_greeting_needs_no_model(buyer: httpx2.Client, model: ScriptedModel) -> None:
@@ -246,6 +348,43 @@ def test_the_same_question_later_is_a_new_one(buyer: httpx2.Client) -> None:
     assert [message["role"] for message in messages] == ["assistant", "user"] * 2
 
 
+def extracted(**fields: Any) -> Answerer:
+    nothing = dict.fromkeys(
+        ("category", "lowest_price", "highest_price", "condition", "fulfilment", "in_stock", "sort")
+    )
+    lists: dict[str, Any] = {"intent": "search", "words": "", "brands": [], "exclude": [], "places": []}
+    return lambda task: json.dumps(nothing | lists | fields)
+
+
+def test_a_model_adds_to_the_rules_for_users_with_ai_access(market: AskableMarket, model: ScriptedModel) -> None:
+    sentence = {"query": "laptop yang kayak baru tapi second"}
+    model.extracts = extracted(condition="used", highest_price="5 juta")
+    sources = {}
+    for name, user in (("nobody", None), ("poor", market.poor), ("buyer", market.user)):
+        with market.client(user) as client:
+            parsed = client.post("/api/search/parse", json=sentence).json()
+            sources[name] = parsed["source"]
+            assert parsed["query"]["max_price"] is None  # no such words stand in the sentence
+    assert sources["nobody"] == sources["poor"] == "rules"
+    assert len(model.tasks) == 1
+
+
+def test_beyond_the_quota_of_a_day_the_rules_answer(market: AskableMarket, model: ScriptedModel) -> None:
+    model.picks = picks((market.ids[0], ""))
+    assistant = market.shop.market.assistant
+    user = market.shop.user(ai_access_enabled=True)
+    before = assistant.limits
+    assistant.limits = replace(before, tokens_per_day=150)
+    try:
+        with market.client(user) as client:
+            kinds = [(answer["answered_by"], answer["notice"]) for answer in (ask(client) for _ in range(3))]
+            usage = client.get("/api/users/me/export").json()["chat_usage"]
+    finally:
+        assistant.limits = before
+    assert kinds == [("model", None), ("model", None), ("template", "quota_used_up")]
+    assert [day["tokens"] for day in usage] == [240]
+
+
 def test_a_deleted_conversation_is_gone_with_its_stream(buyer: httpx2.Client) -> None:
     one, other = (ask(buyer)["session_id"] for _ in range(2))
     assert buyer.delete(f"/api/chat/conversations/{one}").status_code == 200
@@ -255,3 +394,106 @@ def test_a_deleted_conversation_is_gone_with_its_stream(buyer: httpx2.Client) ->
     assert buyer.delete("/api/chat/conversations").status_code == 200
     assert buyer.get(f"/api/chat/stream/{other}").status_code in (404, 410)
     assert buyer.post("/api/chat/search", json={"query": QUESTION, "session_id": one}).status_code == 404
+
+
+def test_thanks_are_answered(buyer: httpx2.Client) -> None:
+    assert ask(buyer, "makasih ya")["response"].startswith("Sama-sama")
+
+
+def test_what_a_comparison_names_and_nobody_sells_is_no_other_product(
+    buyer: httpx2.Client, market: AskableMarket
+) -> None:
+    both = ask(buyer, "bandingkan laptop toshiba dan sharp")
+    assert both["products"] == [] and "toshiba" in both["response"] and "sharp" in both["response"]
+    one = ask(buyer, "bandingkan acer nitro dan asus tuf 99")
+    assert [product["id"] for product in one["products"]] == market.ids[:1]
+    assert "Tidak saya temukan: asus tuf 99." in one["response"]
+    assert "sharp" in ask(buyer, "compare a sharp with a toshiba")["response"]
+
+
+def test_a_number_that_is_not_in_the_list_is_no_word_to_search_for(buyer: httpx2.Client) -> None:
+    first = ask(buyer, "laptop asus", session_id=ask(buyer)["session_id"])
+    for follow_up in ("nomor 5 masih ada?", "yang nomor 12", "bandingkan nomor 8 dan 9"):
+        answer = ask(buyer, follow_up, session_id=first["session_id"])
+        assert (answer["response"], answer["products"]) == ("Nomor itu tidak ada di daftar terakhir.", [])
+    again = ask(buyer, "nomor 1", session_id=first["session_id"])
+    assert again["products"][0]["id"] == first["products"][0]["id"]
+    assert ask(buyer, "bandingkan nomor 1 dan 2")["products"] == []
+
+
+def test_a_product_that_is_gone_keeps_its_number(buyer: httpx2.Client, market: AskableMarket) -> None:
+    numbers = [market.product(f"Axioo Pongo {name} laptop", 7_000_000, brand="Axioo") for name in ("satu", "dua")]
+    first = ask(buyer, "laptop axioo pongo")
+    shown = [product["id"] for product in first["products"]]
+    assert sorted(shown) == numbers
+    with market.shop.market.writing() as session:
+        session.get_one(Product, shown[0]).deleted_at = now()
+        session.flush()
+        market.shop.market.search.refresh(session, [shown[0]])
+    gone = ask(buyer, "nomor 1 masih ada?", session_id=first["session_id"])
+    assert gone["response"] == "Maaf, produk itu tidak ada lagi."
+    there = ask(buyer, "nomor 2 masih ada?", session_id=first["session_id"])
+    assert [product["id"] for product in there["products"]] == shown[1:]
+
+
+def test_is_it_in_stock_is_not_answered_for_another_product(buyer: httpx2.Client, market: AskableMarket) -> None:
+    answer = ask(buyer, "laptop acer nitro 77 masih ada stok?")
+    assert "Ya," not in answer["response"] and answer["response"].startswith("Tidak ada produk yang cocok")
+
+
+def test_a_price_that_rose_above_the_budget_while_the_model_spoke(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    risen = market.product("Acer Swift laptop gaming", 10_000_000)
+
+    def raise_price(task: ModelTask) -> str:
+        database = market.shop.market
+        with database.writing() as session:
+            session.get_one(Product, risen).price = 13_000_000
+            session.flush()
+            database.search.refresh(session, [risen])
+        return str(picks((risen, ""))(task))
+
+    model.picks = raise_price
+    answer = ask(buyer)
+    assert risen not in {product["id"] for product in answer["products"]}
+    assert "13.000.000" not in answer["response"] and answer["products_found"] == 2
+    assert answer["answered_by"] == "template"
+
+
+def test_a_model_cannot_pick_what_its_tools_found_beyond_the_budget(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    dear = market.ids[2]
+
+    model.calls = [("lookup_catalog", {"ids": [dear]})]
+    model.picks = picks((dear, ""))
+    assert dear not in {product["id"] for product in ask(buyer)["products"]}
+
+
+def test_a_brand_of_the_catalogue_that_is_not_on_the_card_is_not_named(
+    buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel
+) -> None:
+    model.picks = picks((market.ids[0], "Lebih kencang dari rinjani."), intro="Pilihan yang lebih baik dari rinjani.")
+    answer = ask(buyer)
+    assert answer["answered_by"] == "model" and "rinjani" not in answer["response"]
+
+
+def test_what_was_shown_from_elsewhere_is_not_said_to_be_gone(buyer: httpx2.Client, market: AskableMarket) -> None:
+    first = ask(buyer, "laptop gaming di Papua")
+    shown = [product["id"] for product in first["products"]]
+    assert shown and [one["product_id"] for one in first["citations"]] == shown
+    for follow_up in ("nomor 1 masih ada?", "yang nomor 1"):
+        answer = ask(buyer, follow_up, session_id=first["session_id"])
+        assert [product["id"] for product in answer["products"]] == shown[:1]
+
+
+def test_an_unknown_field_is_ignored_with_a_warning(buyer: httpx2.Client) -> None:
+    for stream in (False, True):
+        body = {"query": QUESTION, "streem": True, "stream": stream}
+        response = buyer.post("/api/chat/search", json=body)
+        assert response.status_code == 200 and "streem" in response.headers["x-warnings"]
+        if not stream:
+            assert response.json()["warnings"] == ["Unknown field 'streem' was ignored."]
+        else:
+            assert events_of(response.text)[-1]["type"] == "chat.search.completed"

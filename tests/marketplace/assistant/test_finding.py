@@ -5,6 +5,7 @@ from typing import Any
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.assistant.finding import find_goods, still_wanted
 from tis.marketplace.assistant.goods import FoundGoods, Viewer
+from tis.marketplace.assistant.limit_texts import relaxation_text
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
@@ -64,12 +65,35 @@ def test_relaxations_were_tried_and_each_finds_what_it_counts(catalogue: Catalog
             assert again.total == one.count == len(again.cards)
 
 
+def test_two_filters_are_dropped_where_none_alone_hides_the_goods(catalogue: Catalogue) -> None:
+    catalogue.put_all(
+        [{"name": "Laptop gaming", "price": 900, "category": "laptop"}, {"name": "Ultrabook", "category": "laptop"}]
+    )
+    query: dict[str, Any] = {"category": "laptop", "text": "gaming", "max_price": 100, "cities": ["Bandung"]}
+    found = find(catalogue, **query)
+    [tried] = found.relaxations
+    assert (tried.without, tried.count, tried.query.cities, tried.query.max_price) == (
+        "max_price and city",
+        1,
+        [],
+        None,
+    )
+    assert (
+        found.cards == []
+        and relaxation_text(StructuredQuery(**query), tried, "id") == "Tanpa batas harga, di semua kota"
+    )
+    [tried] = find(catalogue, **(query | {"text": "ungu", "max_price": None})).relaxations
+    text = relaxation_text(StructuredQuery(text="ungu"), tried, "en")
+    assert (text, tried.count) == ("Without the words “ungu”, in any city", 2)
+
+
 def test_products_that_the_buyer_points_at_come_even_if_sold_out(catalogue: Catalogue) -> None:
     ids = catalogue.put_all([{"name": "Teko A", "sku": "A-1"}, {"name": "Teko B", "on_hand": 0}, {"name": "Panci"}])
     found = find(catalogue, product_ids=[ids[1], ids[0]], intent="stock", quantity=3)
     assert [(card.name, card.available_quantity) for card in found.cards] == [("Teko B", 0), ("Teko A", 5)]
     assert names(find(catalogue, product_ids=[ids[2], 10**9])) == ["Panci"]
-    assert names(find(catalogue, product_ids=ids, sort="price_desc", max_price=1)) == []
+    # Not "gone": they are there, beyond the limit of the turn before.
+    assert len(names(find(catalogue, product_ids=ids, sort="price_desc", max_price=1))) == 3
     assert names(find(catalogue, sku="A-1")) == ["Teko A"]
     sold_out = find(catalogue, text="teko b", intent="stock", in_stock=True)
     assert [(card.name, card.available_quantity) for card in sold_out.cards[: sold_out.total]] == [("Teko B", 0)]
@@ -86,7 +110,7 @@ def test_a_comparison_takes_the_best_match_of_each_phrase(catalogue: Catalogue) 
     compare = ComparedThings(items=["laptop asus", "laptop lenovo"])
     assert names(find(catalogue, intent="compare", compare=compare)) == ["Laptop Asus TUF", "Laptop Lenovo LOQ"]
     with_unknown = find(catalogue, intent="compare", compare=ComparedThings(items=["asus", "zzzz"]), category="laptop")
-    assert names(with_unknown) == ["Laptop Asus TUF"] and with_unknown.unverified_words
+    assert names(with_unknown) == ["Laptop Asus TUF"] and with_unknown.missing == ["zzzz"]
 
 
 def test_without_words_the_best_rated_and_the_nearest_are_weighed(catalogue: Catalogue) -> None:

@@ -36,12 +36,16 @@ SHOWN: list[dict[str, Any]] = [
         ("tanpa batas harga", {"max_price": None}),
         ("yang ram 32gb", {"text": "gaming ram 32gb"}),
         ("yang lain dong", {}),
+        ("jangan di Jakarta", {"cities": [], "exclude_cities": ["Jakarta"]}),
+        ("yang nomor 1, 3 unit", {"product_ids": [101], "quantity": 3}),
+        ("mana yang lebih murah?", {"sort": "price_asc"}),
+        ("nomor 1 vs nomor 2", {"intent": "compare", "compare": {"product_ids": [101, 205]}}),
         ("bandingkan nomor 1 dan 3", {"intent": "compare", "compare": {"product_ids": [101, 309]}}),
         ("compare the first two", {"intent": "compare", "compare": {"product_ids": [101, 205]}}),
     ],
 )
 def test_a_follow_up_changes_what_it_says(parse: Parse, said: str, changes: dict[str, Any]) -> None:
-    expected = {name: value for name, value in (PREVIOUS | changes).items() if value is not None}
+    expected = {name: value for name, value in (PREVIOUS | changes).items() if value not in (None, [])}
     assert parse(said, previous=PREVIOUS, last_results=SHOWN) == expected
 
 
@@ -50,6 +54,7 @@ def test_a_follow_up_changes_what_it_says(parse: Parse, said: str, changes: dict
     [
         ("sekarang cari beras 5 kg", {"category": "rice", "text": "5kg"}),
         ("ada mouse juga?", {"category": "mouse"}),
+        ("charger untuk nomor 1", {"category": "charger"}),
         ("blender philips di Bogor", {"text": "blender", "brands": ["philips"], "cities": ["Bogor"]}),
         ("ok makasih", {"intent": "other"}),
     ],

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from tis.marketplace.assistant.answer_templates import TEMPLATES
 from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, Preferences, ProductCard, Viewer
-from tis.marketplace.assistant.limit_texts import limits_text, relaxation_text, suggestions_of
+from tis.marketplace.assistant.limit_texts import joined_names, limits_text, relaxation_text, suggestions_of
 from tis.marketplace.assistant.ranking import met_preferences
 from tis.marketplace.assistant.wording import condition_text, decimal_text, kilometres_text, rupiah, whole_text
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.products.compare import HIGHER, LOWER, best_index
 from tis.marketplace.products.delivery import Language
+from tis.marketplace.query_parser.pointing import points_at_number
 from tis.marketplace.query_parser.structured_query import StructuredQuery
 
 NUM_PICKS = 3  # where no model picks
@@ -51,7 +52,7 @@ def render_answer(
     else:
         sentences = [*writer.notices(), *([intro] if intro else writer.intro(cards)), *writer.body(cards)]
         if not found.total:
-            sentences += writer.alternatives()
+            sentences += writer.alternatives(len(cards))
             cards += found.nearest
     cited = list(dict.fromkeys(card.id for card in cards))
     return AnswerText(sentences, cited, suggestions_of(found, cited, query, viewer))
@@ -67,6 +68,10 @@ class _Writer:
     @property
     def language(self) -> Language:
         return self.viewer.language
+
+    def is_partial(self, cards: Sequence[ProductCard]) -> bool:
+        """Some of the cards, or all, match only a part of the words."""
+        return self.found.unverified_words and self.found.total < len(cards)
 
     def say(self, template: str, /, **values: object) -> str:
         return TEMPLATES[self.language][template].format(**values)
@@ -94,14 +99,14 @@ class _Writer:
         if not found.total_is_exact:
             total = self.say("at least", total=total)
         if self.query.intent == "compare" or self.query.compare:
-            if found.unverified_words:
-                yield self.say("not all to compare")
+            if found.missing:
+                yield self.missing()
             yield self.say("comparison", count=len(cards)) if len(cards) > 1 else self.say("one to compare")
-        elif self.query.intent == "stock":
+        elif self.query.intent == "stock" and not self.is_partial(cards):
             return
         elif self.query.product_ids:
             yield self.say("pointed at")
-        elif found.unverified_words and found.total < len(cards):
+        elif self.is_partial(cards):
             name = "few with all words" if found.total else "some words"
             yield self.say(name, total=total, limits=limits)
         elif found.total == 1:
@@ -113,7 +118,7 @@ class _Writer:
     def body(self, cards: Sequence[ProductCard]) -> Iterator[str]:
         is_stock = self.query.intent == "stock"
         for number, card in enumerate(cards, start=1):
-            if is_stock:
+            if is_stock and not (self.is_partial(cards) and number > self.found.total):
                 yield self.stock_answer(card)
             yield self.line(card, number)
         if self.query.intent == "compare" or self.query.compare:
@@ -144,7 +149,7 @@ class _Writer:
             km = kilometres_text(card.distance_km, self.language)
             yield self.say("distance from", km=km, place=place) if place else self.say("distance", km=km)
         if card.rating is not None:
-            name = "rating" if card.rating_count else "granted rating"
+            name = {0: "granted rating", 1: "one rating"}.get(card.rating_count, "rating")
             yield self.say(name, stars=decimal_text(card.rating, self.language), count=card.rating_count)
 
     def stock_answer(self, card: ProductCard) -> str:
@@ -179,10 +184,15 @@ class _Writer:
         query = self.query
         if query.product_ids or (query.compare and query.compare.product_ids):
             return [self.say("gone")]
+        if self.found.missing:
+            return [self.missing()]
         alternatives = list(self.alternatives()) or [self.say("nothing to try")]
         return [*self.notices(), self.say("nothing", limits=limits_text(query, self.language)), *alternatives]
 
-    def alternatives(self) -> Iterator[str]:
+    def missing(self) -> str:
+        return self.say("missing", names=joined_names(self.found.missing, self.language))
+
+    def alternatives(self, num_before: int = 0) -> Iterator[str]:
         """What was really searched for, and how many products it found; and what is near the place that was named."""
         found = self.found
         for tried in found.relaxations[:_MAX_TRIED]:
@@ -194,12 +204,14 @@ class _Writer:
             )
         if found.nearest and found.nearest_place:
             yield self.say("elsewhere", place=found.nearest_place)
-            for number, card in enumerate(found.nearest, start=1):
+            for number, card in enumerate(found.nearest, start=num_before + 1):
                 yield self.line(card, number, found.nearest_place)
 
     def other(self, sentence: str) -> list[str]:
         if _THANKS.search(sentence):
             return [self.say("thanks")]
+        if points_at_number(sentence):
+            return [self.say("no such number")]
         return [self.say("hello"), self.say("example")]
 
 

@@ -74,8 +74,9 @@ class CardWords:
 
     def __init__(self, card: ProductCard) -> None:
         self.card = card
-        names = (card.name, card.brand or "", card.supplier_name, card.city)
-        self.labels = tuple(filter(None, map(keys_of, names)))
+        self.names = tuple(filter(None, map(keys_of, (card.name, card.brand or ""))))
+        self.shop = tuple(filter(None, map(keys_of, (card.supplier_name, card.city))))
+        self.labels = (*self.names, *self.shop)
         self.fields = (*self.labels, *self._texts(card))
         self.words = frozenset(word for field in self.fields for word in field)
 
@@ -117,47 +118,71 @@ def query_fields(query: StructuredQuery) -> list[tuple[str, ...]]:
     return [field for field in fields if field]
 
 
+@dataclass(frozen=True)
+class Mention:
+    """Words that name some of the cards, from the token `start` on: by product or brand, else by shop or city."""
+
+    start: int
+    cards: Sequence[CardWords]
+    is_product: bool
+
+
 class Meant:
     """Which cards each place of a sentence speaks of: those that the words before it name, else those after it."""
 
     def __init__(self, tokens: Sequence[Token], cards: Sequence[CardWords]) -> None:
         self._cards = cards
-        self._named = list(self._mentions(tokens))
+        self.is_contradictory = False  # a shop or city that is not that of the product before it
+        self.mentions: list[Mention] = []
+        product: Mention | None = None
+        for mention in _mentions(tokens, cards):
+            if mention.is_product:
+                product = mention
+            elif product is not None:
+                both = [card for card in mention.cards if card in product.cards]
+                self.is_contradictory = self.is_contradictory or not both
+                mention = Mention(mention.start, both, is_product=False)
+            self.mentions.append(mention)
 
     def at(self, position: int) -> Sequence[CardWords]:
-        before = [cards for start, cards in self._named if start <= position]
+        before = [mention.cards for mention in self.mentions if mention.start <= position]
         if before:
             return before[-1]
-        return self._named[0][1] if self._named else self._cards
+        return self.mentions[0].cards if self.mentions else self._cards
 
     @property
     def named(self) -> list[Sequence[CardWords]]:
-        """The cards of each mention, in turn."""
-        return [cards for _, cards in self._named]
+        """The cards of each mention of a product, in turn."""
+        return [mention.cards for mention in self.mentions if mention.is_product]
 
-    def _mentions(self, tokens: Sequence[Token]) -> Iterator[tuple[int, Sequence[CardWords]]]:
-        start, meant = 0, list[CardWords]()
-        for position in range(len(tokens)):
-            own = self._cards_with(tokens, position)
-            both = [card for card in meant if card in own]
-            if own and meant and both:
-                meant = both
+
+def _mentions(tokens: Sequence[Token], cards: Sequence[CardWords]) -> Iterator[Mention]:
+    """Words side by side that the same cards have are one mention."""
+    mention: Mention | None = None
+    for position in range(len(tokens)):
+        own = _mention_at(tokens, position, cards)
+        if own and mention and own.is_product == mention.is_product:
+            both = [card for card in mention.cards if card in own.cards]
+            if both:
+                mention = Mention(mention.start, both, own.is_product)
                 continue
-            if meant:
-                yield start, meant
-            start, meant = position, own
-        if meant:
-            yield start, meant
+        if mention:
+            yield mention
+        mention = own
+    if mention:
+        yield mention
 
-    def _cards_with(self, tokens: Sequence[Token], position: int) -> list[CardWords]:
-        """Empty if the word says nothing, since all cards have it or none."""
-        token = tokens[position]
-        if token.is_number or len(token.key) < 2 or token.key in FUNCTION_WORDS:
-            following = tokens[position + 1 : position + 2]
-            wanted = [token.key, *(one.key for one in following)]
-            if not token.is_number or len(wanted) < 2:
-                return []
-        else:
-            wanted = [token.key]
-        own = [card for card in self._cards if says_in(wanted, card.labels)]
-        return own if len(own) < len(self._cards) else []
+
+def _mention_at(tokens: Sequence[Token], position: int, cards: Sequence[CardWords]) -> Mention | None:
+    """None if the word says nothing, since all cards have it or none."""
+    token = tokens[position]
+    wanted = [token.key]
+    if token.is_number:
+        wanted += [one.key for one in tokens[position + 1 : position + 2]]
+    if len("".join(wanted)) < 2 or token.key in FUNCTION_WORDS or (token.is_number and len(wanted) < 2):
+        return None
+    for is_product in (True, False):
+        own = [card for card in cards if says_in(wanted, card.names if is_product else card.shop)]
+        if own:
+            return Mention(position, own, is_product) if len(own) < len(cards) else None
+    return None

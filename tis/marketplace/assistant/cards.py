@@ -94,7 +94,9 @@ def _facts(card: ProductCard, language: Language) -> Iterator[str]:
     if card.distance_km is not None:
         yield kilometres_text(card.distance_km, language)
     if card.rating is not None:
-        yield words["rating"].format(decimal_text(card.rating, language), card.rating_count)
+        stars = decimal_text(card.rating, language)
+        name = {0: "granted rating", 1: "one rating"}.get(card.rating_count, "rating")
+        yield words[name].format(stars, card.rating_count)
     if card.fulfilment is not None:
         yield words[card.fulfilment.suggestion]
     yield condition_text(card.condition, language)
@@ -118,6 +120,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "stock": "stok {}",
         "sold out": "stok habis",
         "rating": "nilai {} ({} ulasan)",
+        "one rating": "nilai {} (1 ulasan)",
+        "granted rating": "nilai {}",
         "pickup": "bisa diambil",
         "courier": "diantar kurir toko",
         "parcel": "lewat ekspedisi",
@@ -128,6 +132,8 @@ _WORDS: dict[Language, dict[str, str]] = {
         "stock": "{} in stock",
         "sold out": "sold out",
         "rating": "rated {} ({} reviews)",
+        "one rating": "rated {} (1 review)",
+        "granted rating": "rated {}",
         "pickup": "pick-up",
         "courier": "shop's courier",
         "parcel": "by parcel",

@@ -66,7 +66,8 @@ def catalogue_tools(
 _SEARCH = (
     "Search the products of an Indonesian marketplace. `text` may be a plain sentence in Indonesian or English, such "
     "as 'laptop gaming di Jakarta di bawah 12 juta'; the other filters are exact. Prices are in rupiah. Gives at most "
-    "8 products; with few or none, `relaxations` says which filter hides how many."
+    "8 products: first those that match (`total`), then those with `partial_match`. With few or none, `relaxations` "
+    "says which filter hides how many."
 )
 _LOOKUP = "Read products by their ids: current price, stock and shop. `not_found` has ids that are not sold any more."
 _COMPARE = "Compare 2 to 8 products by their ids, row by row; `best` is the id with the best value of a row."
@@ -206,17 +207,20 @@ def card_json(card: ProductCard) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _with_match(found: FoundGoods, index: int, product: dict[str, Any]) -> dict[str, Any]:
+    is_whole = index < found.total or not found.unverified_words
+    return product if is_whole else product | {"partial_match": True}
+
+
 def _found_json(found: FoundGoods, query: StructuredQuery) -> dict[str, Any]:
     result: dict[str, Any] = {
         "understood": query.model_dump(exclude_defaults=True),
-        "products": [card_json(card) for card in found.cards],
+        "products": [_with_match(found, index, card_json(card)) for index, card in enumerate(found.cards)],
         "total": found.total,
         "total_is_exact": found.total_is_exact,
     }
     if found.corrected:
         result["corrected"] = found.corrected
-    if found.unverified_words:
-        result["some_match_only_some_words"] = True
     if found.relaxations:
         result["relaxations"] = [
             {"without": one.without, "total": one.count, "total_is_exact": one.is_exact} for one in found.relaxations

@@ -13,6 +13,8 @@ AT_LEAST = {"atas", "diatas", "mulai", "minimal", "min", "minimum", "above", "ov
 DISTANCE_UNITS = {"km": 1.0, "m": 0.001}
 STOCK_BEFORE = {
     "stok",
+    "stoknya",
+    "sisanya",
     "stock",
     "sisa",
     "tersisa",

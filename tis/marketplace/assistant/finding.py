@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -11,18 +10,20 @@ from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, 
 from tis.marketplace.assistant.ranking import ranked
 from tis.marketplace.assistant.tried_relaxations import tried_relaxations
 from tis.marketplace.assistant.wanted_goods import goods_query, limits_only, with_known_category
-from tis.marketplace.query_parser.structured_query import MAX_SHOWN, StructuredQuery
+from tis.marketplace.query_parser.parse import parse_query
+from tis.marketplace.query_parser.structured_query import MAX_SHOWN, QueryContext, StructuredQuery
 from tis.marketplace.search.nearest import NamedPoint, point_of_city, query_around
 from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductCount, ProductQuery, Sort
+from tis.marketplace.search.relaxed_filters import FEW
 
 _MAX_COUNTED = 1000
 _MAX_NEAREST = 3
 _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
+_MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
 _MAX_NOUN_WORDS = 3
-_OTHER_KIND: tuple[dict[str, Any], ...] = ({}, {"category": None, "brands": []})  # what is tried in turn
 
 
 def still_wanted(
@@ -36,6 +37,8 @@ def still_wanted(
     limits = limits_only(with_known_category(search, session, query), ids)
     page = PageRequest(MAX_SHOWN, with_total=False)
     kept = {hit.product.id for hit in search.find(session, goods_query(limits, viewer), page).hits}
+    if pointed := [one for one in ids if one in query.product_ids and one not in kept]:
+        kept |= _visible(search, session, pointed, viewer)
     return [one for one in ids if one in kept]
 
 
@@ -62,7 +65,7 @@ def _found(search: ProductSearch, session: Session, query: StructuredQuery, view
         cards=cards_of(search, session, [one.product.id for one in best.candidates[:MAX_CARDS]], viewer),
         total=best.total.count,
         total_is_exact=best.total.is_exact,
-        corrected=best.corrected,
+        corrected=search.find(session, goods_query(query, viewer), _FIRST).corrected if query.text else None,
         unverified_words=best.has_others,
         relaxations=tried_relaxations(search, session, query, viewer),
         nearest_place=place.name if place and nearest else None,
@@ -77,7 +80,6 @@ class BestGoods:
     candidates: list[Candidate]
     num_matching: int  # all words or some
     total: ProductCount
-    corrected: str | None
 
     @property
     def has_others(self) -> bool:
@@ -87,22 +89,23 @@ class BestGoods:
 def best_goods(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> BestGoods:
     wanted = goods_query(query, viewer)
     total = search.count(session, wanted, _MAX_COUNTED)
-    found = _candidates(search, session, wanted)
+    found = _candidates(search, session, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
     whole, others = found[: total.count], ranked(found[total.count :], query, viewer, by_tier=True)
     if wanted.text is not None and wanted.category is not None and len(found) < MAX_CARDS:
         # A laptop "for college" need not say so.
         known = {one.product.id for one in found}
         of_category = _candidates(search, session, replace(wanted, text=None))
         others += ranked((one for one in of_category if one.product.id not in known), query, viewer)
-    corrected = search.find(session, wanted, _FIRST).corrected if wanted.text is not None else None
-    return BestGoods([*ranked(whole, query, viewer), *others], len(found), total, corrected)
+    return BestGoods([*ranked(whole, query, viewer), *others], len(found), total)
 
 
-def _candidates(search: ProductSearch, session: Session, wanted: ProductQuery) -> list[Candidate]:
+def _candidates(
+    search: ProductSearch, session: Session, wanted: ProductQuery, limit: int = MAX_CANDIDATES
+) -> list[Candidate]:
     """In the order of the search: those that match all words before those that match some."""
     found: dict[int, Candidate] = {}
     for sort in _orders_read(wanted):
-        for one in search.candidates(session, replace(wanted, sort=sort), MAX_CANDIDATES):
+        for one in search.candidates(session, replace(wanted, sort=sort), limit):
             found.setdefault(one.product.id, one)
     return list(found.values())
 
@@ -118,38 +121,53 @@ def _orders_read(wanted: ProductQuery) -> Iterator[Sort | None]:
 
 
 def _pointed_at(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
-    """Products that the buyer points at are shown even if they are sold out; the other filters of the query hold."""
+    """Products that the buyer points at are shown even if they are sold out. The other filters choose among several;
+    they may be of the turn before, which found nothing that keeps them, so they never hide all.
+    """
     limits = limits_only(query, query.product_ids)
     visible = search.candidates(session, goods_query(limits, viewer), MAX_CANDIDATES)
     found = {one.product.id for one in visible}
+    if not found or query.intent == "stock":
+        found = _visible(search, session, query.product_ids, viewer)
     ids = [one for one in dict.fromkeys(query.product_ids) if one in found]
     if query.sort not in (None, "relevance"):
-        ids = [one.product.id for one in ranked(visible, query, viewer)]
+        ids = [one.product.id for one in ranked(visible, query, viewer)] or ids
     return FoundGoods(cards_of(search, session, ids[:MAX_CARDS], viewer), total=len(ids))
+
+
+def _visible(search: ProductSearch, session: Session, ids: Sequence[int], viewer: Viewer) -> set[int]:
+    return {card.id for card in cards_of(search, session, ids, viewer)}
 
 
 def _compared(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
     """The products that it points at, then the best match of each phrase."""
     assert query.compare is not None
-    ids = list(query.compare.product_ids)
-    is_verified = True
+    ids, missing = list(query.compare.product_ids), list[str]()
     for item in query.compare.items[:_MAX_COMPARED]:
-        own = _match_ids(search, session, query, item, viewer, ids)
-        ids += own[:1]
-        is_verified = is_verified and bool(own)
+        matching = _match_ids(search, session, query, item, viewer)
+        if matching:
+            ids += [one for one in matching if one not in ids][:1]
+        else:
+            missing.append(item)
     cards = cards_of(search, session, ids, viewer)[:MAX_CARDS]
-    return FoundGoods(cards, total=len(cards), unverified_words=not is_verified)
+    return FoundGoods(cards, total=len(cards), missing=missing)
 
 
-def _match_ids(
-    search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer, taken: Sequence[int]
-) -> list[int]:
-    """With all filters of the query, then without category and brands: the phrase may be of another kind."""
-    for dropped in _OTHER_KIND:
-        changes: dict[str, Any] = {"text": item, "compare": None, "product_ids": [], **dropped}
-        best = best_goods(search, session, query.model_copy(update=changes), viewer)
-        matching = best.candidates[: best.num_matching]
-        if ids := [one.product.id for one in matching if one.product.id not in taken]:
+def _match_ids(search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer) -> list[int]:
+    """Of what matches the whole phrase: another brand or model is not what was named.
+
+    A phrase that names no kind is of the kind of the comparison, else of any.
+    """
+    said = parse_query(item, QueryContext(), search.vocabulary(session)).query
+    own = said.model_dump(include={"category", "text", "brands", "exclude_terms", "exclude_brands", "condition"})
+    if said.intent == "other" or not any(own.values()):
+        own = {"category": None, "brands": [], "text": item}
+    changes = {name: value for name, value in own.items() if value} | {"compare": None, "product_ids": []}
+    changes = {"text": "", "brands": [], "intent": "search"} | changes
+    for category in dict.fromkeys((own["category"] or query.category, own["category"])):
+        wanted = with_known_category(search, session, query.model_copy(update=changes | {"category": category}))
+        best = best_goods(search, session, wanted, viewer)
+        if ids := [one.product.id for one in best.candidates[: best.total.count]]:
             return ids
     return []
 

@@ -80,3 +80,4 @@ class FoundGoods:
     relaxations: Sequence[TriedRelaxation] = ()
     nearest_place: str | None = None
     nearest: Sequence[ProductCard] = ()
+    missing: Sequence[str] = ()  # phrases of a comparison that no product matches

@@ -28,20 +28,24 @@ def _limits(query: StructuredQuery, language: Language) -> Iterator[str]:
     if text:
         yield words["said"].format(text=text)
     if query.brands:
-        yield words["brands"].format(names=_names([brand.title() for brand in query.brands], language))
+        yield words["brands"].format(names=joined_names([brand.title() for brand in query.brands], language))
     if query.exclude_brands:
-        yield words["without brands"].format(names=_names([one.title() for one in query.exclude_brands], language))
+        yield words["without brands"].format(
+            names=joined_names([one.title() for one in query.exclude_brands], language)
+        )
     if query.condition:
         yield words["in condition"].format(condition=condition_text(query.condition, language))
     places = [*query.cities, *query.provinces]
     if places and query.radius_km is not None and not query.near_user:
-        yield words["around"].format(km=kilometres_text(query.radius_km, language), names=_names(places, language))
+        yield words["around"].format(
+            km=kilometres_text(query.radius_km, language), names=joined_names(places, language)
+        )
     elif places:
-        yield words["cities"].format(names=_names(places, language))
+        yield words["cities"].format(names=joined_names(places, language))
     if query.radius_km is not None and (query.near_user or not places):
         yield words["near"].format(km=kilometres_text(query.radius_km, language))
     if query.exclude_cities:
-        yield words["without cities"].format(names=_names(query.exclude_cities, language))
+        yield words["without cities"].format(names=joined_names(query.exclude_cities, language))
     yield from _prices(query, language)
     if query.min_rating is not None:
         yield words["rated"].format(stars=decimal_text(query.min_rating, language))
@@ -70,10 +74,12 @@ def relaxation_text(query: StructuredQuery, tried: TriedRelaxation, language: La
         return words["price up to"].format(limit=rupiah(changed.max_price))
     if tried.without == "city" and changed.cities and changed.radius_km is not None:
         km = kilometres_text(changed.radius_km, language)
-        return words["city up to"].format(km=km, names=_names(changed.cities, language))
+        return words["city up to"].format(km=km, names=joined_names(changed.cities, language))
     if tried.without == "radius_km" and changed.radius_km is not None:
         return words["radius up to"].format(km=kilometres_text(changed.radius_km, language))
-    return words.get(f"without {tried.without}", tried.without)
+    first, *rest = (words[f"without {name}"] for name in tried.without.split(" and "))
+    text = clean_text(query.text, _MAX_SAID_CHARS)
+    return ", ".join((first, *(one[0].lower() + one[1:] for one in rest))).format(text=text)
 
 
 def suggestions_of(found: FoundGoods, picks: Sequence[int], query: StructuredQuery, viewer: Viewer) -> list[str]:
@@ -149,7 +155,7 @@ _EXAMPLES: dict[Language, tuple[str, ...]] = {
 }
 
 
-def _names(names: Sequence[str], language: Language) -> str:
+def joined_names(names: Sequence[str], language: Language) -> str:
     shown = [clean_text(name, _MAX_SAID_CHARS) for name in names[:_MAX_NAMES]]
     joined = TEMPLATES[language]["or"].join(shown)
     return joined if len(names) <= _MAX_NAMES else f"{joined}, …"

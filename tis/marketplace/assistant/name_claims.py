@@ -3,9 +3,11 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from tis.marketplace.assistant.card_words import CardWords, Token, query_fields, says_in
+from tis.marketplace.assistant.card_words import CardWords, Meant, Token, query_fields, says_in
+from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.search.city_filter import city_test
 from tis.marketplace.search.common_words import FUNCTION_WORDS
 
 _QUOTED = re.compile(r"(?<!\d)[\"“”„«]([^\"“”»]{2,120})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,120})['’](?!\w)")
@@ -31,10 +33,10 @@ class NameClaims:
         self._said = query_fields(query)
         self._known = {word for card in cards for word in card.words} | {word for field in self._said for word in field}
 
-    def reason(self, sentence: str, tokens: Sequence[Token]) -> str | None:
-        if self._has_unknown_name(sentence, tokens):
+    def reason(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> str | None:
+        if meant.is_contradictory or self._has_unknown_name(sentence, tokens):
             return "name"
-        return "place" if self._has_unknown_place(tokens) else None
+        return "place" if self._has_wrong_place(tokens, meant) else None
 
     def _has_unknown_name(self, sentence: str, tokens: Sequence[Token]) -> bool:
         for quoted in _QUOTED.finditer(sentence):
@@ -64,13 +66,20 @@ class NameClaims:
     def _is_written(self, keys: Sequence[str]) -> bool:
         return any(card.says(keys) for card in self._cards) or says_in(keys, self._said)
 
-    def _has_unknown_place(self, tokens: Sequence[Token]) -> bool:
-        words = [token.text for token in tokens]
-        return any(
-            place.is_certain and not {token.key for token in tokens[place.start : place.end]} <= self._known
-            for place in gazetteer().named_in(words, FUNCTION_WORDS)
-            if not place.is_corrected
-        )
+    def _has_wrong_place(self, tokens: Sequence[Token], meant: Meant) -> bool:
+        """None of the cards that are spoken of is there: the city of the buyer is not that of a shop."""
+        for place in gazetteer().named_in([token.text for token in tokens], FUNCTION_WORDS):
+            keys = [token.key for token in tokens[place.start : place.end]]
+            if not place.is_certain or place.is_corrected:
+                continue
+            if not any(_is_there(card, keys) for card in meant.at(place.start - 1)):
+                return True
+        return False
+
+
+def _is_there(card: CardWords, keys: Sequence[str]) -> bool:
+    is_found = city_test(" ".join(keys))
+    return card.words.issuperset(keys) or (is_found is not None and is_found(key_of(card.card.city)))
 
 
 def _tokens_inside(tokens: Sequence[Token], span: tuple[int, int]) -> list[Token]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, keys_of, says_in
+from tis.marketplace.assistant.goods import ProductCard
 from tis.marketplace.query_parser.structured_query import StructuredQuery
 
 # A promise of the seller, by the beginnings of its words; the card must have a word that begins so, too.
@@ -11,7 +12,8 @@ _PROMISES = re.compile(
     r"\b(garansi|bergaransi|warrant|guarante|jaminan|terjamin|dijamin|diskon|discount|promo|cashback|gratis|free\b|ongkir"
     r"|bonus|hadiah|voucher|kupon|coupon|cicil|angsuran|installment|refund|retur|dikembalikan|return\b|cod\b|obral|flash"
     r"|official|resmi|authorized|original|ori\b|orisinal|asli|genuine|authentic|bersertifikat|certified|sni\b|bpom|halal"
-    r"|hemat|potongan|rebate|gift|uang kembali|money.back|best.?seller|limited|edisi terbatas|exclusive|eksklusif)",
+    r"|hemat|potongan|rebate|gift|uang kembali|money.back|best.?seller|limited|edisi terbatas|exclusive|eksklusif"
+    r"|tanpa biaya|bebas biaya|no (?:extra )?(?:cost|fee)|biaya kirim|shipping|pelanggan|customer|testimoni|pembeli)",
     re.IGNORECASE,
 )
 _SHORT_PROMISES = {"bergaransi": "garansi", "dijamin": "jamin", "terjamin": "jamin"}
@@ -59,6 +61,42 @@ _PICK_UP = re.compile(r"\b(?:diambil|ambil sendiri|pick(?:ed)?[ -]?up|collect)\b
 _COURIER = re.compile(
     r"\b(?:kurir|diantar|courier|same[ -]day|hari ini|today|besok|tomorrow|instan|instant)\b", re.IGNORECASE
 )
+_VAGUE_STOCK = re.compile(
+    r"\bstok\w*\b(?!.{0,60}paling)[^.]{0,60}\b(?:banyak|melimpah|terbatas|menipis)\b"
+    r"|\b(?:limited|plenty of|lots of) stock",
+    re.IGNORECASE,
+)
+_NEAR_KM = 15.0
+_GOOD_RATING = 4.0
+# What a sentence says of goods in words that the columns of a product decide.
+_FACTS: tuple[tuple[str, "re.Pattern[str]", Callable[[ProductCard], bool]], ...] = (
+    (
+        "condition",
+        re.compile(r"\b(?:bekas|second|used|preloved|refurbished)\b(?! to\b)", re.IGNORECASE),
+        lambda card: card.condition == "used",
+    ),
+    (
+        "condition",
+        re.compile(r"\b(?:kondisi baru|barang baru|masih baru|brand.new|bnib|segel)\b", re.IGNORECASE),
+        lambda card: card.condition == "new",
+    ),
+    (
+        "distance",
+        re.compile(
+            r"\bdekat (?:dengan|dari|sama) (?:anda|lokasi|rumah)|\b(?:near|close to) (?:you|your)", re.IGNORECASE
+        ),
+        lambda card: card.distance_km is not None and card.distance_km <= _NEAR_KM,
+    ),
+    (
+        "rating",
+        re.compile(
+            r"\b(?:rating|nilai|ulasan|penilaian)(?:nya)? (?:sangat )?(?:tinggi|bagus|baik)"
+            r"|\b(?:highly|well).rated|good reviews",
+            re.IGNORECASE,
+        ),
+        lambda card: card.rating is not None and card.rating >= _GOOD_RATING,
+    ),
+)
 _NUMBER_WORDS = re.compile(
     r"\b(?:dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh|sebelas|\w+ belas|\w+ puluh|ratus\w*|seratus"
     r"|seribu|sejuta|miliar|setengah|separuh|selusin|(?<!\d )(?<!\d)(?:ribu|juta|million|thousand)|ribuan|jutaan"
@@ -86,6 +124,10 @@ class OfferClaims:
             return "promise"
         if self._is_wrong_stock(sentence, tokens, meant):
             return "stock"
+        for reason, pattern, is_so in _FACTS:
+            for found in pattern.finditer(sentence):
+                if not all(is_so(one.card) for one in meant.at(_position(tokens, found.start()))):
+                    return reason
         if self._is_wrong_delivery(sentence, tokens, meant):
             return "delivery"
         return "number" if self._has_number_words(sentence) else None
@@ -119,6 +161,8 @@ class OfferClaims:
         return False
 
     def _is_wrong_stock(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> bool:
+        if _VAGUE_STOCK.search(sentence):
+            return True
         for pattern, is_there in ((_SOLD_OUT, False), (_IN_STOCK, True)):
             for found in pattern.finditer(sentence):
                 if is_there and _SOLD_OUT.search(sentence):

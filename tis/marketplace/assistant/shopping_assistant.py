@@ -23,7 +23,7 @@ from tis.marketplace.assistant.extraction import (
     merge,
     read_extraction,
 )
-from tis.marketplace.assistant.finding import find_goods
+from tis.marketplace.assistant.finding import find_goods, still_wanted
 from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, Viewer
 from tis.marketplace.assistant.picking import (
     MAX_HISTORY,
@@ -89,7 +89,8 @@ class AnswerDraft:
     """`cards` were read after the model has spoken; the text says nothing else."""
 
     text: AnswerText
-    cards: Sequence[ProductCard]
+    found: FoundGoods
+    cards: Sequence[ProductCard]  # first those that the text names, by their numbers
     answered_by: AnsweredBy
     num_tokens: int = 0
     notice: str | None = None
@@ -121,7 +122,9 @@ class ShoppingAssistant:
             left = tokens_left(session, user_id, today(), self.limits.tokens_per_day)
             history = [(one.role, one.content) for one in messages]
         by_id = {card.id: card for card in shown}
-        results = [_shown(by_id[one]) for one in state.shown_ids if one in by_id]
+        # What is gone keeps its number.
+        shown_ids = state.shown_ids[:MAX_CARDS]
+        results = [_shown(by_id[one]) if one in by_id else ShownProduct(id=one) for one in shown_ids]
         user = KnownUser(city=viewer.city)
         return TurnContext(viewer, QueryContext(user=user, previous=state.query, last_results=results), history, left)
 
@@ -148,9 +151,9 @@ class ShoppingAssistant:
         return Understanding(*merge(text, rules, extracted, vocabulary), num_tokens)
 
     def find(self, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
-        """Blocks."""
+        """Blocks. What matches only a part of the words is found where nothing matches all of them."""
         with self._database.reading() as session:
-            return find_goods(self._database.search, session, query, viewer)
+            return _whole_matches(find_goods(self._database.search, session, query, viewer))
 
     async def answer(
         self,
@@ -170,7 +173,7 @@ class ShoppingAssistant:
                 notice = None if picked else "model_failed"
             else:
                 notice = "no_model"
-        return await asyncio.to_thread(self._draft, query, found, picked, context.viewer, num_tokens, notice)
+        return await asyncio.to_thread(self._draft, text, query, found, picked, context.viewer, num_tokens, notice)
 
     async def _pick(
         self,
@@ -197,6 +200,7 @@ class ShoppingAssistant:
             self.limits.answer_seconds,
             owner,
             tools,
+            suits_toys=True,
         )
         reply = await self._model.ask(task, ticket)
         if reply is None:
@@ -205,6 +209,7 @@ class ShoppingAssistant:
 
     def _draft(
         self,
+        text: str,
         query: StructuredQuery,
         found: FoundGoods,
         picked: PickedGoods | None,
@@ -212,28 +217,45 @@ class ShoppingAssistant:
         num_tokens: int,
         notice: str | None,
     ) -> AnswerDraft:
-        """Reads everything again: what was sold or changed while the model spoke is not offered as it was."""
-        ids = [pick.id for pick in picked.picks] if picked else []
-        ids += [card.id for card in found.cards if card.id not in ids]
+        """Reads everything again: what was sold or changed while the model spoke is not offered as it was. If that is
+        less than was found, it searches again, as counts and alternatives are others then.
+        """
+        search = self._database.search
+        picked_ids = [pick.id for pick in picked.picks] if picked else []
         with self._database.reading() as session:
-            cards = cards_of(self._database.search, session, ids[:MAX_CARDS], viewer)
-            nearest = cards_of(self._database.search, session, [card.id for card in found.nearest], viewer)
+            ids = list(dict.fromkeys([*picked_ids, *(card.id for card in found.cards)]))
+            kept = still_wanted(search, session, ids, query, viewer) if ids else []
+            if any(card.id not in kept for card in found.cards):
+                found = _whole_matches(find_goods(search, session, query, viewer))
+                kept = [one for one in kept if one in picked_ids]
+                kept = list(dict.fromkeys([*kept, *(card.id for card in found.cards)]))
+            cards = cards_of(search, session, kept[:MAX_CARDS], viewer)
+            nearest = cards_of(search, session, [card.id for card in found.nearest], viewer)
+            brands = frozenset(search.vocabulary(session).brands) if picked else frozenset()
         # These distances are from the place that the buyer named.
         distances = {card.id: card.distance_km for card in found.nearest}
         nearest = [replace(card, distance_km=distances[card.id], fulfilment=None) for card in nearest]
         known = {card.id: card for card in cards}
         picks = [pick for pick in picked.picks if pick.id in known] if picked else []
-        whys = {pick.id: verify(pick.why, [known[pick.id]], query).kept for pick in picks}
-        intro = verify(picked.intro, cards, query).kept if picked else ""
-        text = render_answer(
-            replace(found, cards=cards, nearest=nearest),
+        whys = {pick.id: verify(pick.why, [known[pick.id]], query, brands).kept for pick in picks}
+        intro = verify(picked.intro, cards, query, brands).kept if picked else ""
+        found = replace(found, cards=cards, nearest=nearest)
+        answer = render_answer(
+            found,
             [pick.id for pick in picks],
             query,
             viewer,
             intro or None,
             {number: why for number, why in whys.items() if why},
+            text,
         )
-        return AnswerDraft(text, cards or nearest, "model" if picks else "template", num_tokens, notice)
+        by_id = {card.id: card for card in (*nearest, *cards)}
+        shown = [*(by_id[one] for one in answer.cited_ids), *(one for one in cards if one.id not in answer.cited_ids)]
+        return AnswerDraft(answer, found, shown, "model" if picks else "template", num_tokens, notice)
+
+
+def _whole_matches(found: FoundGoods) -> FoundGoods:
+    return replace(found, cards=found.cards[: found.total]) if found.total else found
 
 
 def today() -> date:

@@ -27,7 +27,6 @@ from tis.marketplace.assistant.chat_schemas import (
     found_products,
 )
 from tis.marketplace.assistant.conversations import add_message, find_conversation, save_state
-from tis.marketplace.assistant.goods import FoundGoods
 from tis.marketplace.assistant.quotas import count_tokens
 from tis.marketplace.assistant.shopping_assistant import (
     AnswerDraft,
@@ -189,13 +188,11 @@ class AssistantTurn:
             yield event_block(event_json("products", products=products, products_found=found.total))
         answering = assistant.answer(spec.text, query, found, context, spec.owner, ticket, uses_model=uses_model)
         draft = await race_cancel(self._cancelled.wait(), answering)
-        self._completed = self._complete(self._interpreted, found, draft, context)
+        self._completed = self._complete(self._interpreted, draft, context)
 
-    def _complete(
-        self, interpreted: Mapping[str, Any], found: FoundGoods, draft: AnswerDraft, context: TurnContext
-    ) -> dict[str, Any]:
+    def _complete(self, interpreted: Mapping[str, Any], draft: AnswerDraft, context: TurnContext) -> dict[str, Any]:
         spec = self._spec
-        cited = {card.id: card for card in draft.cards}
+        found, cited = draft.found, {card.id: card for card in draft.cards}
         answer = ChatSearchAnswer(
             session_id=spec.session_id,
             response="\n".join(draft.text.sentences),
@@ -230,7 +227,7 @@ class AssistantTurn:
                 message.details = {**message.details, "tokens": completed["tokens"]}
                 shown = [product["id"] for product in response["products"]]
                 query = StructuredQuery.model_validate(response["interpreted"]["query"])
-                if query.intent != "other":
+                if query.intent != "other" and (shown or not query.product_ids):  # else the last list still counts
                     save_state(session, conversation, query, shown)
                 count_tokens(session, spec.user_id, today(), completed["tokens"])
 

@@ -14,6 +14,7 @@ from tis.marketplace.assistant.goods import ProductCard
 from tis.marketplace.assistant.name_claims import NameClaims
 from tis.marketplace.assistant.number_claims import NumberClaims
 from tis.marketplace.assistant.offer_claims import OfferClaims
+from tis.marketplace.kit.suspicious_texts import instruction_like
 from tis.marketplace.query_parser.structured_query import StructuredQuery
 
 MAX_TEXT_CHARS = 2_000
@@ -67,6 +68,8 @@ class _Checker:
             return "contact"
         if has_markup(sentence) or not _NOT_PROSE.isdisjoint(sentence):
             return "markup"
+        if instruction_like(sentence) is not None:
+            return "instruction"
         if not all(map(_is_readable, sentence)):
             return "script"
         tokens = tokens_of(sentence)
@@ -76,7 +79,7 @@ class _Checker:
         return (
             NumberClaims(sentence, tokens, meant, self._query).reason(self._cards)
             or self._offers.reason(sentence, tokens, meant)
-            or self._names.reason(sentence, tokens)
+            or self._names.reason(sentence, tokens, meant)
         )
 
 

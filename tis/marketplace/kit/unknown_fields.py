@@ -29,6 +29,7 @@ DOCUMENTED = frozenset(
         "GET /products/search",
         "POST /users/register",
         "GET /users/{user_id}",
+        "POST /chat/search",
     }
 )
 ATTRIBUTE_PREFIX = "attr."
@@ -111,6 +112,8 @@ def _with_warnings(response: Response, unknown: list[str]) -> Response:
     warnings = [f"Unknown {one} was ignored." for one in unknown]
     short = "; ".join(warning[:_MAX_HEADER_CHARS] for warning in warnings[:_MAX_IN_HEADER])
     response.headers["X-Warnings"] = quote(short, safe=" ;'")
+    if not getattr(response, "body", b""):  # a stream says it in the header alone
+        return response
     body = json.loads(bytes(response.body))
     if not isinstance(body, dict):
         return response

@@ -22,6 +22,7 @@ _RADIUS = any_of(
 _METRES = any_of(
     rf"""
     (?:(?:dalam|radius|within|jarak|maksimal|max|di)\s)+(?P<m>{_NUMBER})\s?(?:m|meter|metres?|meters?)
+    (?P<m2>{_NUMBER})\s?(?:m|meter|metres?|meters?)(?= (?:dari|from) (?:sini|rumah|lokasi|saya|here|me|my))
     """
 )
 _AT_LEAST = (
@@ -43,7 +44,7 @@ _STARRED = any_of(
 _COUNTED = "|".join(
     """
     units? pcs pieces? buah biji bijik bh karung sak zak dus kardus box(?:es)? kotak botol bungkus bks pack paket lembar
-    rim ekor pasang pairs? set rol roll kaleng sachet lusin dozens? kodi batang galon bags? ea kantong keping renteng
+    rim ekor pasang pairs? set rol roll kaleng sachet lusin dozens? kodi batang bags? ea kantong keping renteng
     sacks? bottles?
     """.split()
 )
@@ -56,7 +57,7 @@ _WORD_NUMBERS = dict(
 )
 _WORD_NUMBERS |= dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
 _WORD_NUMBERS |= {"seribu": 1000, "seratus": 100, "twenty": 20, "fifty": 50, "lima puluh": 50, "dua puluh": 20}
-_WORD_NUMBERS |= {"tiga puluh": 30, "dua belas": 12, "lima belas": 15, "a dozen": 12, "half a dozen": 6, "hundred": 100}
+_WORD_NUMBERS |= {"tiga puluh": 30, "dua belas": 12, "lima belas": 15, "a dozen": 12, "hundred": 100}
 _COUNT = rf"\d{{1,6}}|{'|'.join(sorted(_WORD_NUMBERS, key=len, reverse=True))}"
 _QUANTITY = any_of(
     rf"""
@@ -64,8 +65,8 @@ _QUANTITY = any_of(
     """
 )
 _CUE = (
-    "butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|ada"
-    "|stok(?:nya)? (?:minimal |min |at least )?"
+    "butuh|perlu|beli|order|pesan|ambil|need|buy|want|sebanyak|jumlah(?:nya)?|qty|quantity|borong|ada|minta"
+    "|stok(?:nya)?"
 )
 _NOT_COUNTED = "|".join(
     """
@@ -73,17 +74,19 @@ _NOT_COUNTED = "|".join(
     orang bulan hari jam menit cc volt va mp core million people persons years in port tabung tingkat lantai musim
     """.split()
 )
-_END_OF_COUNT = rf"(?=\s(?!{_NOT_COUNTED})|\s?[?.,!]|$)"
+_OR_SO = "(?:minimal |min |at least |sekitar |lebih dari |di ?atas )?"
+_END_OF_COUNT = rf"(?=\s(?!(?:{_NOT_COUNTED})(?!\w))|\s?[?.,!]|$)"
 _WANTED = any_of(
     rf"""
-    (?P<cue>{_CUE})\s(?:minimal |at least |sekitar )?(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
+    (?P<cue>{_CUE})\s{_OR_SO}(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
     """
 )
-_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})\s(?=(?!{_NOT_COUNTED})[^\W\d]{{3,}})")
+_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")
 _TIMES = {"lusin": 12, "dozen": 12, "dozens": 12, "kodi": 20}
+_PIECES = ("pcs", "lembar")  # the search counts them as a measure
 _MAX_QUANTITY, _MAX_PRICES = 1_000_000, 3
 _MAX_RADIUS_KM = 20_000.0
 
@@ -93,7 +96,9 @@ def take_amounts(sentence: Sentence) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for pattern, metres in ((_RADIUS, False), (_METRES, True)):
         if "radius_km" not in fields and (found := pattern.search(sentence.text)):
-            number = float(found["m" if metres else "km"].replace(",", ".")) / (1000 if metres else 1)
+            number = float((found["m"] or found["m2"] if metres else found["km"]).replace(",", ".")) / (
+                1000 if metres else 1
+            )
             if 0 < number <= _MAX_RADIUS_KM:
                 fields["radius_km"] = number
                 sentence.take_found(found, "radius", "radius_km")
@@ -118,9 +123,11 @@ def take_leading_count(sentence: Sentence) -> dict[str, Any]:
 def take_measures(sentence: Sentence) -> list[tuple[int, str]]:
     """Where each is, and it as one word: `16gb` of `16 GB`."""
     words: list[tuple[int, str]] = []
-    for start, end, _ in list(measures(sentence.text)):
-        words.append((start, sentence.text[start:end].replace(" ", "").replace("-", "")))
-        sentence.take(start, end, "measure", "text")
+    for start, end, word in list(measures(sentence.text)):
+        is_count = word.endswith(_PIECES)
+        if not is_count:
+            words.append((start, sentence.text[start:end].replace(" ", "").replace("-", "")))
+        sentence.take(start, end, "count" if is_count else "measure", *([] if is_count else ["text"]))
     return words
 
 

@@ -16,7 +16,7 @@ _COMPARE = any_of(
     (?:what(?:'s| is) the )?difference(?:s)?(?: between)?
     (?:{_BETTER})(?: mana)?(?=[^.?!]{{1,80}}(?: atau | or ))
     which(?: one)? is (?:better|cheaper)|mana (?:yang|yg) (?:lebih )?(?:bagus|baik|murah|oke|worth it)
-    lebih (?:bagus|baik|murah) mana|bagusan mana|mending mana|mendingan mana
+    (?:lebih )?(?:bagus|baik|murah|oke|enak|awet|kencang|cepat|irit)(?:an)? mana|mending(?:an)? mana
     """
 )
 _BETWEEN = whole_words(r"vs\.?|versus|dan|sama|dengan|dgn|atau|and|or|with|ama|dibanding(?:kan)?|against|to")
@@ -43,13 +43,10 @@ def compared_things(sentence: Sentence) -> ComparedThings | None:
     return ComparedThings(items=items) if len(items) > 1 else None
 
 
-def take_comparison(sentence: Sentence) -> bool:
+def take_comparison(sentence: Sentence) -> None:
     """Takes the words that ask for it, and not what is compared."""
-    is_found = False
     while found := _COMPARE.search(sentence.text):
         sentence.take_found(found, "comparison", "intent")
-        is_found = True
-    return is_found
 
 
 def _without_edges(words: list[str]) -> list[str]:

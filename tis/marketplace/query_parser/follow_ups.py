@@ -9,7 +9,8 @@ from tis.marketplace.query_parser.structured_query import QueryContext, Structur
 _NEW_TOPIC = any_of(
     r"""
     sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|lain lagi|gak jadi
-    ga jadi|nggak jadi|forget (?:it|that)|lupakan|start over|mulai lagi|pencarian baru|new search
+    ga jadi|nggak jadi|forget (?:it|that)|lupakan|reset|(?:hapus|clear)(?: semua| all)? filters?
+    mulai dari awal|start over|mulai lagi|pencarian baru|new search
     skrg (?:cari|mau)
     """
 )
@@ -33,6 +34,7 @@ _CHEAPER = any_of(
     mahal (?:banget|amat)|turunin harga(?:nya)?
     """
 )
+_WHICH_IS_CHEAPER = any_of("mana (?:yang |yg )?(?:lebih|lbh|paling) murah|which (?:one )?is (?:cheaper|the cheapest)")
 _DEARER = any_of(
     r"""
     (?:yang |yg )*(?:lebih|lbh) (?:mahal|premium)|more expensive|pricier|higher[ -]end|mahalan(?: dikit)?
@@ -47,13 +49,14 @@ _NEARER = any_of(
 _BETTER = any_of(
     r"""
     (?:yang |yg )*(?:rating(?:nya)? (?:lebih|lbh) (?:tinggi|bagus)|(?:lebih|lbh) (?:bagus|baik) (?:rating|ulasan))
-    better rated
+    better rated|(?:yang |yg )*(?:lebih|lbh) (?:bagus|baik)(?: lagi)?|better ones?
     """
 )
 _ANY_BRAND = any_of(
     r"""
     (?:merk|merek|brand)(?:nya)? (?:apa saja|apa aja|apapun|bebas|terserah)
-    (?:bebas|semua|any) (?:merk|merek|brand)|any brands?|(?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)
+    (?:bebas|semua|any) (?:merk|merek|brand)|any brands?
+    (?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)(?: tertentu)?
     """
 )
 _OTHER_BRAND = any_of(
@@ -83,7 +86,7 @@ _OTHERS = any_of(
     ada lagi|lagi dong|else
     """
 )
-_LISTS = ("exclude_brands", "exclude_terms", "exclude_cities")
+_LISTS = {"exclude_brands": "brands", "exclude_terms": "text", "exclude_cities": "cities"}
 
 
 def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
@@ -91,7 +94,10 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
     meant = [one for one in context.last_results if one.id in pointed] or context.last_results
     prices = [one.price for one in meant if one.price is not None]
     changes: dict[str, Any] = {}
-    if found := _CHEAPER.search(sentence.text):
+    if found := _WHICH_IS_CHEAPER.search(sentence.text):
+        changes["sort"] = "price_asc"
+        sentence.take_found(found, "which is the cheapest", "sort")
+    elif found := _CHEAPER.search(sentence.text):
         changes["max_price" if prices else "sort"] = max(0, min(prices) - 1) if prices else "price_asc"
         sentence.take_found(found, "cheaper than what was shown", *changes)
     elif found := _DEARER.search(sentence.text):
@@ -151,8 +157,10 @@ def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
             fields.pop("radius_km", None)
             if fields.get("sort") == "distance":
                 fields.pop("sort")
-    for name in _LISTS:
+    for name, wanted in _LISTS.items():
         if name in new:
+            kept = [one for one in fields.get(wanted, []) if one not in new[name]]
+            fields |= {wanted: kept} if wanted in fields and wanted != "text" else {}
             new[name] = list(dict.fromkeys([*fields.get(name, []), *new[name]]))[:20]
     if new.get("text") and fields.get("text"):
         words = [*fields["text"].split(), *(word for word in new["text"].split() if word not in fields["text"].split())]

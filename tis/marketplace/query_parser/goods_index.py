@@ -40,6 +40,7 @@ class GoodsIndex:
     nouns: frozenset[Phrase]  # that name goods, of a category or not
     synonyms: frozenset[Phrase]
     brands: frozenset[Phrase]
+    brand_names: dict[Phrase, str]  # of brands that the catalogue spells otherwise
     known_words: frozenset[str]
     correct_words: dict[tuple[str, int], list[str]]  # what slips are corrected to, by first letter and length
     _corrections: dict[str, str | None] = field(default_factory=dict)
@@ -49,7 +50,7 @@ class GoodsIndex:
         categories = _categories(vocabulary)
         own_names = {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
         brands = {_phrase(brand) for brand in (*vocabulary.brands, *KNOWN_BRANDS)}
-        brands = {one for one in brands if one and len("".join(one)) >= _MIN_LETTERS_OF_BRAND and not _is_number(one)}
+        brands = {one for one in brands if _is_brand(one)}
         words = {word for phrase in (*vocabulary.synonyms, *categories) for word in phrase}
         words |= {word for brand in brands for word in brand}
         correct: dict[tuple[str, int], list[str]] = {}
@@ -63,6 +64,7 @@ class GoodsIndex:
             frozenset(nouns),
             frozenset(vocabulary.synonyms),
             frozenset(brands),
+            _names_of_brands(vocabulary.brands),
             frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys() | FILLERS | PLAIN_WORDS),
             correct,
         )
@@ -153,7 +155,7 @@ def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
         if len(phrase) > 1 and phrase[:1] in known and phrase[0] not in ENGLISH_NOUNS:
             found[phrase] = known[phrase[:1]]  # Indonesian order
             continue
-        for slug, count in votes.most_common(1):
+        for slug, count in sorted(votes.items(), key=lambda one: -one[1])[:1]:
             if 2 * count > len(spellings) or (len(phrase) == 1 and len(votes) == 1):
                 found[phrase] = slug
     return found
@@ -180,5 +182,24 @@ def _phrase(name: str) -> Phrase:
     return tuple(tokenize(name))
 
 
-def _is_number(phrase: Phrase) -> bool:
-    return not any(letter.isalpha() for letter in "".join(phrase))
+def _names_of_brands(catalogue: Sequence[str]) -> dict[Phrase, str]:
+    """The filter compares whole names: who says yongma or nippon means "yong ma" and "nippon paint"."""
+    joined = {brand.replace(" ", "").replace("-", ""): brand for brand in catalogue}
+    first_words: dict[str, list[str]] = {}
+    for brand in catalogue:
+        first_words.setdefault(brand.split(" ")[0], []).append(brand)
+    found = {}
+    for known in KNOWN_BRANDS - set(catalogue):
+        others = [joined[known]] if known in joined else first_words.get(known, [])
+        if len(others) == 1:
+            found[_phrase(known)] = others[0]
+    return found
+
+
+def _is_brand(phrase: Phrase) -> bool:
+    """Sellers may write anything: "gaming" and "modern" stay words."""
+    letters = "".join(phrase)
+    if " ".join(phrase) in KNOWN_BRANDS:
+        return True
+    is_name = len(letters) >= _MIN_LETTERS_OF_BRAND and any(map(str.isalpha, letters))
+    return is_name and not (DESCRIPTIONS | PLAIN_WORDS).issuperset(phrase)

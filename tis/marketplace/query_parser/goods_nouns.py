@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from tis.marketplace.query_parser.goods_index import MAX_PHRASE_WORDS, GoodsIndex, main_category
 from tis.marketplace.query_parser.goods_words import (
     CARRIERS,
+    COMPONENT_MAKERS,
     COMPONENTS,
     DESCRIPTIONS,
     KIND_WORDS,
     PART_NOUNS,
     PHONE_MAKERS,
     PURPOSE_WORDS,
+    SAVED_THINGS,
 )
 from tis.marketplace.query_parser.plain_words import FILLERS
 from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
@@ -41,7 +43,7 @@ class GoodsWord:
 
 
 @dataclass
-class FoundGoods:
+class SaidGoods:
     category: str | None = None
     is_exact: bool = False
     brands: list[str] = field(default_factory=list)
@@ -49,13 +51,13 @@ class FoundGoods:
     has_noun: bool = False  # also one of no category
 
 
-def take_goods(sentence: Sentence, index: GoodsIndex) -> FoundGoods:
+def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
     words = list(_goods_words(sentence.words(), index))
-    found = FoundGoods()
+    found = SaidGoods()
     main = _main_nouns(words, index)
     dropped: dict[int, Phrase] = {}
     if main:
-        found.has_noun = True
+        found.has_noun = any(one.phrase[0] not in COMPONENTS for one in main)
         found.category = _category_of(main, words, index)
         named = [one for one in main if one.category == found.category]
         found.is_exact = bool(named) and not any(one.is_corrected for one in named)
@@ -71,10 +73,12 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> FoundGoods:
             continue
         if one.is_gap:
             continue
+        if len(one.phrase) > 1 and one.phrase[:1] in index.brands and one.phrase[:1] not in index.categories:
+            found.brands.append(one.phrase[0])
         if one.is_brand and _is_brand_here(words, position, found, index):
-            found.brands.append(one.text)
+            found.brands.append(index.brand_names.get(one.phrase, one.text))
             sentence.note(one.start, one.end, "brand", "brands")
-        elif not (one.is_noun or one.category) and _says_nothing(one):
+        elif not (one.is_noun or one.category) and _says_nothing(one) and not _saves(words, position):
             continue
         else:
             found.text.append((one.start, one.text))
@@ -93,6 +97,14 @@ def _beside_own_name(phrase: Phrase, category: str | None, index: GoodsIndex) ->
                 kinds = tuple(word for word in phrase[start : start + length] if word in KIND_WORDS)
                 return [phrase[:start] + kinds + phrase[start + length :]]
     return []
+
+
+def _saves(words: Sequence[GoodsWord], position: int) -> bool:
+    return (
+        words[position].text == "hemat"
+        and words[position + 1 : position + 2] != []
+        and (words[position + 1].text in SAVED_THINGS)
+    )
 
 
 def _says_nothing(one: GoodsWord) -> bool:
@@ -142,7 +154,7 @@ def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord
     others = {one.category for one in words if one.category and one.phrase not in index.brands}
     for one in words:
         is_noun = one.category is not None or (one.is_noun and not one.is_brand)
-        if one.is_brand and one.category and others - _PHONE_THINGS:
+        if one.is_brand and one.category and others - _PHONE_THINGS - {one.category}:
             is_noun = False  # `laptop hp`: the brand
         if is_noun and not _says_nothing(one):
             nouns.append(one)
@@ -180,19 +192,19 @@ def _follows(words: Sequence[GoodsWord], first: GoodsWord, part: GoodsWord) -> b
     return not between
 
 
-def _is_brand_here(words: Sequence[GoodsWord], position: int, found: FoundGoods, index: GoodsIndex) -> bool:
-    """A brand that is a word, too, is one only behind the goods: `router tenda`, `printer hp`."""
+def _is_brand_here(words: Sequence[GoodsWord], position: int, found: SaidGoods, index: GoodsIndex) -> bool:
+    """A brand that is a word, too, is one only behind the goods: `router tenda`, `printer hp`, `tv lg`."""
     one = words[position]
-    if one.category is None and not one.is_noun and not _says_nothing(one) and one.phrase not in index.synonyms:
+    if one.text in COMPONENT_MAKERS and found.category is not None:
+        return False
+    if one.category is not None:  # of a `casing hp` it is the telephone
+        others = {other.category for other in words} - {one.category}
+        return bool(others - _PHONE_THINGS - {None}) and one.category != found.category
+    is_word = one.is_noun or _says_nothing(one) or one.phrase in index.synonyms
+    if not is_word:
         return True
-    before = words[position - 1] if position else None
-    if before is None or before.is_gap or not (before.category or before.is_noun):
-        return (
-            one.category is not None
-            and found.category is not None
-            and one.category != found.category
-            and (found.category not in _PHONE_THINGS)
-        )
-    if one.category is not None:
-        return found.category is not None and one.category != found.category and found.category not in _PHONE_THINGS
-    return not DESCRIPTIONS.issuperset(one.phrase)
+    before = [other for other in words[:position] if not other.is_gap]
+    if _says_nothing(one):
+        return any(other.category == found.category is not None for other in before)
+    follows_noun = bool(before) and bool(before[-1].category or before[-1].is_noun) and not words[position - 1].is_gap
+    return follows_noun and not DESCRIPTIONS.issuperset(one.phrase)

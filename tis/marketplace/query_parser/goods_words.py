@@ -3,14 +3,19 @@
 # Makers whose goods are sold in Indonesia, beside the brands that the catalogue has.
 KNOWN_BRANDS = frozenset(
     """
-    acer adidas advan advance aiwa anker apple ariston asus axioo baseus beko benq blackberry bosch brother canon
-    casio changhong converse corsair cosmos daikin dell deli denpoo dewalt eiger electrolux epson erigo fantech
-    fujitsu garmin gigabyte google gree harman hisense hitachi honda honor hp huawei hyperx infinix itel jbl
-    kingston kirin krisbow kris lenovo lg logitech makita maspion meizu micron microsoft midea mito miyako modena
-    motorola msi nike nikon nintendo nokia nothing nvidia oneplus oppo panasonic philips pioneer poco polytron puma
-    quantum razer realme reebok rexus rinnai robot sandisk samsung sanken sanyo seagate sennheiser sharp sony
-    steelseries suzuki tcl tecno toshiba transcend turbo ugreen uniqlo vans vgen viewsonic vivan vivo wd xiaomi
-    yamaha zte zyrex daihatsu toyota olympic informa aqua haier zebra goldstar bata wakai carvil
+    acer adidas advan advance aiwa anker apple ariston asus axioo baseus beko benq blackberry bosch brother
+    canon casio changhong converse corsair cosmos daikin dell deli denpoo dewalt eiger electrolux epson erigo
+    fantech fujitsu garmin gigabyte google gree harman hisense hitachi honda honor hp huawei hyperx infinix itel
+    jbl kingston kirin krisbow kris lenovo lg logitech makita maspion meizu micron microsoft midea mito miyako
+    modena motorola msi nike nikon nintendo nokia nothing nvidia oneplus oppo panasonic philips pioneer poco
+    polytron puma quantum razer realme reebok rexus rinnai robot sandisk samsung sanken sanyo seagate sennheiser
+    sharp sony steelseries suzuki tcl tecno toshiba transcend turbo ugreen uniqlo vans vgen viewsonic vivan vivo
+    wd xiaomi yamaha zte zyrex daihatsu toyota olympic informa aqua haier zebra goldstar bata wakai carvil intel
+    amd inoac motul yamalube castrol aspira ngk yuasa pertamina indomie bimoli sunlight rinso wardah emina
+    garnier nivea vaseline pampers nestle indomilk bango ultramilk consina bodypack airwalk ventela brodo
+    homyped skechers asics yonex mizuno lining molten mikasa polygon wimcycle dulux nippon avian tekiro ryu
+    bitec stanley oxone kirana yongma signora tupperware uchida chitose ikea cellini comforta airland kingkoil
+    guhdo toto wasser hansgrohe
     """.split()
 )
 
@@ -28,7 +33,7 @@ PART_NOUNS = frozenset(
     cleaner pembersih wadah tempat toples jar gelas glass mug cangkir cup mesin machine maker grinder gilingan
     penggiling dripper teko dispenser karung gantungan hanger semir polish lampu lamp timbangan scale ban oli helm
     jaket jas gagang pompa selang regulator karet segel panci wajan adaptor adapter dongle hub splitter tripod ring
-    lcd layar screen sekop ember cangkul cetakan arm blender
+    lcd layar screen sekop ember cangkul cetakan arm soundbar blender
     """.split()
 )
 # Indonesian order: what follows a device says what it has inside.
@@ -88,6 +93,8 @@ NOUNS_OF_CATEGORIES = {
     "tv": "led tv, android tv, tv led, smarttv",
 }
 # Without another noun, their goods are telephones.
+COMPONENT_MAKERS = frozenset("intel amd nvidia".split())  # of what is inside a computer
+SAVED_THINGS = frozenset("listrik energi daya tempat bensin tinta air baterai".split())  # hemat listrik
 PHONE_MAKERS = frozenset("oppo vivo realme poco infinix tecno itel oneplus".split())
 # An English noun in first place only describes: a coffee table, a phone holder.
 ENGLISH_NOUNS = frozenset(

@@ -71,6 +71,9 @@ _BEFORE_NAMES |= {
 }
 _BEFORE_NAMES |= {
     "ukuran",
+    "untuk",
+    "utk",
+    "buat",
     "size",
     "seri",
     "series",
@@ -136,7 +139,7 @@ def take_negations(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
             phrase = _phrase_at(words, position, index)
             if not phrase:
                 break
-            name = " ".join(phrase)
+            name = index.brand_names.get(phrase, " ".join(phrase))
             (brands if phrase in index.brands else terms).append(name)
             position = end = position + len(phrase)
             following = _skip(words, position, _CONJUNCTIONS)

@@ -1,5 +1,6 @@
 """Reads a sentence of a buyer by rules: each takes its words out of the sentence, in a fixed order."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tis.marketplace.query_parser.amounts import (
@@ -10,18 +11,19 @@ from tis.marketplace.query_parser.amounts import (
     take_prices,
 )
 from tis.marketplace.query_parser.codes import take_codes, take_ids
-from tis.marketplace.query_parser.comparison import compared_things, take_comparison
+from tis.marketplace.query_parser.comparison import asks_to_compare, compared_things, take_comparison
 from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changes
 from tis.marketplace.query_parser.goods_index import goods_index
-from tis.marketplace.query_parser.goods_nouns import take_goods
+from tis.marketplace.query_parser.goods_nouns import SaidGoods, take_goods
 from tis.marketplace.query_parser.negations import take_negations
-from tis.marketplace.query_parser.pointing import take_pointed
+from tis.marketplace.query_parser.pointing import points_at_number, take_pointed
 from tis.marketplace.query_parser.said_places import take_places
 from tis.marketplace.query_parser.sentence import Sentence, any_of
 from tis.marketplace.query_parser.structured_query import (
     MAX_QUERY_CHARS,
     ParsedQuery,
     QueryContext,
+    ShownProduct,
     StructuredQuery,
 )
 from tis.marketplace.query_parser.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
@@ -40,9 +42,12 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     new: dict[str, Any] = take_codes(sentence)
     new |= take_ids(sentence, len(shown))
     things = compared_things(sentence)
-    compares = take_comparison(sentence)
+    compares = asks_to_compare(sentence)
     if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
         new["product_ids"] = pointed
+    compares = compares and bool(things or new.get("product_ids"))
+    if compares:
+        take_comparison(sentence)
     changes = {} if is_new else take_changes(sentence, context, new.get("product_ids", ()))
     if changes.keys() & {"min_price", "max_price"}:
         new.pop("product_ids", None)  # cheaper than number 3
@@ -51,6 +56,8 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     measured = take_measures(sentence)
     new |= take_prices(sentence)
     new |= take_places(sentence, index)
+    if "radius_km" in new and not new.keys() & {"cities", "provinces"}:
+        new["near_user"] = True
     new |= {name: value for name, value in take_wishes(sentence).items() if name not in new}
     new |= take_leading_count(sentence) if "quantity" not in new else {}
     for name, value in take_negations(sentence, index).items():
@@ -62,7 +69,9 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
         new["brands"] = brands
     if words := [word for _, word in sorted((*goods.text, *measured))]:
         new["text"] = " ".join(dict.fromkeys(words))
-    if compares and (things or new.get("product_ids")):
+    if goods.category and not compares and _is_of_another(goods.category, new.get("product_ids", ()), shown):
+        new.pop("product_ids")  # a case for number 1
+    if compares:
         new["intent"] = "compare"
         ids = new.pop("product_ids", [])
         new["compare"] = {"product_ids": ids} if ids else things.model_dump() if things else None
@@ -71,10 +80,13 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
             new.pop("text", None)
     elif asks_stock and (new.get("in_stock") is not False) and _is_question(said):
         new["intent"] = "stock"
+        new.setdefault("in_stock", True)
     elif asks_advice:
         new["intent"] = "recommend"
     is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
-    if _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
+    if points_at_number(said) and _says_only_numbers(new, goods):
+        new = {"intent": "other"}  # no list has them: that is no wish for goods with a 2 in their names
+    elif _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
     elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
@@ -85,6 +97,20 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     return ParsedQuery(
         query=query, explain=sentence.explain, exact_category=goods.is_exact and query.category is not None
     )
+
+
+def _is_of_another(category: str, pointed: Sequence[int], shown: Sequence[ShownProduct]) -> bool:
+    return any(one.id in pointed and one.category not in (None, category) for one in shown)
+
+
+def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
+    if goods.has_noun or not _SETTING & new.keys() <= {"text", "in_stock", "compare"}:
+        return False
+    compared = new["compare"] if new.get("compare") else {}
+    if compared.get("product_ids"):
+        return False
+    words = [*new.get("text", "").split(), *" ".join(compared.get("items", [])).split()]
+    return all(word.isdecimal() or points_at_number(f"{word} 1") for word in words)
 
 
 def is_off_topic(said: str, *, has_noun: bool) -> bool:

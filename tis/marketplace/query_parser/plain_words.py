@@ -3,6 +3,11 @@
 # Beside those that the search leaves out anyway.
 FILLERS = frozenset(
     """
+    sepasang qty quantity jumlah jumlahnya live tinggal
+    bismillah tes test gudang support
+    urutin ambil cod i'll i'd i'm it's what's where's don't doesn't didn't can't won't isn't there's let's
+    pas banter pas-pasan sekian kg gr jl jln dekatan sekitarnya
+    laku ato left ngapain
     budget bujet bajet dana modal uang duit punya harganya hrg range kisaran maks max min maksimal minimal bawah
     atas spek spesifikasi merknya mereknya warnanya tipe type model brand halo permisi kira dgn dong pls plz tlg
     tolong bgt amat yaa yah gpp gapapa apapun rupiah total within located tadi itu ini tsb terus trus lg dl dulu dlu
@@ -31,7 +36,7 @@ FILLERS = frozenset(
     secepatnya dipakai dipake make pakainya fungsi kegunaan kebutuhan keperluan buatkan bikinin bagi beri gimme pick
     choose pilih pilihkan pilihin mana2 worth price prices priced pricing harga2 hrga hargax cost costs costing
     bujetnya spend spending afford rupiahs lowest highest from between antara and then also maybe yeah yup nope sure
-    okay okey sip siap oce bener2 bgtt bangettt skali sangat super paling ter cukup agak rada filter filternya hasil
+    okay okey sip siap oce bener2 bgtt bangettt skali sangat super paling ter cukup agak rada   hasil
     hasilnya result results shown tampil ditampilkan tampilin list2 pertanyaan produknya yakin jelas pasti benar
     betul persis tepat kirain gausah usah jadi jadinya deal nego nett net fix recommend recommended rekom rekomen
     rekomendasinya sarannya tips kuota stoknya sisa tinggal available tersedia brg brng bgus bgs bagus2 best baik
@@ -43,6 +48,7 @@ FILLERS = frozenset(
 # Known, so that none is taken for a slip: resmi is no Redmi.
 PLAIN_WORDS = frozenset(
     """
+    seater nilon nylon beside comfort eager nilon nylon beside comfort eager
     rebus share razor racer apply inter balik lightning pemakaian sablon finish closed better butter master masker
     presiden gambir stasiun jalan raya pasar mall resmi garansi awet kuat kecil besar sedang panjang pendek lebar
     tinggi rendah cepat lambat halus kasar lembut keras manis asin pahit gurih segar kering basah dingin panas

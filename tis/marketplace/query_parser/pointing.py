@@ -11,7 +11,8 @@ _ORDINALS |= {"4th": 4, "5th": 5, "satu": 1, "dua": 2, "tiga": 3, "empat": 4, "l
 _ORDINALS |= {"four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "7": 7, "8": 8, "9": 9, "10": 10}
 _DIGIT = r"(?:[1-9]\d?|satu|dua|tiga|empat|lima|one|two|three|four|five)"
 _AND = r"\s?(?:,|dan|and|sama|&|vs|dengan|atau|or|ama|with)\s?"
-_MORE = rf"(?:{_AND}(?:yang |yg )?(?:no\.?\s?|nomor\s|number\s|nomer\s|#)?{_DIGIT}(?![^\W_])){{0,9}}"
+_NUMBER = rf"(?:no\.?\s?|nomor\s|number\s|nomer\s|#)?{_DIGIT}(?![^\W_])(?! (?:unit|pcs|buah|biji|karung|sak|box|kg))"
+_MORE = rf"(?:{_AND}(?:yang |yg )?{_NUMBER}){{0,9}}"
 _THING = "(?:produk|pilihan|opsi|barang|item|product|option)s?"
 _NUMBERED = any_of(
     rf"""
@@ -95,6 +96,10 @@ def take_pointed(
         sentence.take_found(found, "what was spoken of", "product_ids")
         return ids
     return []
+
+
+def points_at_number(text: str) -> bool:
+    return any(pattern.search(text.lower()) for pattern in (_NUMBERED, _TH, _HASH))
 
 
 def _number(word: str, num_shown: int, *, is_ordinal: bool) -> int | None:

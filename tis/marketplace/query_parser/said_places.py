@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
 from tis.marketplace.places.gazetteer import NamedPlace, gazetteer
 from tis.marketplace.places.place_names import Place
 from tis.marketplace.query_parser.goods_index import GoodsIndex
@@ -32,6 +35,8 @@ _ORIGIN_NOUNS = frozenset(
     ukir rendang kerajinan oleh-oleh
     """.split()
 )
+_MAX_WORDS_TO_ORIGIN = 3
+_PARTS_OF_CITIES = frozenset("timur barat selatan utara pusat kota".split())
 _MADE_IN = frozenset("asli khas asal buatan produksi original ala produk authentic".split())
 _COFFEE_LANDS = frozenset("gayo toraja kintamani mandailing lintong wamena enrekang kerinci".split())
 # They mean something else, too; behind everything else, these mean the city.
@@ -41,6 +46,11 @@ _CITIES_LIKE_WORDS = frozenset(
     bima batu purwokerto cibinong timika singaraja wonosari pangkalpinang tanjungpinang
     """.split()
 )
+_LARGE_CITIES = """
+    jakarta surabaya bandung bekasi tangerang semarang palembang makassar denpasar yogyakarta jogjakarta pekanbaru
+    balikpapan pontianak banjarmasin samarinda bandarlampung sidoarjo surakarta cirebon tasikmalaya manado
+    """.split()
+_MIN_LETTERS_OF_SLIP = 6
 _PARTICLES = frozenset(
     """
     aja saja ada dong ya yaa gan kak min yang yg ga gak nggak deh sih juga nih kok lagi mau please for with dulu donk
@@ -58,6 +68,7 @@ class FoundPlaces:
     is_destination: bool = False
 
     def fields(self) -> dict[str, Any]:
+        self.cities = [city for city in self.cities if city not in self.exclude_cities]
         named = {"cities": self.cities, "provinces": self.provinces, "exclude_cities": self.exclude_cities}
         found: dict[str, Any] = {name: list(dict.fromkeys(value))[:20] for name, value in named.items() if value}
         return found | ({"fulfilment": "delivery"} if self.is_destination else {})
@@ -67,7 +78,7 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
     words = sentence.words()
     found, last = FoundPlaces(), ("", -1)
     # "bandung aja" is no slip of Bandung Raya.
-    letters = ["" if word.text in _PARTICLES else word.text for word in words]
+    letters = ["" if word.text in _PARTICLES else _large_city(word.text, index) or word.text for word in words]
     for named in gazetteer().named_in(letters, index.known_words):
         start = _start_with_prepositions(words, named.start)
         kind = _kind(words, start, named, last, index)
@@ -75,7 +86,9 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
             continue
         last = (kind, named.end)
         first = start if kind != "exclude" else _start_of_negation(words, start)
-        span = words[first].start, words[named.end - 1].end
+        # Bekasi Timur is a part of Bekasi.
+        is_part = named.end < len(words) and words[named.end].text in _PARTS_OF_CITIES
+        span = words[first].start, words[named.end - (0 if is_part else 1)].end
         if kind == "destination":
             found.is_destination = True
             sentence.take(*span, "where it is sent to", "fulfilment")
@@ -90,6 +103,14 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
             fields = [name for name, names in (("cities", cities), ("provinces", provinces)) if names]
             sentence.take(*span, "place", *fields)
     return found.fields()
+
+
+def _large_city(word: str, index: GoodsIndex) -> str | None:
+    """The gazetteer corrects only behind prepositions; `surabya` is no other word anyway."""
+    if len(word) < _MIN_LETTERS_OF_SLIP or not word.isalpha() or word in index.known_words or index.corrected(word):
+        return None
+    found = process.extractOne(word, _LARGE_CITIES, scorer=OSA.distance, score_cutoff=1)
+    return str(found[0]) if found and found[0][0] == word[0] else None
 
 
 def _kind(
@@ -113,7 +134,8 @@ def _kind(
     if start == named.start and start and words[start - 1].text in _MADE_IN:
         return "none"
     is_official = len(named.places) == 1 and " ".join(said) == named.places[0].name.lower()
-    if is_official and start == named.start and start and words[start - 1].text in _ORIGIN_NOUNS:
+    near = {word.text for word in words[max(0, start - _MAX_WORDS_TO_ORIGIN) : start]}
+    if is_official and start == named.start and near & _ORIGIN_NOUNS and not any(word[0] == "\0" for word in near):
         return "none"
     if not named.is_certain and not _ends_request(words, named):
         return "none"

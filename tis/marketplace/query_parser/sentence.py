@@ -10,7 +10,7 @@ from tis.marketplace.search.number_words import Spelling
 from tis.marketplace.search.tokens import folded
 
 _TAKEN = "\0"  # stands in place of what a rule has taken: neither a letter nor a blank
-_WORD = re.compile(r"[^\W_]+(?:[-'./][^\W_]+)*|[,.;:!?()/&+]|\0+")
+_WORD = re.compile(r"[^\W_]+(?:[-'.][^\W_]+|(?<=\d)/\d+)*|[,.;:!?()/&+]|\0+")
 _SIGNS = str.maketrans({"–": "-", "—": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"', "_": " "})
 _SAME_LETTERS = re.compile(r"([a-z])\1{2,}")  # murahhh
 # One word of two, and units as the search knows them.
@@ -18,8 +18,10 @@ _SPELLINGS: list[Spelling] = [
     (_SAME_LETTERS, lambda found: found[1]),
     (re.compile(r"(?<!\w)(?:type|tipe|typ)[ -]?([abc])(?!\w)"), lambda found: f"type-{found[1]}"),
     (re.compile(r"(?<!\w)pro max(?!\w)(?! ?(?:rp ?)?\d)"), lambda _: "pro-max"),
-    (re.compile(r"(?<=\d)( ?)(?:inc|inces|inchs|inchies|ins)(?!\w)"), lambda found: f"{found[1]}inch"),
-    (re.compile(r"(?<!\w)tanpa kabel(?!\w)"), lambda _: "wireless"),
+    (re.compile(r"(?<=\d)(?:in| ?(?:inc|inces|inchs|inchies|ins))(?!\w)|(?<=\d) ?[\"”]"), lambda _: " inch"),
+    (re.compile(r"(?<!\w)(?:setengah|stengah) (?=(?:pk|kg|kilo|liter|meter)(?!\w))"), lambda _: "1/2 "),
+    (re.compile(r"(?<!\w)(?:tanpa|(?:ga|gak|nggak|tidak) (?:pake|pakai|ada)) kabel(?!\w)"), lambda _: "wireless"),
+    (re.compile(r"(?<!\w)(?:setengah lusin|half a dozen)(?!\w)"), lambda _: "6 pcs"),
 ]
 
 

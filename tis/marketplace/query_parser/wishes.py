@@ -27,6 +27,7 @@ _USED = "(?:bekas|(?:second|2nd)(?:[ -]?hand)?|seken|sekon|used|preloved)"
 _NEW = "(?:baru|new)"
 _OR = "(?: maupun | ataupun | atau | or |/)"
 _SOLD_OUT = "(?:habis|kosong|sold out|out of stock|unavailable|tidak tersedia)"
+_THOSE = "(?: yang| yg| the| those| barang)*"
 _IS, _FINE = "(?: sudah| lagi| stok(?:nya)?)?", "(?:gapapa|gpp|boleh|oke?|is fine|fine)"
 _SAVED = "(?:listrik|energi|daya|tempat|bensin|tinta|air|baterai)"  # hemat listrik says nothing of the price
 _LOW, _HIGH = "(?:low(?:est)?|(?:ter)?rendah|(?:ter)?murah)", "(?:high(?:est)?|(?:ter)?tinggi|(?:ter)?mahal)"
@@ -37,7 +38,7 @@ _MY_PLACE = "(?:me|here|my (?:home|house|place|location|area|office))"
 _NEAR = "(?:(?:dekat|deket|dkt|dket)(?:2|[ -]?(?:dekat|deket))?|sekitar(?:an)?|seputar(?:an)?|skitar)"
 _OF = "(?: dari| dr| dengan| dgn| sama| ama| di| lokasi| tempat| tempat tinggal)*"
 _CAN = "(?:bisa |mau |bs |yang |yg |harus )*"
-_STOCK = "(?:stok|sto[ck]{1,2}|stcok)(?:nya)?"
+_STOCK = "(?:ketersediaan|stok|sto[ck]{1,2}|stcok)(?:nya)?"
 _STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
 # In this order: what one has taken the next does not see.
 WISHES = (
@@ -57,7 +58,7 @@ WISHES = (
         "in_stock",
         False,
         rf"""
-        (?:termasuk|include|including|beserta|sekalian|even|juga)(?: yang| yg| the| those)?{_IS} {_SOLD_OUT}(?: ones)?
+        (?:termasuk|include|including|beserta|sekalian|even|juga){_THOSE}{_IS} {_SOLD_OUT}(?: ones)?
         (?:yang |yg )?(?:sudah |lagi |stok )?{_SOLD_OUT} (?:juga|jg|pun)(?: (?:{_FINE}|(?:di)?tampilkan))?
         (?:walau|meski|biar)(?:pun)?(?: stok(?:nya)?)?(?: sedang| lagi| sudah)? {_SOLD_OUT}
         (?:pre ?order|po|inden[t]?)(?: juga| pun)? {_FINE}
@@ -80,6 +81,7 @@ WISHES = (
         """
         (?:harga )?(?:paling |ter)(?:murah|rendah)(?: dulu| duluan)?
         harga (?:dari )?(?:yang )?(?:terendah|rendah|murah)(?: dulu| duluan)?
+        (?:by|berdasarkan) (?:price|harga)
         (?:the )?cheapest|(?:the )?lowest[ -]priced?|(?:the )?least expensive
         """,
     ),
@@ -99,6 +101,7 @@ WISHES = (
         (?:rating|ulasan|review)(?:nya)? (?:yang )?(?:bagus|tinggi|baik|oke)
         (?:best|highest|top)[ -](?:rated|rating|reviewed|reviews)(?: ones?)?|(?:good|great) (?:reviews?|ratings?)
         terbaik|paling bagus|paling baik|terfavorit|(?:the )?best(?! buy| seller)
+        (?:by|berdasarkan) (?:rating|review|ulasan)
         """,
     ),
     _wish(
@@ -146,7 +149,8 @@ WISHES = (
         (?:yang |yg |harus )*(?:{_STOCK}|barang(?:nya)?) (?:masih |yang |harus )*(?:ada|ready|tersedia)
         {_STILL}(?:ready(?: ?{_STOCK})?|redi|redy|tersedia|in[ -]stock|available(?: now| today)?)
         (?:masih )?ada {_STOCK}|(?:masih|masi|msh) ada|(?:sisa|tinggal) berapa|{_STOCK} (?:berapa|brp|sisa)
-        how many (?:are |is )?(?:left|available|in stock)|left in stock|have (?:it |any )?in stock|still have|any left
+        how many (?:are |is )?(?:left|available|in stock)|left in stock|have (?:it |any )?in stock|still have
+        any .{{0,30}} ?left
         (?:cek |check )?{_STOCK}
         """,
     ),

@@ -42,7 +42,9 @@ DIGITS_FOR_WORDS: list[Spelling] = [
 def _value(words: list[str]) -> str:
     total, current = 0.0, 0.0
     for word in words:
-        if word in _ONES:
+        if word == "seratus":
+            total += 100
+        elif word in _ONES:
             current += _ONES[word]
         elif word == "belas":
             current += 10

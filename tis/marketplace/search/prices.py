@@ -36,6 +36,7 @@ _NOT = r"(?:tidak|tdk|ga|gak|gk|ngga|nggak|enggak|jangan|jgn|no|not)"
 _AT_MOST = (
     r"(?:harga\s*)?(?:di\s*bawah|(?:kurang|lebih murah) dari|maksimal|maksimum|maks|max|mentok|paling mahal|budget"
     r"|bujet|bajet|under|below|(?:less|cheaper|lower) than|up to|at most|within|<=?"
+    r"|(?:not |tidak |ga |jangan )(?:exceeding|melebihi)"
     rf"|{_NOT}\s+(?:boleh\s+)?(?:lebih|lewat|di\s*atas|sampai|sampe|nyampe|more|over|above)(?:\s+(?:dari|dr|than))?)"
 )
 _AT_LEAST = (
@@ -43,9 +44,9 @@ _AT_LEAST = (
     rf"|above|more than|at least|from|>=?|{_NOT}\s+(?:kurang|di\s*bawah|less|below|under)(?:\s+(?:dari|dr|than))?)"
 )
 _ABOUT = r"(?:harga\s*)?(?:sekitar(?:an)?|skitar|sktr|kisaran|kira-kira|kira2|kurang lebih|around|about|approximately)"
-_AND = r"(?:-|–|~|sampai(?: dengan)?|sampe|smp|hingga|s/d|sd|to|dan|and|atau|or)"
+_AND = r"(?:-|–|~|sampai(?: dengan)?|sampe|smp|hingga|s/d|s\.d\.?|sd|to|dan|and|atau|or)"
 _AND_LESS = r"ke\s?bawah|(?:or|and) (?:less|below|under)|maks|max"
-_AND_MORE = r"ke\s?atas|(?:or|and) (?:more|above|over|up)|\+"
+_AND_MORE = r"ke\s?atas|(?:or|and) (?:more|above|over|up)|up(?! to)|plus|\+"
 _FORMS: list[tuple[PriceForm, "re.Pattern[str]"]] = [
     ("range", re.compile(rf"(?<![^\W_])(?:antara\s+|between\s+)?{_amount('low')}\s*{_AND}\s*{_amount('high')}")),
     (
@@ -79,7 +80,7 @@ def _with_part(found: "re.Match[str]") -> str:
 AMOUNT_SPELLINGS: list[Spelling] = [
     (re.compile(r"(?<=[\d\s])(?:jeti|jeta|jute|jutak)(an)?(?!\w)"), lambda found: f"jt{found[1] or ''}"),
     (re.compile(r"(?<=[\d\s])(?:rebu|rebo|ribuk)(an)?(?!\w)"), lambda found: f"rb{found[1] or ''}"),
-    (re.compile(rf"(?<!\w)({'|'.join(_SLANG)})(?!\w)"), lambda found: f"{_SLANG[found[1]]} ribu"),
+    (re.compile(rf"(?<!\w)({'|'.join(_SLANG)})(?: ceng)?(?!\w)"), lambda found: f"{_SLANG[found[1]]} ribu"),
     *DIGITS_FOR_WORDS,
     (
         re.compile(

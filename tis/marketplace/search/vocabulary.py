@@ -104,7 +104,8 @@ class VocabularyCache:
     def with_brands(self, session: Session) -> Vocabulary:
         brands = self._brands
         if brands is None or time.monotonic() - brands[0] > _MAX_AGE_OF_BRANDS:
-            brands = self._brands = (time.monotonic(), tuple(sorted(brand for [brand] in run(session, _BRANDS))))
+            read = tuple(sorted(brand for [brand] in run(session, _BRANDS)))
+            brands = self._brands = (time.monotonic(), brands[1] if brands and brands[1] == read else read)
         current, found = self.current(session), self._with_brands
         # The same object as long as nothing changes: others keep by it what they have made of it.
         if found is None or found[0] is not current or found[1].brands is not brands[1]:
