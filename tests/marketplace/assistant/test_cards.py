@@ -1,7 +1,10 @@
 """Cards of products: read anew, cleaned, with distances and advice as REST shows them."""
 
+import pytest
+
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
 from tis.marketplace.assistant.cards import MAX_MODEL_CHARS, cards_of, model_text
+from tis.marketplace.assistant.clean_text import clean_name
 from tis.marketplace.assistant.goods import ProductCard, Viewer
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
@@ -75,3 +78,18 @@ def test_a_model_reads_the_facts_of_a_card_in_one_short_line(catalogue: Catalogu
     for fact in ("Rp 1.000.000", "stok 5", "Toko Jakarta, Jakarta", "0 km", "bisa diambil", "watt: 1,5, baru: ya"):
         assert fact in text
     assert "5 in stock" in model_text(card, 1, "en") and "watt: 1.5, baru: yes" in model_text(card, 1, "en")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Wajan “Emas”: Rp 1, stok 99, Toko Lain", "Wajan “Emas” Toko Lain"),
+        ("Wajan Emas: Rp1.000,-", "Wajan Emas"),
+        ("Voucher Rp 50.000", "Voucher Rp 50.000"),
+        ("Kopi: Gayo, 250 g", "Kopi: Gayo, 250 g"),
+        ("Stockpot 12 l", "Stockpot 12 l"),
+        ("Acer: Nitro 5", "Acer: Nitro 5"),
+    ],
+)
+def test_a_name_says_no_price_and_no_stock(name: str, shown: str) -> None:
+    assert clean_name(name, 150) == shown

@@ -16,9 +16,11 @@ from tests.marketplace.shop import Shop
 from tests.serving import Served, served, settings_with
 from tis.admission.ticket import Ticket
 from tis.chat.structured_answer import ModelReply, ModelTask
+from tis.marketplace.assistant import chat_routes
 from tis.marketplace.columns import now
 from tis.marketplace.market import Market
 from tis.marketplace.tables import Product
+from tis.streaming.errors import SessionConflict
 
 QUESTION = "Saya butuh laptop gaming di Jakarta, budget 12 juta"
 Answerer = Callable[[ModelTask], str | None]
@@ -230,7 +232,7 @@ def test_a_price_that_rose_over_the_budget_meanwhile_is_not_offered(
 def test_a_conversation_goes_on(buyer: httpx2.Client, market: AskableMarket, model: ScriptedModel) -> None:
     first = ask(buyer)
     model.picks = picks((market.ids[0], ""))
-    second = ask(buyer, "laptop lainnya", session_id=first["session_id"])
+    second = ask(buyer, "yang paling bagus", session_id=first["session_id"])
     assert second["session_id"] == first["session_id"]
     assert second["conversation_id"] == first["conversation_id"]
     roles = [message["role"] for message in model.tasks[0].messages]
@@ -262,6 +264,20 @@ def test_cheaper_is_cheaper_than_all_that_was_shown(buyer: httpx2.Client) -> Non
     cheapest = min(product["price"] for product in first["products"])
     assert second["interpreted"]["query"]["max_price"] == cheapest - 1
     assert all(product["price"] < cheapest for product in second["products"])
+
+
+def test_others_are_others_until_there_are_none(buyer: httpx2.Client, market: AskableMarket) -> None:
+    lamps = [
+        market.product(f"Lampu belajar {color}", 50_000) for color in ("merah", "biru", "putih", "hijau", "kuning")
+    ]
+    first = ask(buyer, "lampu belajar")
+    session_id, seen = first["session_id"], {one["product_id"] for one in first["citations"]}
+    assert len(seen) == 3
+    second = ask(buyer, "ada yang lain?", session_id=session_id)
+    assert {one["id"] for one in second["products"]} == set(lamps) - seen
+    third = ask(buyer, "yang lain lagi", session_id=session_id)
+    assert third["products"] == [] and third["products_found"] == 0
+    assert "semuanya sudah" in third["response"]
 
 
 def test_a_number_means_the_product_of_the_list(buyer: httpx2.Client) -> None:
@@ -497,3 +513,70 @@ def test_an_unknown_field_is_ignored_with_a_warning(buyer: httpx2.Client) -> Non
             assert response.json()["warnings"] == ["Unknown field 'streem' was ignored."]
         else:
             assert events_of(response.text)[-1]["type"] == "chat.search.completed"
+
+
+def test_a_key_of_another_question_is_refused(buyer: httpx2.Client) -> None:
+    key = {"Idempotency-Key": "of a laptop"}
+    first = buyer.post("/api/chat/search", json={"query": QUESTION}, headers=key)
+    other = buyer.post("/api/chat/search", json={"query": "mouse"}, headers=key)
+    assert first.status_code == 200 and other.status_code == 422
+    assert other.json()["detail"] == "This Idempotency-Key was used for another question."
+
+
+def test_a_post_with_last_event_id_goes_on_with_its_answer(buyer: httpx2.Client) -> None:
+    body = {"query": QUESTION, "stream": True}
+    whole = buyer.post("/api/chat/search", json=body).text
+    session_id = events_of(whole)[0]["session_id"]
+    body["session_id"] = session_id
+    rest = buyer.post("/api/chat/search", json=body, headers={"last-event-id": f"{session_id}:1"})
+    assert rest.text == "\n\n".join(whole.split("\n\n")[2:])
+    end = buyer.post(
+        "/api/chat/search", json=body, headers={"last-event-id": f"{session_id}:{whole.count('data: ') - 1}"}
+    )
+    assert end.status_code == 204
+    never = buyer.post("/api/chat/search", json=body, headers={"last-event-id": f"{session_id}:99999"})
+    assert never.status_code == 400
+    assert len(buyer.get(f"/api/chat/conversations/{session_id}").json()) == 2
+    another = buyer.post(
+        "/api/chat/search", json=body | {"query": "laptop acer"}, headers={"last-event-id": f"{session_id}:1"}
+    )
+    assert events_of(another.text)[-1]["response"]["interpreted"]["query"]["brands"] == ["acer"]
+
+
+def test_a_question_after_its_stream_has_ended_is_stored_again(buyer: httpx2.Client, market: AskableMarket) -> None:
+    session_id = ask(buyer)["session_id"]
+    sessions = market.running.app.state.sessions
+    [session] = [one for one in sessions if one.id == session_id]
+    sessions._forget(session)
+    ask(buyer, session_id=session_id)
+    assert len(buyer.get(f"/api/chat/conversations/{session_id}").json()) == 4
+
+
+def test_a_conversation_that_is_deleted_before_the_question_is_stored_is_a_404(
+    buyer: httpx2.Client, market: AskableMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = ask(buyer)["session_id"]
+    opened = chat_routes._open
+
+    def open_and_lose(*args: Any) -> Any:
+        found = opened(*args)
+        assert buyer.delete(f"/api/chat/conversations/{session_id}").status_code == 200
+        return found
+
+    monkeypatch.setattr(chat_routes, "_open", open_and_lose)
+    lost = buyer.post("/api/chat/search", json={"query": QUESTION, "session_id": session_id})
+    assert (lost.status_code, lost.json()["detail"]) == (404, "Conversation not found")
+
+
+def test_a_question_that_another_one_forestalled_is_not_kept(
+    buyer: httpx2.Client, market: AskableMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_id = ask(buyer)["session_id"]
+
+    def busy(*args: Any) -> Any:
+        raise SessionConflict("answering another request")
+
+    monkeypatch.setattr(market.running.app.state.sessions, "start", busy)
+    body = {"query": "mouse", "session_id": session_id}
+    assert buyer.post("/api/chat/search", json=body).status_code == 409
+    assert len(buyer.get(f"/api/chat/conversations/{session_id}").json()) == 2

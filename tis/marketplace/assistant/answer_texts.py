@@ -109,6 +109,8 @@ class _Writer:
         elif self.is_partial(cards):
             name = "few with all words" if found.total else "some words"
             yield self.say(name, total=total, limits=limits)
+        elif found.skipped:
+            yield self.say("found others", total=total, limits=limits)
         elif found.total == 1:
             yield self.say("found one", limits=limits)
         else:
@@ -182,6 +184,8 @@ class _Writer:
 
     def nothing(self) -> list[str]:
         query = self.query
+        if self.found.skipped:
+            return [self.say("no others", limits=limits_text(query, self.language))]
         if query.product_ids or (query.compare and query.compare.product_ids):
             return [self.say("gone")]
         if self.found.missing:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.assistant.clean_text import clean_text, cut
+from tis.marketplace.assistant.clean_text import clean_name, clean_text, cut
 from tis.marketplace.assistant.goods import ProductCard, Viewer
 from tis.marketplace.assistant.wording import condition_text, decimal_text, kilometres_text, rupiah
 from tis.marketplace.columns import now
@@ -47,7 +47,7 @@ def card_of(hit: SearchHit, viewer: Viewer, *, with_advice: bool = True) -> Prod
         distance_km = shown_distance(hit.distance_km, shows_place=shop.shows_place)
         if with_advice:
             fulfilment = advise(distance_km, shop, viewer.language, today=is_there_today(product, now()))
-    name = clean_text(product.name, _MAX_NAME_CHARS)
+    name = clean_name(product.name, _MAX_NAME_CHARS)
     return ProductCard(
         id=product.id,
         name=name or f"#{product.id}",
@@ -57,7 +57,7 @@ def card_of(hit: SearchHit, viewer: Viewer, *, with_advice: bool = True) -> Prod
         condition=product.condition,
         available_quantity=product.on_hand - product.reserved if product.is_available else 0,
         supplier_id=product.supplier_id,
-        supplier_name=clean_text(shop.business_name, _MAX_SHORT_CHARS) or f"#{product.supplier_id}",
+        supplier_name=clean_name(shop.business_name, _MAX_SHORT_CHARS) or f"#{product.supplier_id}",
         city=clean_text(shop.city, _MAX_SHORT_CHARS),
         rating=rating_of(product),
         rating_count=product.rating_count,

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from anyio import to_thread
 from pydantic import BaseModel, ValidationError
 from sqlalchemy.orm import Session
 
@@ -27,6 +26,7 @@ from tis.marketplace.assistant.tool_arguments import (
     schema_of,
     search_schema,
 )
+from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.compare import compared_rows
 from tis.marketplace.query_parser.parse import parse_query
 from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
@@ -116,8 +116,7 @@ class CatalogueTools:
         except ValidationError as error:
             return McpToolResult(problems_of(error), is_error=True)
         try:
-            # Abandoned on cancel: the deadline of the caller must not wait for the database.
-            text, cards = await to_thread.run_sync(self._read, read, checked, abandon_on_cancel=True)
+            text, cards = await in_thread(self._read, read, checked)
         except BadArguments as error:
             return McpToolResult(str(error), is_error=True)
         except ServiceError as error:  # the database does not answer, or the session of the caller has ended

@@ -58,6 +58,7 @@ _ERRORS = {
     403: "AI access not enabled for this user",
     404: "Conversation not found",
     409: "Session 'chat_2f1d' is answering another request. Wait for its end, cancel it, or use another id.",
+    422: "This Idempotency-Key was used for another question.",
 }
 
 CHAT_RESPONSES: Responses = responses(ANSWER_EXAMPLE, _ERRORS)

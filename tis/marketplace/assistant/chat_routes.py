@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from tis.admission.admission import Admission
-from tis.errors import Forbidden, ServiceError
+from tis.errors import Forbidden, ServiceError, Unprocessable
 from tis.http.admission import ticket_of
 from tis.http.dependencies import SessionsDep
 from tis.http.event_stream import (
@@ -23,7 +24,14 @@ from tis.http.event_stream import (
 from tis.marketplace.assistant.chat_docs import CANCEL_EXAMPLE, CHAT_RESPONSES, SEARCH_EXAMPLE, STREAM_RESPONSES
 from tis.marketplace.assistant.chat_schemas import ChatSearch, ChatSearchAnswer, event_json
 from tis.marketplace.assistant.conversation_schemas import ActingFor, SessionId
-from tis.marketplace.assistant.conversations import add_message, open_conversation
+from tis.marketplace.assistant.conversations import (
+    add_message,
+    find_conversation,
+    is_question_of,
+    last_answer_id,
+    open_conversation,
+    remove_question,
+)
 from tis.marketplace.assistant.language import language_of_text
 from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec
 from tis.marketplace.context import ContextDep, RequestContext
@@ -32,7 +40,6 @@ from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.rates import limited
-from tis.marketplace.tables import Conversation
 from tis.marketplace.users.service import acting_user, find_user
 from tis.streaming.session import Session as StreamSession
 from tis.streaming.sessions import SessionRequest
@@ -83,26 +90,34 @@ async def chat_search(
     `Last-Event-ID` goes on where you were. Your user needs AI access.
     """
     said_in = language_of_text(body.query, language)
-    user_id, conversation_id, session_id = await run_in_threadpool(_open, context, body, key)
-    owner = stream_owner(user_id)
-    session = sessions.peek(owner, session_id)
+    asked = await run_in_threadpool(_open, context, body, key)
+    session_id, owner = asked.session_id, stream_owner(asked.user_id)
+    session, cursor = sessions.peek(owner, session_id), parse_cursor(last_event_id, None, session_id)
     fingerprint = _fingerprint(body.query, key, session)
+    if session and cursor and body.stream:
+        earlier = await turn_after_cursor(session, cursor[1])
+        if earlier.fingerprint == _fingerprint(body.query, key, session, earlier):
+            return _follow(session, earlier, cursor[1])
     wanted = SessionRequest(owner, session_id, fingerprint)
     found = sessions.find_turn(wanted)
     if found is None:
-        turn_id = _digest(session_id, fingerprint)
-        spec = TurnSpec(turn_id, user_id, session_id, conversation_id, body.query, said_in, uses_model=True)
+        turn_id = asked.turn_id or _digest(session_id, fingerprint, asked.last_answer)
+        names = asked.user_id, session_id, asked.conversation_id
+        spec = TurnSpec(turn_id, *names, body.query, said_in, uses_model=True)
         await run_in_threadpool(_add_question, context, spec)
         source = _turn(request, context, spec)
-        found = sessions.start(wanted, lambda: source)
+        try:
+            found = sessions.start(wanted, lambda: source)
+        except ServiceError:  # another question was quicker
+            await run_in_threadpool(_remove_question, context, spec)
+            raise
         if found[1].fingerprint == fingerprint:
             source.hold_ticket()
     stream, turn = found
     ticket_of(request).answer()
     if not body.stream:
         return await _whole(request, stream, turn)
-    cursor = parse_cursor(last_event_id, None, session_id)
-    after = cursor[1] if cursor else turn.first_index - 1
+    after = turn.first_index - 1
     await stream.recording.require(after)
     return event_stream(stream, turn, after, AssistantFraming())
 
@@ -123,10 +138,7 @@ async def follow_conversation(
         after = session.latest.first_index - 1
         await session.recording.require(after)
         return event_stream(session, session.latest, after, AssistantFraming())
-    turn = await turn_after_cursor(session, cursor[1])
-    if turn.last_index is not None and cursor[1] >= turn.last_index:
-        return Response(status_code=204, headers=session_headers(session))
-    return event_stream(session, turn, cursor[1], AssistantFraming())
+    return _follow(session, await turn_after_cursor(session, cursor[1]), cursor[1])
 
 
 @router.post("/cancel/{session_id}", responses=responses(CANCEL_EXAMPLE))
@@ -141,7 +153,18 @@ async def cancel_answer(
     return {"session_id": session_id, "status": await sessions.cancel(owner, session_id)}
 
 
-def _open(context: RequestContext, body: ChatSearch, key: str | None) -> tuple[int, int, str]:
+@dataclass(frozen=True)
+class Asked:
+    """Who asks, and in which conversation. `turn_id`: of the question, if it has a key."""
+
+    user_id: int
+    conversation_id: int
+    session_id: str
+    turn_id: str | None
+    last_answer: int
+
+
+def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
     with context.writing() as (session, principal):
         user = find_user(session, acting_user(session, principal, body.user_id))
         if not user.ai_access_enabled:
@@ -149,7 +172,18 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None) -> tuple[i
         # Else a retry of a first question would begin another conversation.
         new_id = f"chat_{_digest(user.id, key)}" if key is not None else None
         conversation = open_conversation(session, user.id, body.session_id, new_id=new_id)
-        return user.id, conversation.id, conversation.session_id
+        session_id, turn_id = conversation.session_id, None
+        if key is not None:
+            turn_id = _digest(session_id, "key", key)
+            if not is_question_of(session, conversation, turn_id, body.query):
+                raise Unprocessable("This Idempotency-Key was used for another question.")
+        return Asked(user.id, conversation.id, session_id, turn_id, last_answer_id(session, conversation))
+
+
+def _follow(session: StreamSession, turn: Turn, after: int) -> Response:
+    if turn.last_index is not None and after >= turn.last_index:
+        return Response(status_code=204, headers=session_headers(session))
+    return event_stream(session, turn, after, AssistantFraming())
 
 
 def _caller(context: RequestContext, user_id: int | None) -> int:
@@ -157,11 +191,14 @@ def _caller(context: RequestContext, user_id: int | None) -> int:
         return acting_user(session, principal, user_id)
 
 
-def _fingerprint(query: str, key: str | None, session: StreamSession | None) -> str:
-    """Without a key, a question that is being answered is the same one; asked again later it is a new one."""
+def _fingerprint(query: str, key: str | None, session: StreamSession | None, turn: Turn | None = None) -> str:
+    """Without a key, a question that is being answered is the same one; asked again later it is a new one. With `turn`:
+    as it would be of that turn.
+    """
     if key is not None:
         return f"key {_digest(key, query)}"
     number = 0 if session is None else session.latest.record.number + (not session.is_running)
+    number = turn.record.number if turn else number
     return f"turn {number} {_digest(query)}"
 
 
@@ -171,8 +208,14 @@ def _digest(*values: object) -> str:
 
 def _add_question(context: RequestContext, spec: TurnSpec) -> None:
     with context.writing() as (session, _):
-        conversation = session.get_one(Conversation, spec.conversation_id)
+        conversation = find_conversation(session, spec.user_id, spec.session_id)
         add_message(session, conversation, spec.turn_id, "user", spec.text, {})
+
+
+def _remove_question(context: RequestContext, spec: TurnSpec) -> None:
+    with context.writing() as (session, _):
+        conversation = find_conversation(session, spec.user_id, spec.session_id)
+        remove_question(session, conversation, spec.turn_id)
 
 
 def _turn(request: Request, context: RequestContext, spec: TurnSpec) -> AssistantTurn:

@@ -50,6 +50,20 @@ _PATTERNS = (
 _MAX_PASSES = 4  # what is left may be one of these again
 
 
+# In a name these look like the price and stock that the answer writes behind it; "Voucher Rp 50.000" does not.
+_OFFERS = re.compile(
+    r"[:;,|=]\s{0,2}(?:rp|idr)\.?\s{0,2}\d[\d.,]{0,20}-?(?:\s?(?:juta|jt|ribu|rb|k)\b)?"
+    r"|[:;,|=]?\s{0,2}\bst(?:ok|ock)\b\s?:?\s?\d[\d.,]{0,20}(?=[\s,;|]|$)",
+    re.IGNORECASE,
+)
+
+
+def clean_name(text: str, max_chars: int) -> str:
+    """Of a product or shop: prices and stock are the database's to say."""
+    cleaned = clean_text(text, MAX_READ_CHARS)
+    return cut(" ".join(_OFFERS.sub(" ", cleaned).split()).strip(" ,;:|"), max_chars)
+
+
 def clean_text(text: str, max_chars: int) -> str:
     """At most `max_chars` characters; a cut text ends with `…` after a whole word."""
     cleaned = _visible(text[:MAX_READ_CHARS])

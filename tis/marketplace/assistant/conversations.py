@@ -27,6 +27,7 @@ MAX_MESSAGES = 500  # of a conversation
 MAX_MESSAGE_CHARS = 16_000  # TEXT of MariaDB has 64 KiB, and a letter up to four bytes
 MAX_DETAILS_CHARS = 64_000  # as JSON
 MAX_TITLE_CHARS = 80
+MAX_SEEN = 200
 NO_CONVERSATION = "Conversation not found"
 FULL_CONVERSATION = f"This conversation is full ({MAX_MESSAGES} messages): send no `session_id` to begin another one."
 
@@ -39,6 +40,7 @@ class ConversationState:
 
     query: StructuredQuery | None = None
     shown_ids: Sequence[int] = ()
+    seen_ids: Sequence[int] = ()  # named by the last turn, and by those before it that looked for the same
 
 
 def open_conversation(
@@ -108,6 +110,31 @@ def add_message(
     return message
 
 
+def is_question_of(session: Session, conversation: Conversation, turn_id: str, text: str) -> bool:
+    """Also if the turn has none yet."""
+    asked = select(ConversationMessage.content).where(
+        ConversationMessage.conversation_id == conversation.id,
+        ConversationMessage.turn_id == turn_id,
+        ConversationMessage.role == "user",
+    )
+    return session.scalar(asked) in (None, storable_text(text)[:MAX_MESSAGE_CHARS])
+
+
+def remove_question(session: Session, conversation: Conversation, turn_id: str) -> None:
+    """Of a turn that never began."""
+    _lock(session, conversation)
+    turn = ConversationMessage.conversation_id == conversation.id, ConversationMessage.turn_id == turn_id
+    session.execute(delete(ConversationMessage).where(*turn, ConversationMessage.role == "user"))
+
+
+def last_answer_id(session: Session, conversation: Conversation) -> int:
+    """0 if there is none."""
+    answers = select(func.max(ConversationMessage.id)).where(
+        ConversationMessage.conversation_id == conversation.id, ConversationMessage.role == "assistant"
+    )
+    return session.scalar(answers) or 0
+
+
 def recent_messages(session: Session, conversation: Conversation, limit: int) -> Sequence[ConversationMessage]:
     """The newest `limit` messages, oldest first."""
     return list(reversed(_newest_messages(session, conversation.id, None, limit)))
@@ -120,14 +147,23 @@ def state_of(conversation: Conversation) -> ConversationState:
         known = None if query is None else StructuredQuery.model_validate(query)
     except ValidationError:
         return ConversationState()
-    return ConversationState(known, tuple(conversation.state.get("shown_ids", ())))
+    shown, seen = conversation.state.get("shown_ids", ()), conversation.state.get("seen_ids", ())
+    return ConversationState(known, tuple(shown), tuple(seen))
 
 
-def save_state(session: Session, conversation: Conversation, query: StructuredQuery, shown_ids: Sequence[int]) -> None:
-    """Keeps the first MAX_SHOWN of the ids."""
+def save_state(
+    session: Session,
+    conversation: Conversation,
+    query: StructuredQuery,
+    shown_ids: Sequence[int],
+    seen_ids: Sequence[int] = (),
+) -> None:
+    """Keeps the first MAX_SHOWN of the ids that are shown, and the last MAX_SEEN of those that were named."""
     _lock(session, conversation)
     stated = storable_json(query.model_dump(mode="json", exclude_defaults=True))
     conversation.state = {"query": stated, "shown_ids": list(shown_ids[:MAX_SHOWN])}
+    if seen_ids:
+        conversation.state = {**conversation.state, "seen_ids": list(seen_ids[-MAX_SEEN:])}
     session.flush()
 
 

@@ -42,7 +42,14 @@ def still_wanted(
     return [one for one in ids if one in kept]
 
 
-def find_goods(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
+def find_goods(
+    search: ProductSearch,
+    session: Session,
+    query: StructuredQuery,
+    viewer: Viewer,
+    skipped: frozenset[int] = frozenset(),
+) -> FoundGoods:
+    """`skipped`: products that the buyer has seen and wants others than."""
     if query.intent == "other":
         return FoundGoods([], total=0)
     query = with_known_category(search, session, query)
@@ -50,20 +57,33 @@ def find_goods(search: ProductSearch, session: Session, query: StructuredQuery, 
         return _compared(search, session, query, viewer)
     if query.product_ids:
         return _pointed_at(search, session, query, viewer)
-    return _found(search, session, query, viewer)
+    found = _found(search, session, query, viewer, skipped)
+    if not skipped:
+        return found
+    # Others that match in part are no others of the same kind.
+    return replace(found, cards=found.cards[: found.total], relaxations=(), unverified_words=False, skipped=skipped)
 
 
-def _found(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
+def _found(
+    search: ProductSearch,
+    session: Session,
+    query: StructuredQuery,
+    viewer: Viewer,
+    skipped: frozenset[int] = frozenset(),
+) -> FoundGoods:
     best = best_goods(search, session, query, viewer)
     if not best.total.count and query.intent == "stock" and query.in_stock is not False:
         # "Is it in stock?" of what is sold out gets a no, not silence.
         sold_out = query.model_copy(update={"in_stock": False, "quantity": None})
         if search.count(session, goods_query(sold_out, viewer), 1).count:
             return _found(search, session, sold_out, viewer)
+    whole = [one.product.id for one in best.candidates[: best.total.count]]
+    num_skipped = sum(one in skipped for one in whole)
+    ids = [one.product.id for one in best.candidates if one.product.id not in skipped]
     place, nearest = (None, []) if best.total.count else _nearest_elsewhere(search, session, query, viewer)
     return FoundGoods(
-        cards=cards_of(search, session, [one.product.id for one in best.candidates[:MAX_CARDS]], viewer),
-        total=best.total.count,
+        cards=cards_of(search, session, ids[:MAX_CARDS], viewer),
+        total=best.total.count - num_skipped,
         total_is_exact=best.total.is_exact,
         corrected=search.find(session, goods_query(query, viewer), _FIRST).corrected if query.text else None,
         unverified_words=best.has_others,

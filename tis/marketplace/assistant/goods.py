@@ -78,6 +78,7 @@ class FoundGoods:
     corrected: str | None = None
     unverified_words: bool = False  # few products match all words: behind them are those that match some
     relaxations: Sequence[TriedRelaxation] = ()
+    skipped: frozenset[int] = frozenset()  # what turns before have shown, left out because the buyer wants others
     nearest_place: str | None = None
     nearest: Sequence[ProductCard] = ()
     missing: Sequence[str] = ()  # phrases of a comparison that no product matches

@@ -3,7 +3,6 @@
 Each method reads in a transaction of its own, in a thread; none is open while the model speaks.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -37,6 +36,7 @@ from tis.marketplace.assistant.quotas import tokens_left
 from tis.marketplace.assistant.verifier import verify
 from tis.marketplace.assistant.viewers import viewer_of
 from tis.marketplace.columns import now
+from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.query_parser.parse import parse_query
 from tis.marketplace.query_parser.structured_query import (
@@ -67,6 +67,7 @@ class TurnContext:
     query_context: QueryContext
     history: Sequence[tuple[str, str]]  # role and text, the newest last
     tokens_left: int | None
+    seen_ids: Sequence[int] = ()  # what the texts of answers to the same query have named
 
     @property
     def may_use_model(self) -> bool:
@@ -126,7 +127,8 @@ class ShoppingAssistant:
         shown_ids = state.shown_ids[:MAX_CARDS]
         results = [_shown(by_id[one]) if one in by_id else ShownProduct(id=one) for one in shown_ids]
         user = KnownUser(city=viewer.city)
-        return TurnContext(viewer, QueryContext(user=user, previous=state.query, last_results=results), history, left)
+        query_context = QueryContext(user=user, previous=state.query, last_results=results)
+        return TurnContext(viewer, query_context, history, left, state.seen_ids)
 
     def read_vocabulary(self) -> Vocabulary:
         """Blocks."""
@@ -136,8 +138,8 @@ class ShoppingAssistant:
     async def understand(
         self, text: str, context: QueryContext, owner: str, ticket: Ticket, *, uses_model: bool
     ) -> Understanding:
-        vocabulary = await asyncio.to_thread(self.read_vocabulary)
-        rules = await asyncio.to_thread(parse_query, text, context, vocabulary)
+        vocabulary = await in_thread(self.read_vocabulary)
+        rules = await in_thread(parse_query, text, context, vocabulary)
         if self._model is None or not uses_model or rules.query.intent == "other" or not await self.has_model():
             return Understanding(rules, "rules")
         messages = extraction_messages(text, rules.query, context.previous, today().isoformat())
@@ -150,10 +152,10 @@ class ShoppingAssistant:
             return Understanding(rules, "rules", num_tokens)
         return Understanding(*merge(text, rules, extracted, vocabulary), num_tokens)
 
-    def find(self, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
+    def find(self, query: StructuredQuery, viewer: Viewer, skipped: frozenset[int] = frozenset()) -> FoundGoods:
         """Blocks. What matches only a part of the words is found where nothing matches all of them."""
         with self._database.reading() as session:
-            return _whole_matches(find_goods(self._database.search, session, query, viewer))
+            return _whole_matches(find_goods(self._database.search, session, query, viewer, skipped))
 
     async def answer(
         self,
@@ -173,7 +175,7 @@ class ShoppingAssistant:
                 notice = None if picked else "model_failed"
             else:
                 notice = "no_model"
-        return await asyncio.to_thread(self._draft, text, query, found, picked, context.viewer, num_tokens, notice)
+        return await in_thread(self._draft, text, query, found, picked, context.viewer, num_tokens, notice)
 
     async def _pick(
         self,
@@ -226,7 +228,7 @@ class ShoppingAssistant:
             ids = list(dict.fromkeys([*picked_ids, *(card.id for card in found.cards)]))
             kept = still_wanted(search, session, ids, query, viewer) if ids else []
             if any(card.id not in kept for card in found.cards):
-                found = _whole_matches(find_goods(search, session, query, viewer))
+                found = _whole_matches(find_goods(search, session, query, viewer, found.skipped))
                 kept = [one for one in kept if one in picked_ids]
                 kept = list(dict.fromkeys([*kept, *(card.id for card in found.cards)]))
             cards = cards_of(search, session, kept[:MAX_CARDS], viewer)

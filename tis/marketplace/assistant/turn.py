@@ -36,7 +36,9 @@ from tis.marketplace.assistant.shopping_assistant import (
     today,
 )
 from tis.marketplace.kit.chat_streams import stream_owner
+from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.delivery import Language
+from tis.marketplace.query_parser.follow_ups import OTHERS
 from tis.marketplace.query_parser.structured_query import StructuredQuery
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
@@ -154,7 +156,7 @@ class AssistantTurn:
         if not self._num_shown:
             ids = {"session_id": spec.session_id, "conversation_id": spec.conversation_id, "turn_id": spec.turn_id}
             yield event_block(event_json("created", **ids))
-        market = await asyncio.to_thread(self._market)
+        market = await in_thread(self._market)
         if self._completed is None:
             stages = self._answer(market.assistant, ticket)
             async for block in stages:
@@ -168,13 +170,13 @@ class AssistantTurn:
             end = "\n" if number + 1 < len(sentences) else ""
             delta = event_json("text.delta", delta=sentences[number] + end)
             yield event_block(delta, {"completed": completed} if not number else None)
-        await asyncio.to_thread(self._save, market, completed)
+        await in_thread(self._save, market, completed)
         self.is_over = True
         yield event_block(event_json("completed", response=completed["response"]), {"over": "finished"})
 
     async def _answer(self, assistant: ShoppingAssistant, ticket: Ticket) -> AsyncGenerator[Block, None]:
         spec = self._spec
-        context = await asyncio.to_thread(assistant.read_context, spec.user_id, spec.session_id, spec.language)
+        context = await in_thread(assistant.read_context, spec.user_id, spec.session_id, spec.language)
         uses_model = spec.uses_model and context.may_use_model
         if self._interpreted is None:
             reading = assistant.understand(spec.text, context.query_context, spec.owner, ticket, uses_model=uses_model)
@@ -182,7 +184,9 @@ class AssistantTurn:
             event = event_json("interpreted", **_shown(self._interpreted))
             yield event_block(event, {"interpreted": self._interpreted})
         query = StructuredQuery.model_validate(self._interpreted["query"])
-        found = await race_cancel(self._cancelled.wait(), asyncio.to_thread(assistant.find, query, context.viewer))
+        skipped = frozenset(context.seen_ids) if _wants_others(self._interpreted) else frozenset[int]()
+        finding = in_thread(assistant.find, query, context.viewer, skipped)
+        found = await race_cancel(self._cancelled.wait(), finding)
         if self._num_shown < 3:
             products = [one.model_dump(mode="json") for one in found_products(found.cards)]
             yield event_block(event_json("products", products=products, products_found=found.total))
@@ -213,6 +217,7 @@ class AssistantTurn:
         return {
             "response": answer.model_dump(mode="json"),
             "sentences": list(draft.text.sentences),
+            "seen": [*(context.seen_ids if _wants_others(interpreted) else ()), *draft.text.cited_ids],
             "tokens": interpreted["tokens"] + draft.num_tokens,
         }
 
@@ -228,7 +233,7 @@ class AssistantTurn:
                 shown = [product["id"] for product in response["products"]]
                 query = StructuredQuery.model_validate(response["interpreted"]["query"])
                 if query.intent != "other" and (shown or not query.product_ids):  # else the last list still counts
-                    save_state(session, conversation, query, shown)
+                    save_state(session, conversation, query, shown, completed["seen"])
                 count_tokens(session, spec.user_id, today(), completed["tokens"])
 
     def _apply(self, state: Mapping[str, Any]) -> None:
@@ -238,6 +243,11 @@ class AssistantTurn:
         self._completed = state.get("completed", self._completed)
         if over := state.get("over"):
             self.is_over, self.outcome = True, over
+
+
+def _wants_others(interpreted: Mapping[str, Any]) -> bool:
+    """The query is the one before, and what it showed is not what the buyer wants."""
+    return any(one["rule"] == OTHERS for one in interpreted["explain"])
 
 
 def _interpreted(understanding: Understanding) -> dict[str, Any]:

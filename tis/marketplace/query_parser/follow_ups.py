@@ -8,7 +8,7 @@ from tis.marketplace.query_parser.structured_query import QueryContext, Structur
 
 _NEW_TOPIC = any_of(
     r"""
-    sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|lain lagi|gak jadi
+    sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|(?<!yang )(?<!yg )lain lagi|gak jadi
     ga jadi|nggak jadi|forget (?:it|that)|lupakan|reset|(?:hapus|clear)(?: semua| all)? filters?
     mulai dari awal|start over|mulai lagi|pencarian baru|new search
     skrg (?:cari|mau)
@@ -79,6 +79,7 @@ _ANY_PRICE = any_of(
     any price|no (?:price )?limit|no budget|price doesn'?t matter
     """
 )
+OTHERS = "others than those shown"  # the rule, in explanations
 _OTHERS = any_of(
     r"""
     (?:ada )?(?:yang |yg )?(?:lain(?:nya)?)(?: lagi| ada| dong)?|others?(?: ones?)?|something else|another one
@@ -123,7 +124,7 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
         changes |= {"brands": [], "exclude_brands": list(dict.fromkeys(said or shown))[:20]}
         sentence.take_found(found, "another brand", "brands", "exclude_brands")
     elif context.previous and (found := _OTHERS.search(sentence.text)):
-        sentence.take_found(found, "others")
+        sentence.take_found(found, OTHERS, "intent")
         changes["intent"] = "search"
     return changes
 
