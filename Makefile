@@ -51,15 +51,12 @@ tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
 	cd tests/clients/node && npm ci --omit=optional --no-audit --no-fund
 	@touch $@
 
-# In the environment, MARKETPLACE_AUTH=required wins, and so does another ASSISTANT_MODEL.
+# In the environment, MARKETPLACE_AUTH=required wins.
 MARKETPLACE_AUTH ?= open
-# The small model is asked only where it is named; it has learned to pick goods.
-ASSISTANT_MODEL ?= demo
 
 demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
 	$(BIN)/python seed_data.py
-	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) ASSISTANT_MODEL=$(ASSISTANT_MODEL) \
-		MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
+	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py

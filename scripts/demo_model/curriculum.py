@@ -215,7 +215,17 @@ SIXTH_COURSE = Course(
     strength=0.2,
     vision_strength=0.2,
 )
-COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE, FOURTH_COURSE, FIFTH_COURSE, SIXTH_COURSE)
+# The same with more goods, in steps that are smaller still.
+SEVENTH_COURSE = Course(
+    shares={**SIXTH_COURSE.shares, "goods_picks": 0.15},
+    seed=14,
+    steps=500,
+    strength=0.08,
+    vision_strength=0.08,
+)
+COURSES = (FIRST_COURSE, SECOND_COURSE, THIRD_COURSE, FOURTH_COURSE)
+# Not in the committed weights: with them it picks well, but reads catalogues less well than before (see its card).
+PICKING_COURSES = (FIFTH_COURSE, SIXTH_COURSE, SEVENTH_COURSE)
 REHEARSED_SHARE = 0.55
 
 

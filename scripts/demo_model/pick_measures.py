@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 
 from scripts.demo_model.asking import DemoModel, ask
-from scripts.demo_model.checks import Check
+from scripts.demo_model.checks import Check, Predicate
 from scripts.demo_model.dialogue import Message
-from scripts.demo_model.goods_picks import drawn_goods, drawn_question, picked_answer
+from scripts.demo_model.goods_picks import drawn_goods, drawn_question
 from scripts.demo_model.words import LANGUAGES, Language
 from tis.marketplace.assistant.answer_texts import NUM_PICKS
 from tis.marketplace.assistant.goods import FoundGoods, ProductCard
@@ -102,11 +102,21 @@ def score_picks(demo: DemoModel, questions: Iterator[PickQuestion]) -> PickScore
 
 
 def pick_checks() -> tuple[Check, ...]:
-    """Goods of the sample market, picked in the words that the lessons have."""
+    """Goods of the sample market. Only the ids count: what is said of them falsely, the verifier drops."""
     return tuple(
-        Check(tuple(_messages(question)), picked_answer(question.cards, question.language), enable_thinking=False)
+        Check(tuple(_messages(question)), _picks_first(question), enable_thinking=False)
         for question in sample_questions(_NUM_CHECKS)
     )
+
+
+def _picks_first(question: PickQuestion) -> Predicate:
+    ids = [card.id for card in question.cards]
+
+    def holds(answer: str) -> bool:
+        picked = read_picks(answer, ids)
+        return picked is not None and [pick.id for pick in picked.picks] == ids[:NUM_PICKS]
+
+    return holds
 
 
 def _messages(question: PickQuestion) -> list[Message]:

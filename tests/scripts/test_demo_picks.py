@@ -1,15 +1,14 @@
 """The demo model picks goods for the assistant: lessons are prompts of the product, whose checks pass what they say."""
 
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
 from jsonschema import validate
 
-from scripts.demo_model.asking import DemoModel
-from scripts.demo_model.checks import Check, failure
+from scripts.demo_model.folder import keep_all_but_weights
 from scripts.demo_model.goods_picks import drawn_goods, drawn_question, goods_picks, picked_answer
-from scripts.demo_model.pick_measures import pick_checks
 from scripts.demo_model.words import LANGUAGES, Language
 from tis.engine.prompt import text_of
 from tis.marketplace.assistant.picking import cards_text, picks_schema, read_picks
@@ -48,7 +47,12 @@ def test_a_model_reads_cards_in_the_language_of_the_buyer() -> None:
     assert "in stock" in cards_text(cards, "en") and "stok" not in cards_text(cards, "en")
 
 
-@pytest.mark.model
-@pytest.mark.parametrize("check", pick_checks(), ids=lambda check: check.name)
-def test_the_model_picks_goods_of_the_sample_market(check: Check, demo: DemoModel) -> None:
-    assert failure(demo, check) is None
+def test_a_course_on_finished_weights_changes_the_weights_alone(tmp_path: Path) -> None:
+    start, out = tmp_path / "start", tmp_path / "out"
+    for folder in (start, out):
+        folder.mkdir()
+        for name in ("config.json", "model.safetensors"):
+            (folder / name).write_text(f"{folder.name} {name}", encoding="utf-8")
+    keep_all_but_weights(start, out)
+    assert (out / "config.json").read_text(encoding="utf-8") == "start config.json"
+    assert (out / "model.safetensors").read_text(encoding="utf-8") == "out model.safetensors"

@@ -8,7 +8,8 @@ from tis.marketplace.query_parser.structured_query import QueryContext, Structur
 
 _NEW_TOPIC = any_of(
     r"""
-    sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|(?<!yang )(?<!yg )lain lagi|gak jadi
+    sekarang (?:cari|mau|saya|aku|butuh|ganti)|ganti topik|now (?:i|show|find|look)|beda lagi|gak jadi
+    (?<!yang )(?<!yg )lain lagi
     ga jadi|nggak jadi|forget (?:it|that)|lupakan|reset|(?:hapus|clear)(?: semua| all)? filters?
     mulai dari awal|start over|mulai lagi|pencarian baru|new search
     skrg (?:cari|mau)
