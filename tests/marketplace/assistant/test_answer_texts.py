@@ -9,8 +9,10 @@ import pytest
 from tis.marketplace.assistant.answer_templates import TEMPLATES
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
 from tis.marketplace.assistant.goods import FoundGoods, Preferences, ProductCard, TriedRelaxation, Viewer
-from tis.marketplace.assistant.limit_texts import limits_text
+from tis.marketplace.assistant.language import language_of_text
+from tis.marketplace.assistant.limit_texts import _EXAMPLES, _FOLLOW_UPS, _RELAXING, limits_text
 from tis.marketplace.assistant.wording import rupiah
+from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.schemas import Fulfilment
 from tis.marketplace.query_parser.parse import parse_query
 from tis.marketplace.query_parser.structured_query import ComparedThings, QueryContext, ShownProduct, StructuredQuery
@@ -243,3 +245,31 @@ def test_the_rules_understand_each_suggestion(language: Any) -> None:
         for sentence in render_answer(FOUND, [], query, Viewer(language=language)).suggestions:
             understood = parse_query(sentence, context, VOCABULARY).query
             assert understood.intent != "other" and understood != before, sentence
+
+
+@pytest.mark.parametrize("language", ["id", "en"])
+def test_a_suggestion_is_answered_in_its_own_language(language: Any) -> None:
+    other: Any = "en" if language == "id" else "id"
+    for sentence in (*_FOLLOW_UPS[language].values(), *_RELAXING[language].values(), *_EXAMPLES[language]):
+        assert language_of_text(sentence, other) == language, sentence
+
+
+def test_nothing_is_not_said_of_all_products() -> None:
+    assert answer(NOTHING, sku="LAP-1").sentences[0] == "Maaf, tidak ada produk dengan SKU LAP-1."
+    assert answer(NOTHING, exclude_terms=["merah"]).sentences[0] == "Maaf, tidak ada produk tanpa “merah”."
+    assert answer(NOTHING, near_user=True).sentences[1] == "Maaf, tidak ada produk yang cocok."
+    assert answer(FoundGoods([], total=0, missing=["a", "b"]), intent="compare").sentences == [
+        "Tidak saya temukan: a atau b."
+    ]
+
+
+def test_a_radius_that_filters_nothing_is_not_claimed() -> None:
+    at_home = Viewer(origin=Point(-6.2, 106.8))
+    unknown = answer(replace(FOUND, cards=[replace(TUF, distance_km=None)]), radius_km=3, text="teko")
+    assert unknown.sentences[:2] == [
+        "Lokasi Anda belum saya ketahui, jadi jarak tidak dihitung.",
+        "Ada 2 produk untuk “teko”; ini 1 yang paling cocok:",
+    ]
+    assert "dalam 3 km dari Anda" in answer(viewer=at_home, radius_km=3).sentences[0]
+    assert "Lokasi" not in answer(NOTHING, viewer=at_home, radius_km=3).sentences[0]
+    assert "km" not in answer(cities=["Bandung", "Surabaya"], radius_km=5).sentences[0]

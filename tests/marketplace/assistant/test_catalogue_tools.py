@@ -266,3 +266,9 @@ def _keys(schema: Any) -> Iterator[str]:
         for name, part in schema.items():
             yield name
             yield from _keys(part)
+
+
+async def test_a_radius_without_a_centre_is_said_not_to_be_applied(catalogue: Catalogue) -> None:
+    catalogue.put("Teko")
+    found = await call(catalogue, "search_catalog", lambda session: Viewer(), text="teko", radius_km=3)
+    assert "radius_km" not in found["understood"] and "radius_km" in found["not_applied"]

@@ -580,3 +580,10 @@ def test_a_question_that_another_one_forestalled_is_not_kept(
     body = {"query": "mouse", "session_id": session_id}
     assert buyer.post("/api/chat/search", json=body).status_code == 409
     assert len(buyer.get(f"/api/chat/conversations/{session_id}").json()) == 2
+
+
+def test_numbers_are_those_of_the_last_list_that_was_shown(buyer: httpx2.Client) -> None:
+    first = ask(buyer)
+    assert ask(buyer, "di bawah 1 juta", session_id=first["session_id"])["products"] == []
+    again = ask(buyer, "nomor 2 masih ada?", session_id=first["session_id"])
+    assert [product["id"] for product in again["products"]] == [first["products"][1]["id"]]

@@ -181,3 +181,9 @@ def test_what_changed_meanwhile_is_not_offered_against_the_limits(catalogue: Cat
     assert kept(catalogue, ids, intent="stock", text="wajan") == [dear, sold_out, cheap]
     assert kept(catalogue, ids, product_ids=[sold_out, dear], max_price=100_000_000) == [dear, sold_out, cheap]
     assert kept(catalogue, ids, compare=ComparedThings(product_ids=ids), max_price=1) == ids
+
+
+def test_what_is_compared_may_be_sold_out(catalogue: Catalogue) -> None:
+    catalogue.put_all([{"name": "Teko Merapi"}, {"name": "Teko Rinjani", "on_hand": 0}])
+    compare = ComparedThings(items=["teko merapi", "teko rinjani"])
+    assert names(find(catalogue, intent="compare", compare=compare)) == ["Teko Merapi", "Teko Rinjani"]

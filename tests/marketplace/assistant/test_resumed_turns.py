@@ -9,13 +9,13 @@ from sqlalchemy import delete, select
 from tests.marketplace.assistant.test_chat_search import QUESTION, ScriptedModel, picks
 from tests.marketplace.shop import Shop
 from tis.admission.admission import Admission
-from tis.errors import Unavailable
+from tis.errors import Forbidden, Unavailable
 from tis.marketplace.assistant.conversations import add_message, open_conversation
 from tis.marketplace.assistant.resume import resume_turn
 from tis.marketplace.assistant.shopping_assistant import ShoppingAssistant
 from tis.marketplace.assistant.turn import AssistantTurn, TurnSpec
 from tis.marketplace.market import Market
-from tis.marketplace.tables import Conversation, ConversationMessage
+from tis.marketplace.tables import Conversation, ConversationMessage, User
 from tis.streaming.source import Block, Source
 
 pytestmark = pytest.mark.anyio
@@ -119,3 +119,13 @@ async def test_without_resuming_it_ends_with_its_reason(asked: AskedMarket) -> N
     turn = resume_turn(asked.spec.to_json(), [], lambda: asked.market, Admission(), resume=False)
     with pytest.raises(Exception, match="RESUME_GENERATION"):
         await all_of(turn)
+
+
+async def test_who_lost_ai_access_meanwhile_gets_no_answer(asked: AskedMarket) -> None:
+    whole = await all_of(asked.turn())
+    asked.forget_answer()
+    with asked.market.writing() as session:
+        session.get_one(User, asked.spec.user_id).ai_access_enabled = False
+    with pytest.raises(Forbidden):
+        await all_of(asked.resumed(whole[:1]))
+    assert not asked.answers()

@@ -223,3 +223,32 @@ def test_a_brand_is_named_as_the_catalogue_spells_it(vocabulary: Vocabulary) -> 
     known = replace(vocabulary, brands=("nippon paint", "yong ma"))
     for said, brand in (("magic com yongma", "yong ma"), ("cat tembok nippon", "nippon paint")):
         assert parse_query(said, QueryContext(), known).query.brands == [brand]
+
+
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        ("laptop tidak di jakarta", {"exclude_cities": ["Jakarta"]}),
+        ("laptop yang ga di jakarta", {"exclude_cities": ["Jakarta"]}),
+        ("laptop yang tidak dari Bandung", {"exclude_cities": ["Bandung"]}),
+        ("laptop ada ga di jakarta", {"cities": ["Jakarta"]}),
+        ("laptop ada tidak di jakarta?", {"cities": ["Jakarta"]}),
+        ("laptop rated 4 or better", {"min_rating": 4.0}),
+        ("laptop stok minimal 3", {"quantity": 3}),
+        ("laptop harga 10 juta sampai 5 juta", {"max_price": 10 * MILLION}),
+        ("laptop with at least 5 in stock", {"quantity": 5}),
+    ],
+)
+def test_what_careless_readers_take_for_the_opposite(parse: Parse, said: str, fields: dict[str, Any]) -> None:
+    found = parse(said)
+    assert {name: value for name, value in found.items() if name not in ("intent", "in_stock")} == LAPTOP | fields
+
+
+@pytest.mark.parametrize("said", ["yang nomor 12", "nomor 2 masih ada?", "bandingkan nomor 8 dan 9"])
+@pytest.mark.parametrize("shown", [[], [{"id": 7}]])
+def test_numbers_of_no_list_are_no_words(parse: Parse, said: str, shown: list[dict[str, Any]]) -> None:
+    assert parse(said, previous=LAPTOP, last_results=shown) == {"intent": "other"}
+
+
+def test_a_number_beside_a_noun_is_a_size(parse: Parse) -> None:
+    assert "42" in parse("sepatu nomor 42")["text"]

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tis.marketplace.assistant.answer_templates import TEMPLATES
+from tis.marketplace.assistant.cards import origin_of
 from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, Preferences, ProductCard, Viewer
 from tis.marketplace.assistant.limit_texts import joined_names, limits_text, relaxation_text, suggestions_of
 from tis.marketplace.assistant.ranking import met_preferences
+from tis.marketplace.assistant.wanted_goods import without_unused_radius
 from tis.marketplace.assistant.wording import condition_text, decimal_text, kilometres_text, rupiah, whole_text
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.products.compare import HIGHER, LOWER, best_index
@@ -69,6 +71,10 @@ class _Writer:
     def language(self) -> Language:
         return self.viewer.language
 
+    @property
+    def limits(self) -> str:
+        return limits_text(without_unused_radius(self.query, self.viewer), self.language)
+
     def is_partial(self, cards: Sequence[ProductCard]) -> bool:
         """Some of the cards, or all, match only a part of the words."""
         return self.found.unverified_words and self.found.total < len(cards)
@@ -89,12 +95,18 @@ class _Writer:
     def notices(self) -> Iterator[str]:
         if self.found.corrected:
             yield self.say("corrected", text=self.found.corrected)
-        wants_distance = self.query.near_user or self.query.sort == "distance"
-        if wants_distance and all(card.distance_km is None for card in self.found.cards):
+        query = self.query
+        is_around_user = query.radius_km is not None and not (query.cities or query.provinces)
+        wants_distance = query.near_user or query.sort == "distance" or is_around_user
+        if (
+            wants_distance
+            and origin_of(self.viewer) is None
+            and all(card.distance_km is None for card in self.found.cards)
+        ):
             yield self.say("no place")
 
     def intro(self, cards: Sequence[ProductCard]) -> Iterator[str]:
-        found, limits = self.found, limits_text(self.query, self.language)
+        found, limits = self.found, self.limits
         total = whole_text(found.total, self.language)
         if not found.total_is_exact:
             total = self.say("at least", total=total)
@@ -191,7 +203,9 @@ class _Writer:
         if self.found.missing:
             return [self.missing()]
         alternatives = list(self.alternatives()) or [self.say("nothing to try")]
-        return [*self.notices(), self.say("nothing", limits=limits_text(query, self.language)), *alternatives]
+        limits = self.limits
+        nothing = self.say("nothing", limits=limits) if limits else self.say("nothing at all")
+        return [*self.notices(), nothing, *alternatives]
 
     def missing(self) -> str:
         return self.say("missing", names=joined_names(self.found.missing, self.language))

@@ -26,6 +26,7 @@ from tis.marketplace.assistant.tool_arguments import (
     schema_of,
     search_schema,
 )
+from tis.marketplace.assistant.wanted_goods import without_unused_radius
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.compare import compared_rows
 from tis.marketplace.query_parser.parse import parse_query
@@ -35,6 +36,7 @@ from tis.marketplace.search.vocabulary import Vocabulary
 from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 
 _READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+_NO_CENTRE = "It counts from one named city, or from the caller's place, which is not known."
 ViewerOf = Callable[[Session], Viewer]
 
 
@@ -136,7 +138,7 @@ class CatalogueTools:
         query = _understood(arguments, self._market.search.vocabulary(session))
         found = find_goods(self._market.search, session, query, viewer)
         found = replace(found, cards=found.cards[: arguments.limit], nearest=found.nearest[: arguments.limit])
-        return _found_json(found, query), [*found.cards, *found.nearest]
+        return _found_json(found, query, viewer), [*found.cards, *found.nearest]
 
     def _lookup(self, session: Session, viewer: Viewer, arguments: LookupArguments) -> Answer:
         cards = cards_of(self._market.search, session, arguments.ids, viewer)
@@ -211,15 +213,20 @@ def _with_match(found: FoundGoods, index: int, product: dict[str, Any]) -> dict[
     return product if is_whole else product | {"partial_match": True}
 
 
-def _found_json(found: FoundGoods, query: StructuredQuery) -> dict[str, Any]:
+def _found_json(found: FoundGoods, query: StructuredQuery, viewer: Viewer) -> dict[str, Any]:
+    applied = without_unused_radius(query, viewer)
     result: dict[str, Any] = {
-        "understood": query.model_dump(exclude_defaults=True),
+        "understood": applied.model_dump(exclude_defaults=True),
         "products": [_with_match(found, index, card_json(card)) for index, card in enumerate(found.cards)],
         "total": found.total,
         "total_is_exact": found.total_is_exact,
     }
     if found.corrected:
         result["corrected"] = found.corrected
+    if applied != query:
+        result["not_applied"] = {"radius_km": _NO_CENTRE}
+    if found.missing:
+        result["missing"] = list(found.missing)
     if found.relaxations:
         result["relaxations"] = [
             {"without": one.without, "total": one.count, "total_is_exact": one.is_exact} for one in found.relaxations

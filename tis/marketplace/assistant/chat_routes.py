@@ -33,6 +33,7 @@ from tis.marketplace.assistant.conversations import (
     remove_question,
 )
 from tis.marketplace.assistant.language import language_of_text
+from tis.marketplace.assistant.shopping_assistant import NO_AI_ACCESS
 from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.chat_streams import stream_owner
@@ -47,7 +48,6 @@ from tis.streaming.stores.store import Event
 from tis.streaming.turn import Turn
 
 router = APIRouter(prefix="/chat", tags=["assistant"], route_class=CheckedRoute)
-NO_AI_ACCESS = "AI access not enabled for this user"
 _MAX_KEY_CHARS = 200
 
 LastEventId = Annotated[str | None, Header(max_length=512, description="resume after this event: <session>:<index>")]

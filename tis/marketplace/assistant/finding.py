@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from sqlalchemy.orm import Session
 
@@ -164,8 +165,7 @@ def _compared(search: ProductSearch, session: Session, query: StructuredQuery, v
     assert query.compare is not None
     ids, missing = list(query.compare.product_ids), list[str]()
     for item in query.compare.items[:_MAX_COMPARED]:
-        matching = _match_ids(search, session, query, item, viewer)
-        if matching:
+        if matching := _match_ids(search, session, query, item, viewer, ids):
             ids += [one for one in matching if one not in ids][:1]
         else:
             missing.append(item)
@@ -173,8 +173,11 @@ def _compared(search: ProductSearch, session: Session, query: StructuredQuery, v
     return FoundGoods(cards, total=len(cards), missing=missing)
 
 
-def _match_ids(search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer) -> list[int]:
-    """Of what matches the whole phrase: another brand or model is not what was named.
+def _match_ids(
+    search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer, taken: Sequence[int]
+) -> list[int]:
+    """Of what matches the whole phrase: another brand or model is not what was named. Some that are not taken yet, if
+    there are any; what is sold out only where nothing else is.
 
     A phrase that names no kind is of the kind of the comparison, else of any.
     """
@@ -184,12 +187,16 @@ def _match_ids(search: ProductSearch, session: Session, query: StructuredQuery, 
         own = {"category": None, "brands": [], "text": item}
     changes = {name: value for name, value in own.items() if value} | {"compare": None, "product_ids": []}
     changes = {"text": "", "brands": [], "intent": "search"} | changes
-    for category in dict.fromkeys((own["category"] or query.category, own["category"])):
-        wanted = with_known_category(search, session, query.model_copy(update=changes | {"category": category}))
-        best = best_goods(search, session, wanted, viewer)
-        if ids := [one.product.id for one in best.candidates[: best.total.count]]:
+    kinds = dict.fromkeys((own["category"] or query.category, own["category"]))
+    found = list[int]()
+    for in_stock, category in product(dict.fromkeys((query.in_stock, False)), kinds):
+        changed = query.model_copy(update=changes | {"category": category, "in_stock": in_stock})
+        best = best_goods(search, session, with_known_category(search, session, changed), viewer)
+        ids = [one.product.id for one in best.candidates[: best.total.count]]
+        if not set(ids) <= set(taken):
             return ids
-    return []
+        found = found or ids
+    return found
 
 
 def _nearest_elsewhere(

@@ -13,6 +13,7 @@ _INDONESIAN = frozenset(
     udah sudah kalau kalo murah termurah mahal harga dibawah bawah atas sekitar juta jt ribu rb baru bekas dekat
     terdekat lebih paling stok stoknya tersedia nomor bandingkan banding toko kota anda halo hai selamat pagi siang sore
     malam terima kasih makasih lainnya lain sama antara merek warna ukuran kirim diantar ambil termahal terbaik
+    maksimal minimal semua nilai ulasan
     """.split()
 )
 _ENGLISH = frozenset(
@@ -20,7 +21,8 @@ _ENGLISH = frozenset(
     the and or for with of in on at to from by is are i me my we you need want looking look find search show give get
     buy some any can could would like about under over below above what which where how much many good best cheap
     cheaper cheapest please without except not near nearest new used second hand price less than more most at hello hi
-    thanks thank compare between stock available number one another other others delivery pick up within
+    thanks thank compare between stock available number one ones another other others delivery pick up within any better
+    rated closer closest nearer price brand brands city cities instead again
     """.split()
 )
 

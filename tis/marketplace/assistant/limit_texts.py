@@ -27,6 +27,10 @@ def _limits(query: StructuredQuery, language: Language) -> Iterator[str]:
         yield words["kind"].format(category=kind)
     if text:
         yield words["said"].format(text=text)
+    if query.sku:
+        yield words["sku"].format(sku=clean_text(query.sku, _MAX_SAID_CHARS))
+    if query.exclude_terms:
+        yield words["without terms"].format(names=joined_names(query.exclude_terms, language))
     if query.brands:
         yield words["brands"].format(names=joined_names([brand.title() for brand in query.brands], language))
     if query.exclude_brands:
@@ -150,8 +154,8 @@ _FOLLOW_UPS: dict[Language, dict[str, str]] = {
     },
 }
 _EXAMPLES: dict[Language, tuple[str, ...]] = {
-    "id": ("Laptop gaming di Jakarta, budget 12 juta", "HP bekas di bawah 2 juta", "Kopi terdekat dari saya"),
-    "en": ("Gaming laptop in Jakarta, budget 12 million", "Used phone under 2 million", "Coffee near me"),
+    "id": ("Laptop gaming di Jakarta, budget 12 juta", "HP bekas di bawah 2 juta", "Monitor terdekat dari saya"),
+    "en": ("Gaming laptop in Jakarta, budget 12 million", "Used phone under 2 million", "Monitors near me"),
 }
 
 

@@ -9,6 +9,7 @@ from datetime import date
 
 from tis.admission.ticket import Ticket
 from tis.chat.structured_answer import ModelTask
+from tis.errors import Forbidden
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
 from tis.marketplace.assistant.assistant_model import AssistantModel
 from tis.marketplace.assistant.cards import cards_of
@@ -48,7 +49,9 @@ from tis.marketplace.query_parser.structured_query import (
     StructuredQuery,
 )
 from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.users.service import find_user
 
+NO_AI_ACCESS = "AI access not enabled for this user"
 _MODEL_INTENTS = ("search", "recommend")
 
 
@@ -112,9 +115,11 @@ class ShoppingAssistant:
         return self._model is not None and await self._model.ready_model() is not None
 
     def read_context(self, user_id: int, session_id: str, language: Language) -> TurnContext:
-        """Blocks. Raises NotFound if the user or the conversation is gone."""
+        """Blocks. Raises NotFound if the user or the conversation is gone, Forbidden if the user has no AI access."""
         with self._database.reading() as session:
             conversation = find_conversation(session, user_id, session_id)
+            if not find_user(session, user_id).ai_access_enabled:  # taken away before the turn was resumed
+                raise Forbidden(NO_AI_ACCESS)
             viewer = viewer_of(session, user_id, language)
             state = state_of(conversation)
             shown = cards_of(self._database.search, session, state.shown_ids[:MAX_CARDS], viewer)

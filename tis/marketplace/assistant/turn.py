@@ -26,7 +26,7 @@ from tis.marketplace.assistant.chat_schemas import (
     event_json,
     found_products,
 )
-from tis.marketplace.assistant.conversations import add_message, find_conversation, save_state
+from tis.marketplace.assistant.conversations import add_message, find_conversation, save_state, state_of
 from tis.marketplace.assistant.quotas import count_tokens
 from tis.marketplace.assistant.shopping_assistant import (
     AnswerDraft,
@@ -232,8 +232,10 @@ class AssistantTurn:
                 message.details = {**message.details, "tokens": completed["tokens"]}
                 shown = [product["id"] for product in response["products"]]
                 query = StructuredQuery.model_validate(response["interpreted"]["query"])
-                if query.intent != "other" and (shown or not query.product_ids):  # else the last list still counts
-                    save_state(session, conversation, query, shown, completed["seen"])
+                if query.intent != "other" and (shown or not query.product_ids):
+                    # Where nothing is shown, the numbers are still those of the last list.
+                    last = shown or state_of(conversation).shown_ids
+                    save_state(session, conversation, query, last, completed["seen"])
                 count_tokens(session, spec.user_id, today(), completed["tokens"])
 
     def _apply(self, state: Mapping[str, Any]) -> None:

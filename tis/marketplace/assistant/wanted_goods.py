@@ -27,6 +27,13 @@ def goods_query(query: StructuredQuery, viewer: Viewer) -> ProductQuery:
     return product_query(query, origin_of(viewer))
 
 
+def without_unused_radius(query: StructuredQuery, viewer: Viewer) -> StructuredQuery:
+    """Without one that filters nothing: around the buyer whose place is not known, and around several places."""
+    if query.radius_km is None or goods_query(query, viewer).radius_km is not None:
+        return query
+    return query.model_copy(update={"radius_km": None})
+
+
 def _middle(query: StructuredQuery) -> Point | None:
     return middle_of(query.cities[0]) if len(query.cities) == 1 else None
 

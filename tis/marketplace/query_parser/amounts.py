@@ -28,7 +28,7 @@ _METRES = any_of(
 _AT_LEAST = (
     "(?:minimal|minimum|min\\.?|at least|di ?atas|lebih dari|above|over|more than|dari|mulai|setidaknya|>=?|of|nya)"
 )
-_OR_MORE = "(?:ke ?atas|(?:and|or) (?:above|up|more|higher)|plus|\\+)"
+_OR_MORE = "(?:ke ?atas|(?:and|or) (?:above|up|more|higher|better)|plus|\\+)"
 _STARS = r"(?P<stars>[0-5](?:[.,]\d)?)"
 _RATED = f"(?:rating|bintang|rate|rated|ratingnya|ulasan|review|nilai|skor)(?: bintang)?\\s?(?:{_AT_LEAST}\\s?){{0,2}}"
 _RATING = any_of(
@@ -81,6 +81,11 @@ _WANTED = any_of(
     (?P<cue>{_CUE})\s{_OR_SO}(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
     """
 )
+_IN_STOCK = any_of(
+    rf"""
+    (?:at least|minimum|minimal|min\.?)\s(?P<count>{_COUNT})(?= (?:in stock|available|ready|stok))
+    """
+)
 _ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
@@ -106,7 +111,7 @@ def take_amounts(sentence: Sentence) -> dict[str, Any]:
         if "min_rating" not in fields and (found := pattern.search(sentence.text)):
             fields["min_rating"] = min(5.0, float(found["stars"].replace(",", ".")))
             sentence.take_found(found, "rating", "min_rating")
-    for pattern in (_QUANTITY, _WANTED):
+    for pattern in (_IN_STOCK, _QUANTITY, _WANTED):
         if "quantity" not in fields and (found := pattern.search(sentence.text)):
             _take_quantity(sentence, found, fields)
     return fields
@@ -148,6 +153,7 @@ def take_prices(sentence: Sentence) -> dict[str, Any]:
         values = {"min_price": found.least, "max_price": found.most}
         new = {name: min(value, MAX_RUPIAH) for name, value in values.items() if value is not None}
         if fields.keys() & new.keys():
+            sentence.take(found.start, found.end, "another amount")  # its digits are no words to look for
             break
         fields |= new
         sentence.take(found.start, found.end, _rule_of(found), *new)

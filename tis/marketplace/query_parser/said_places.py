@@ -59,6 +59,11 @@ _PARTICLES = frozenset(
 )
 _ENDINGS = frozenset("dong ya yang yg ada dan kak gan please min aja saja sih ga gak murah".split())
 
+_ALWAYS_NOT = frozenset({"tidak", "tdk", "tak"})
+_NOT = _ALWAYS_NOT | {"ga", "gak", "gk", "nggak", "ngga", "enggak"}
+_BEFORE_NOT = frozenset("yang yg asal tapi tp asalkan".split())
+_ASKING = frozenset("ada apa bisa masih ready atau tersedia stok stoknya ya".split())
+
 
 @dataclass
 class FoundPlaces:
@@ -120,7 +125,7 @@ def _kind(
     between = {word.text for word in words[last_end:start]} if 0 <= last_end <= start else {""}
     if last_kind and between and between <= _CONJUNCTIONS:
         return last_kind
-    if is_negation_before(words, start):
+    if is_negation_before(words, start) or _is_elsewhere(words, start, named.start):
         return "exclude"
     if words[named.start - 1].text in _TO if named.start else False:
         if (
@@ -157,7 +162,17 @@ def _start_with_prepositions(words: Sequence[SentenceWord], start: int) -> int:
     return start
 
 
+def _is_elsewhere(words: Sequence[SentenceWord], start: int, name_start: int) -> bool:
+    """`yang tidak di Jakarta`; but `ada tidak di Jakarta` asks whether there is one."""
+    if not start or start == name_start or words[start - 1].text not in _NOT:
+        return False
+    before = words[start - 2].text if start > 1 else ""
+    return before in _BEFORE_NOT or (words[start - 1].text in _ALWAYS_NOT and before not in _ASKING)
+
+
 def _start_of_negation(words: Sequence[SentenceWord], start: int) -> int:
+    if start and words[start - 1].text in _NOT:
+        start -= 1
     while start and is_negation_before(words, start):
         start -= 1
     return start
