@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ def save(model: Any, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
     save_preprocessing(out)
     # safetensors writes for its owner only; a checked-out file is readable by all.
     (out / "model.safetensors").chmod(0o644)
+
+
+def keep_all_but_weights(start: Path, out: Path) -> None:
+    """transformers writes other words into the files of a model that it has read than into those of a new one."""
+    for path in start.iterdir():
+        if path.is_file() and path.suffix != ".safetensors":
+            shutil.copyfile(path, out / path.name)
 
 
 def load(folder: Path) -> DemoModel:
