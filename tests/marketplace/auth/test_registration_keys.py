@@ -101,6 +101,8 @@ WITHOUT_KEY = {
     "/api/auth/email/confirmation",
     "/api/auth/email/confirm",
     "/api/auth/consent",
+    "/api/chat/cancel/{session_id}",
+    "/api/search/parse",
     "/api/products/{product_id}/restore",
     "/api/suppliers/{supplier_id}/restore",
     "/api/users/me/invitations/{supplier_id}/accept",
