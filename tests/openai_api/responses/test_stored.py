@@ -90,15 +90,20 @@ def test_deleting_a_running_response_ends_it(slow_http: httpx2.Client) -> None:
 
 
 @pytest.mark.slow
-def test_responses_expire_after_their_last_use(persisted: dict[str, Any]) -> None:
-    settings = settings_with(responses_ttl_seconds=2, sessions_ttl_seconds=1, **persisted)
+def test_responses_expire_after_their_last_use(persisted: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_with(responses_ttl_seconds=100, sessions_ttl_seconds=1, **persisted)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        sessions = running.app.state.sessions
+        real_now, ahead = sessions._store.now, [0.0]
+        monkeypatch.setattr(sessions._store, "now", lambda: real_now() + ahead[0])
         used, unused = create(client, "used")["id"], create(client, "unused")["id"]
-        found = [session.id for session in running.app.state.sessions]
-        assert sorted(found) == sorted([used, unused])
-        end = time.monotonic() + 20
-        while unused in [session.id for session in running.app.state.sessions]:
-            assert client.get(f"{RESPONSES}/{used}").status_code == 200 and time.monotonic() < end
+        assert sorted(session.id for session in sessions) == sorted([used, unused])
+        ahead[0] = 60.0
+        assert client.get(f"{RESPONSES}/{used}").status_code == 200
+        ahead[0] = 120.0
+        end = time.monotonic() + 30
+        while unused in [session.id for session in sessions]:
+            assert time.monotonic() < end, "it is still there"
             time.sleep(0.05)
         assert client.get(f"{RESPONSES}/{unused}").status_code == 404
         assert text_of(client.get(f"{RESPONSES}/{used}").json()) == "used"
