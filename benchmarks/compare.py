@@ -45,7 +45,10 @@ def compare(options: argparse.Namespace) -> Results:
         for one in chosen_contenders(options, folder):
             print(f"starting {one.name} {version(one)}", flush=True)
             servers.append(stack.enter_context(started(one, folder / f"{one.name}.log".replace(" ", "-"))))
-            _measured(servers[-1], max(options.clients), replace(load, requests_each=1, prompt_seed="warm up:"))
+            warm_up = replace(load, requests_each=1, prompt_seed="warm up:")
+            result = _measure(servers[-1], max(options.clients), warm_up)
+            if fault := fault_of(result, load.max_tokens):
+                raise SystemExit(f"{one.name}: {fault}")
             servers[-1].pause()
         results = alternate(servers, load, options.clients, options.rounds)
         for server in servers if options.second_turn else ():
@@ -78,21 +81,24 @@ def alternate(servers: Sequence[RunningServer], load: Load, clients: Sequence[in
             for server in [*servers[first:], *servers[:first]]:
                 server.resume()
                 one_short = replace(load, requests_each=1, max_tokens=8, prompt_seed=f"wake {turn}:{number}:")
-                _measured(server, 1, one_short)
-                result = _measured(server, number, replace(load, prompt_seed=f"{turn}:{number}:"))
+                _measure(server, 1, one_short)
+                result = _measure(server, number, replace(load, prompt_seed=f"{turn}:{number}:"))
                 server.pause()
                 results[server.contender.name][number].append(result)
-                print(f"{server.contender.name:<30}{table_row(result)}", flush=True)
+                print(f"{server.contender.name:<30}{table_row(result)} {fault_of(result, load.max_tokens)}", flush=True)
     return results
 
 
-def _measured(server: RunningServer, clients: int, load: Load) -> ChatResult:
-    """Ends the comparison if the answers are not those that were asked for."""
-    result = measure(server.url, server.contender.model, clients, load)
-    expected = clients * load.requests_each * load.max_tokens
-    if result.errors or result.tokens != expected:
-        raise SystemExit(f"{server.contender.name}: {result.tokens} of {expected} tokens, {result.first_error}")
-    return result
+def _measure(server: RunningServer, clients: int, load: Load) -> ChatResult:
+    return measure(server.url, server.contender.model, clients, load)
+
+
+def fault_of(result: ChatResult, max_tokens: int) -> str:
+    """Why a result cannot be compared: every answer has to have all the tokens that were asked for."""
+    expected = result.requests * max_tokens
+    if result.tokens == expected and not result.errors:
+        return ""
+    return f"{result.tokens} of {expected} tokens {result.first_error or ''}"
 
 
 def second_turn(url: str, model: str, num_words: int) -> float:
@@ -164,6 +170,9 @@ def main() -> None:
     if options.json:
         report = {name: {n: [asdict(r) for r in rs] for n, rs in by.items()} for name, by in results.items()}
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    every = [result for by_clients in results.values() for rounds in by_clients.values() for result in rounds]
+    if any(fault_of(result, options.max_tokens) for result in every):
+        sys.exit("Some answers failed or were too short, as said above: the table does not hold.")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from gguf_file import write_gguf
 ROOT = Path(__file__).resolve().parent.parent
 SYSTEMS = ("ours", "vllm", "llama.cpp", "transformers", "transformers-continuous")
 _MODEL = "compared"
-_START_SECONDS = 600
+_START_SECONDS = 900
 _CONTINUOUS = (
     "--continuous-batching --attn-implementation sdpa --cb-num-blocks 128 --cb-block-size 64 --cb-max-batch-tokens 512"
 )

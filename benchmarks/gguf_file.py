@@ -51,14 +51,16 @@ def write_gguf(folder: Path) -> Path:
         return target
     print(f"writing {target}", flush=True)
     unfinished = target.with_suffix(".part")
-    with (folder / "model.safetensors").open("rb") as source, unfinished.open("wb") as out:
+    with (folder / "model.safetensors").open("rb") as source:
         tensors = list(_saved_tensors(source))
-        out.write(_header(_facts(folder), tensors))
-        for tensor in tensors:
-            _pad(out)
-            source.seek(tensor.begin)
-            data = source.read(tensor.end - tensor.begin)
-            out.write(_as_float32(data) if tensor.is_norm else data)
+        header = _header(_facts(folder), tensors)
+        with unfinished.open("wb") as out:
+            out.write(header)
+            for tensor in tensors:
+                out.write(b"\0" * (-out.tell() % _ALIGNMENT))
+                source.seek(tensor.begin)
+                data = source.read(tensor.end - tensor.begin)
+                out.write(_as_float32(data) if tensor.is_norm else data)
     unfinished.rename(target)
     return target
 
@@ -161,7 +163,3 @@ def _value(value: Any) -> tuple[int, bytes]:
 def _text(text: str) -> bytes:
     encoded = text.encode()
     return struct.pack("<Q", len(encoded)) + encoded
-
-
-def _pad(out: BinaryIO) -> None:
-    out.write(b"\0" * (-out.tell() % _ALIGNMENT))
