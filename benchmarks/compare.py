@@ -43,12 +43,14 @@ def compare(options: argparse.Namespace) -> Results:
     with ExitStack() as stack:
         servers = []
         for one in chosen_contenders(options, folder):
-            print(f"starting {one.name} {version(one)}", flush=True)
+            print(f"{one.name} {version(one)}", end="", flush=True)
             servers.append(stack.enter_context(started(one, folder / f"{one.name}.log".replace(" ", "-"))))
+            print(f" answers {servers[-1].greeting!r}", end="", flush=True)
             warm_up = replace(load, requests_each=1, prompt_seed="warm up:")
             result = _measure(servers[-1], max(options.clients), warm_up)
             if fault := fault_of(result, load.max_tokens):
-                raise SystemExit(f"{one.name}: {fault}")
+                raise SystemExit(f" but then: {fault}")
+            print(f", counts {result.mean_prompt_tokens} tokens in a prompt", flush=True)
             servers[-1].pause()
         results = alternate(servers, load, options.clients, options.rounds)
         for server in servers if options.second_turn else ():

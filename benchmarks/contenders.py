@@ -147,6 +147,7 @@ class RunningServer:
     def __init__(self, contender: Contender, process: "subprocess.Popen[bytes]", log: Path) -> None:
         self.contender = contender
         self.url = f"http://127.0.0.1:{contender.port}/v1"
+        self.greeting = ""  # what it answered first: alike for all, if all read the model alike
         self._process, self._log = process, log
 
     def pause(self) -> None:
@@ -157,12 +158,13 @@ class RunningServer:
 
     def wait_for_an_answer(self) -> None:
         end = time.monotonic() + _START_SECONDS
-        body = json.dumps({"model": self.contender.model, "messages": [_GREETING], "max_tokens": 1}).encode()
+        body = json.dumps({"model": self.contender.model, **_GREETING}).encode()
         while True:
             if self._process.poll() is not None:
                 raise SystemExit(f"{self.contender.name} ended with {self._process.returncode}; see {self._log}")
             try:
-                return run_on_fast_loop(_answered(self.url, body))
+                self.greeting = run_on_fast_loop(_answer(self.url, body))
+                return
             except (RequestFailed, OSError, EOFError, ValueError) as error:
                 if time.monotonic() > end:
                     raise SystemExit(f"{self.contender.name} did not answer ({error}); see {self._log}") from error
@@ -179,13 +181,13 @@ class RunningServer:
         self._process.wait()
 
 
-_GREETING = {"role": "user", "content": "Hello"}
+_GREETING = {"messages": [{"role": "user", "content": "time year people"}], "max_tokens": 8, "temperature": 0}
 
 
-async def _answered(url: str, body: bytes) -> None:
+async def _answer(url: str, body: bytes) -> str:
     async with ChatServer(url).request("POST", "/chat/completions", body) as parts:
-        async for _ in parts:
-            pass
+        answer = json.loads(b"".join([part async for part in parts]))
+    return str(answer["choices"][0]["message"]["content"])
 
 
 @contextmanager
