@@ -4,7 +4,7 @@
 
 Quality: every answer that the demo model gives to its own checks in full precision is read again with integer weights;
 the perplexity of those answers, and how often the likeliest next token is still the same. Speed: the model of
-`compare.py` (built into FOLDER if it is not there), one client, each kind of weights in turn, over rounds.
+`random_model.py` (built into FOLDER if it is not there), one client, each kind of weights in turn, over rounds.
 """
 
 import argparse
@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from chat import Load, measure  # noqa: E402
-from compare import build_model, contenders, free_port, running, words_for  # noqa: E402
+from contenders import started, this_server  # noqa: E402
+from random_model import build_model, words_for  # noqa: E402
 
 KINDS = (None, "int8", "int4")
 
@@ -46,13 +47,13 @@ def print_quality() -> None:
 def print_speed(folder: Path, rounds: int, requests: int) -> None:
     build_model(folder)
     load = Load(requests_each=requests, prompt_tokens=words_for(folder, 210), max_tokens=32, extra={"temperature": 0})
-    port = free_port()
-    ours = contenders(folder, port, [])[0]
+    ours = this_server(folder)
     speeds: dict[str | None, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
     for _ in range(rounds):
         for kind in KINDS:
-            with running(replace(ours, variables={**ours.variables, "QUANTIZE": kind or ""}), port) as url:
-                result = measure(url, ours.model, 1, load)
+            weights = replace(ours, variables={**ours.variables, "QUANTIZE": kind or ""})
+            with started(weights, folder / "ours.log") as server:
+                result = measure(server.url, ours.model, 1, load)
             gap = result.inter_token_ms.p50
             speeds[kind].append((result.tokens_per_second, gap if gap is not None else math.nan))
     print("\n| weights, 1 client | tok/s end to end | ms per token (p50) |\n|---|---|---|")
