@@ -130,7 +130,7 @@ def prompt(length: int, seed: int) -> list[int]:
 
 
 def new_runner(model: Any, *, tokens: int = 2048, block_size: int = 4, **options: Any) -> BatchRunner:
-    return BatchRunner(model, TOKENIZER, PagedCache(cache_shape(model), tokens // block_size, block_size), **options)
+    return BatchRunner(model, TOKENIZER, PagedCache(cache_shape(model), tokens // block_size, block_size), **({"draft_width": 16} | options))
 
 
 @dataclass

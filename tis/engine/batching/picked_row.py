@@ -1,0 +1,68 @@
+"""The tokens that a step picks for a sequence: the next one, and those behind its draft as long as the draft is right."""
+
+from collections.abc import Sequence as Listing
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tis.engine.batching.scheduler import ScheduledChunk
+from tis.engine.batching.sequence import Sequence
+from tis.engine.sampling.pick import PickedToken, pick_all
+
+
+@dataclass(slots=True)
+class PickedRow:
+    sequence: Sequence
+    picked: PickedToken | Exception
+    draft: Listing[int] = ()
+    logits: Any = None  # behind each token of the draft
+    first: int = 0  # the position of the draft in the answer
+    num_confirmed: int = 0  # tokens of the draft that the answer has
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether all tokens of the answer behind the draft's beginning are those of the draft."""
+        return self.num_confirmed == len(self.sequence.choice.token_ids) - self.first
+
+    def confirm(self) -> int:
+        """Returns how many more tokens of the draft the answer has now."""
+        if not self.draft:
+            return 0
+        before = self.num_confirmed
+        new_ids = self.sequence.choice.token_ids[self.first + before :]
+        for drafted, token_id in zip(self.draft[before:], new_ids, strict=False):
+            if drafted != token_id:
+                break
+            self.num_confirmed += 1
+        return self.num_confirmed - before
+
+
+def pick_first(logits: Any, chunks: Listing[ScheduledChunk]) -> list[PickedRow]:
+    """`logits`: behind the last token of each chunk, and behind each token of its draft."""
+    begins, end = [], 0
+    for chunk in chunks:
+        begins.append(end)
+        end += 1 + len(chunk.draft)
+    first = logits if end == len(chunks) else logits[torch.tensor(begins, device=logits.device)]
+    picked = pick_all(first, [chunk.sequence.choice for chunk in chunks])
+    return [
+        PickedRow(
+            chunk.sequence,
+            one,
+            chunk.draft,
+            logits[begin + 1 : begin + 1 + len(chunk.draft)],
+            len(chunk.sequence.choice.token_ids),
+        )
+        for chunk, begin, one in zip(chunks, begins, picked, strict=True)
+    ]
+
+
+def pick_next(rows: list[PickedRow]) -> list[PickedRow]:
+    """Picks the next token of each of these sequences from the logits behind its newest token."""
+    if not rows:
+        return []
+    logits = torch.stack([row.logits[row.num_confirmed - 1] for row in rows])
+    for row, one in zip(rows, pick_all(logits, [row.sequence.choice for row in rows]), strict=True):
+        row.picked = one
+    return rows
