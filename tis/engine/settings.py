@@ -82,6 +82,11 @@ class GenerationSettings(BaseModel):
     quantize: Literal["int8", "int4"] | None = Field(
         None, description="weights as integers on a CPU: int8 or int4; the log says if it does not apply"
     )
+    prompt_lookup: Literal["on", "off"] = Field(
+        "on",
+        description="drafts answers from what prompt and answer said before, which the model checks several tokens a "
+        "step; the answers are the same",
+    )
     max_queue_size: int = Field(64, ge=1, description="max requests that wait for the model; more get a 429")
     gen_stall_seconds: float = Field(
         120,

@@ -318,15 +318,20 @@ class BatchRunner:
         for row in rows:
             num_confirmed = row.confirm()
             ACCEPTED_DRAFT_TOKENS.inc(num_confirmed)
-            if num_confirmed and not row.sequence.is_dropped:
-                self.scheduler.keep_drafted(row.sequence, num_confirmed)
-                if row.is_confirmed:
-                    going_on.append(row)
+            if not num_confirmed or row.sequence.is_dropped:
+                continue
+            if row.is_confirmed:
+                going_on.append(row)
+                num_confirmed -= 1  # the newest counts as computed when the next one is picked
+            self.scheduler.keep_drafted(row.sequence, num_confirmed)
         try:
-            return pick_next(going_on)
-        except Exception as error:  # the next step computes these tokens again, and finds the row that is to blame
+            picked = pick_next(going_on)
+        except Exception as error:  # the next step computes the newest tokens again, and finds the row that is to blame
             log.warning("drafts were dropped: %s", error)
             return []
+        for row in picked:
+            self.scheduler.keep_drafted(row.sequence, 1)
+        return picked
 
     def _accept_one(self, sequence: Sequence, picked: PickedToken | Exception) -> list[Delivery]:
         request = sequence.request

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MAX_DRAFT = 16
+DRAFT_WIDTH = 16  # tokens of answers in a step, drafts included: with packed weights so many cost little more than one
+MAX_DRAFT = DRAFT_WIDTH - 1
 _SIZES = (5, 3, 2)  # of n-grams, looked up in this order
 _MULTIPLIERS = (0x5F3759DF3D5, 0x3C6EF372FE9, 0x6A54FF53A5F, 0x42F359DF3D7, 0x7BF359DF1D7)
 _MIN_BITS, _MAX_BITS = 8, 16
@@ -25,8 +26,8 @@ class NgramIndex:
 
     def __init__(self, max_tokens: int) -> None:
         bits = min(_MAX_BITS, max(_MIN_BITS, (2 * max_tokens).bit_length()))
-        self._mask = 2**bits - 1
-        self._tables = [np.zeros(2**bits, np.int32) for _ in _SIZES]
+        self._mask = (1 << bits) - 1
+        self._tables = [np.zeros(1 << bits, np.int32) for _ in _SIZES]
 
     def add(self, text: Sequence[int], start: int, stop: int) -> None:
         """Adds the n-grams that end before each of these positions."""

@@ -1,4 +1,4 @@
-"""The tokens that a step picks for a sequence: the next one, and those behind its draft as long as the draft is right."""
+"""The tokens that a step picks for a sequence: the next one, and those behind its draft while the draft is right."""
 
 from collections.abc import Sequence as Listing
 from dataclasses import dataclass
