@@ -31,7 +31,7 @@ SALT = iter(range(10**9))  # no run finds the prompt of another in the cache
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CopyTask:
     name: str
     prompt: str
     answer: str
@@ -39,7 +39,7 @@ class Work:
 
 
 @dataclass(slots=True)
-class Side:
+class MeasuredRunner:
     """One of the two runners, and what its steps took."""
 
     runner: Any
@@ -62,7 +62,7 @@ class Side:
             self.steps.append(clock() - began)
 
 
-def works() -> list[Work]:
+def works() -> list[CopyTask]:
     chance = random.Random(1)
     code = (ROOT / "tis" / "engine" / "batching" / "places.py").read_text()[900:3000]
     edited = code.replace("sequence", "item").replace("owes", "is_owed").replace("room", "space")
@@ -78,15 +78,17 @@ def works() -> list[Work]:
     prose = (ROOT / "docs" / "ten-questions.md").read_text()[:3000]
     listed = "Yang ada: \n" + "\n".join(line for line in goods_lines if "Solo" not in line)
     return [
-        Work("JSON of a given text", f"{text}\nAnswer in JSON.", json.dumps(rows)),
-        Work("code edit", f"Rename sequence to item, owes to is_owed, room to space.\n{code}", edited),
-        Work("code edit, as a prediction", "Rename sequence to item, owes to is_owed, room to space.", edited, code),
-        Work("list from a catalogue", "\n".join(goods_lines) + "\nApa yang ada, selain di Solo?", listed),
-        Work("chat", "Tell me about this server.", prose),
+        CopyTask("JSON of a given text", f"{text}\nAnswer in JSON.", json.dumps(rows)),
+        CopyTask("code edit", f"Rename sequence to item, owes to is_owed, room to space.\n{code}", edited),
+        CopyTask(
+            "code edit, as a prediction", "Rename sequence to item, owes to is_owed, room to space.", edited, code
+        ),
+        CopyTask("list from a catalogue", "\n".join(goods_lines) + "\nApa yang ada, selain di Solo?", listed),
+        CopyTask("chat", "Tell me about this server.", prose),
     ]
 
 
-class ScriptedModel:
+class SpokenScript:
     """Computes a model, and then puts the tokens of a script in place of what it would have said."""
 
     def __init__(self, model: Any) -> None:
@@ -100,7 +102,7 @@ class ScriptedModel:
             output.logits[0, row, self.script[min(position + 1, len(self.script) - 1)]] = 100.0
 
 
-def measure(model: Any, tokenizer: Any, scripted: ScriptedModel, work: Work, clients: int, num_tokens: int) -> str:
+def measure(model: Any, tokenizer: Any, scripted: SpokenScript, work: CopyTask, clients: int, num_tokens: int) -> str:
     from tis.engine.batching.lookup import DRAFT_WIDTH
     from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS, DRAFT_TOKENS
 
@@ -126,7 +128,9 @@ def measure(model: Any, tokenizer: Any, scripted: ScriptedModel, work: Work, cli
     )
 
 
-def _side(model: Any, tokenizer: Any, work: Work, ids: list[int], length: int, clients: int, width: int) -> Side:
+def _side(
+    model: Any, tokenizer: Any, work: CopyTask, ids: list[int], length: int, clients: int, width: int
+) -> MeasuredRunner:
     from tis.engine.batching.batch_runner import BatchRunner
     from tis.engine.batching.eligibility import cache_shape
     from tis.engine.batching.kv_cache import PagedCache
@@ -135,7 +139,7 @@ def _side(model: Any, tokenizer: Any, work: Work, ids: list[int], length: int, c
     from tis.engine.sampling.params import SamplingParams
 
     room = clients * (len(ids) + length + 64) // 16 + 8
-    side = Side(BatchRunner(model, tokenizer, PagedCache(cache_shape(model), room, 16), draft_width=width))
+    side = MeasuredRunner(BatchRunner(model, tokenizer, PagedCache(cache_shape(model), room, 16), draft_width=width))
     params = SamplingParams(temperature=0, max_tokens=length, ignore_eos=True)
     prediction_ids = tokenizer.encode_text(work.prediction)
     for _ in range(clients):
@@ -236,8 +240,8 @@ def print_demo() -> None:
     accepted, drafted = ACCEPTED_DRAFT_TOKENS._value.get(), DRAFT_TOKENS._value.get()
     print(
         f"\ndemo model, {len(best)} checks, {num_tokens} tokens of answers: {steps[0] // 2} steps without lookup, "
-        f"{steps[DRAFT_WIDTH] // 2} with it, {accepted / drafted:.0%} of the drafted tokens right; {off / on:.2f} x as fast, the same answers "
-        f"(of single checks: {min(best):.2f} to {max(best):.2f} x)",
+        f"{steps[DRAFT_WIDTH] // 2} with it, {accepted / drafted:.0%} of the drafted tokens right; "
+        f"{off / on:.2f} x as fast, the same answers (of single checks: {min(best):.2f} to {max(best):.2f} x)",
         flush=True,
     )
 
@@ -273,7 +277,7 @@ def main() -> None:
     model.set_attn_implementation(NAME)
     print_step_costs(model, options.rounds)
     tokenizer = HfTokenizer(AutoTokenizer.from_pretrained(folder), {0}, model.config.vocab_size)
-    scripted = ScriptedModel(model)
+    scripted = SpokenScript(model)
     print(
         "\n| answer | clients | tokens | steps off / on | drafted right | step on / off | gain, medians | gain, sums |"
     )

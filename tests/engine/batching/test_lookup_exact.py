@@ -36,7 +36,8 @@ def predicted(request: Request, prediction_ids: Sequence[int]) -> Request:
 
 
 def num_steps(runner: BatchRunner, request: Request) -> tuple[int, list[Piece]]:
-    steps, pieces = 0, []
+    steps = 0
+    pieces: list[Piece] = []
     runner.admit(request)
     while runner.running:
         runner.step(lambda deliveries: pieces.extend(item for _, item in deliveries if isinstance(item, Piece)))
@@ -161,8 +162,8 @@ def test_a_grammar_allows_the_same_tokens_and_forces_the_same() -> None:
 def test_a_budget_of_reasoning_ends_it_at_the_same_token() -> None:
     opening = grammars.tokenizer().reasoning_tokens
     assert opening
-    asked = {"text": "Halo<think>", "temperature": 1.0, "max_tokens": 60, "thinking_budget": 20}
-    plain = grammars.new_request(None, **asked)
+    limits: dict[str, Any] = {"temperature": 1.0, "max_tokens": 60, "thinking_budget": 20}
+    plain = grammars.new_request(None, **limits)
     plain = Request(grammars.with_thinking(replace(plain.prepared, prompt_ids=[*plain.prompt_ids, opening.open_id])))
     whole = run(grammars.new_runner(draft_width=0), [plain]).of(plain)
     ids = plain.completions[0].token_ids
