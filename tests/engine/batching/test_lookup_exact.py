@@ -134,12 +134,10 @@ def test_logits_that_cannot_be_sampled_behind_a_draft_are_computed_again(
     """The tokens that were accepted before stand."""
     ids = greedy(qwen3, prompt(9, 1), 30)
 
-    def no_memory(rows: list[Any]) -> list[Any]:
-        if rows:
-            raise RuntimeError("out of memory")
-        return rows
+    def no_memory(tensors: list[Any]) -> Any:
+        raise RuntimeError("out of memory")
 
-    monkeypatch.setattr("tis.engine.batching.batch_runner.pick_next", no_memory)
+    monkeypatch.setattr("tis.engine.batching.picked_row.torch.stack", no_memory)
     request = predicted(new_request(prompt(9, 1), max_tokens=30), ids)
     run(new_runner(qwen3), [request])
     assert tokens(request) == ids

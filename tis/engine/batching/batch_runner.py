@@ -19,7 +19,7 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.kv_cache import PagedCache
-from tis.engine.batching.picked_row import PickedRow, pick_first, pick_next
+from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts, pick_first
 from tis.engine.batching.places import Places
 from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
@@ -33,7 +33,7 @@ from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of
 from tis.engine.text.tokenizer import Tokenizer
 from tis.errors import GenerationFailed
 from tis.observability.logs import log_exception
-from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS, DRAFT_TOKENS
+from tis.observability.metrics import DRAFT_TOKENS
 
 log = logging.getLogger("tis.engine")
 
@@ -310,28 +310,7 @@ class BatchRunner:
             for row in rows:
                 if not row.sequence.is_dropped:
                     deliveries += self._accept_one(row.sequence, row.picked)
-            rows = self._pick_behind_drafts(rows)
-
-    def _pick_behind_drafts(self, rows: Listing[PickedRow]) -> list[PickedRow]:
-        """Picks once more for the sequences whose new tokens are those of their drafts."""
-        going_on = []
-        for row in rows:
-            num_confirmed = row.confirm()
-            ACCEPTED_DRAFT_TOKENS.inc(num_confirmed)
-            if not num_confirmed or row.sequence.is_dropped:
-                continue
-            if row.is_confirmed:
-                going_on.append(row)
-                num_confirmed -= 1  # the newest counts as computed when the next one is picked
-            self.scheduler.keep_drafted(row.sequence, num_confirmed)
-        try:
-            picked = pick_next(going_on)
-        except Exception as error:  # the next step computes the newest tokens again, and finds the row that is to blame
-            log.warning("drafts were dropped: %s", error)
-            return []
-        for row in picked:
-            self.scheduler.keep_drafted(row.sequence, 1)
-        return picked
+            rows = pick_behind_drafts(rows, self.scheduler)
 
     def _accept_one(self, sequence: Sequence, picked: PickedToken | Exception) -> list[Delivery]:
         request = sequence.request

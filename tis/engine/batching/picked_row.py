@@ -1,14 +1,18 @@
 """The tokens that a step picks for a sequence: the next one, and those behind its draft while the draft is right."""
 
+import logging
 from collections.abc import Sequence as Listing
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from tis.engine.batching.scheduler import ScheduledChunk
+from tis.engine.batching.scheduler import ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.sampling.pick import PickedToken, pick_all
+from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS
+
+log = logging.getLogger("tis.engine")
 
 
 @dataclass(slots=True)
@@ -58,11 +62,27 @@ def pick_first(logits: Any, chunks: Listing[ScheduledChunk]) -> list[PickedRow]:
     ]
 
 
-def pick_next(rows: list[PickedRow]) -> list[PickedRow]:
-    """Picks the next token of each of these sequences from the logits behind its newest token."""
-    if not rows:
+def pick_behind_drafts(rows: Listing[PickedRow], scheduler: Scheduler) -> list[PickedRow]:
+    """Picks once more for the sequences whose new tokens are those of their drafts."""
+    going_on = []
+    for row in rows:
+        num_confirmed = row.confirm()
+        ACCEPTED_DRAFT_TOKENS.inc(num_confirmed)
+        if not num_confirmed or row.sequence.is_dropped:
+            continue
+        if row.is_confirmed:
+            going_on.append(row)
+            num_confirmed -= 1  # the newest counts as computed when the next one is picked
+        scheduler.keep_drafted(row.sequence, num_confirmed)
+    if not going_on:
         return []
-    logits = torch.stack([row.logits[row.num_confirmed - 1] for row in rows])
-    for row, one in zip(rows, pick_all(logits, [row.sequence.choice for row in rows]), strict=True):
+    try:
+        logits = torch.stack([row.logits[row.num_confirmed - 1] for row in going_on])
+        picked = pick_all(logits, [row.sequence.choice for row in going_on])
+    except Exception as error:  # the next step computes the newest tokens again, and finds the row that is to blame
+        log.warning("drafts were dropped: %s", error)
+        return []
+    for row, one in zip(going_on, picked, strict=True):
+        scheduler.keep_drafted(row.sequence, 1)
         row.picked = one
-    return rows
+    return going_on
