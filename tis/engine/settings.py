@@ -85,6 +85,11 @@ class GenerationSettings(BaseModel):
     kernels: Literal["auto", "off"] = Field(
         "auto", description="native kernels for the small operations on a CPU, where they are built; off: torch alone"
     )
+    prompt_lookup: Literal["on", "off"] = Field(
+        "on",
+        description="drafts answers from what prompt and answer said before, which the model checks several tokens a "
+        "step; the answers are the same",
+    )
     max_queue_size: int = Field(64, ge=1, description="max requests that wait for the model; more get a 429")
     gen_stall_seconds: float = Field(
         120,

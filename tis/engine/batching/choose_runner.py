@@ -9,6 +9,7 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import cache_shape, why_not_batchable
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.errors import LoadFailed
 from tis.engine.generate_runner import GenerateRunner
@@ -71,6 +72,7 @@ def choose_runner(
             step_seconds=limits.step_seconds,
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
+            draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
         ),
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),
