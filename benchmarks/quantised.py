@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from chat import Load, measure  # noqa: E402
 from compare import build_model, contenders, free_port, running, words_for  # noqa: E402
 
-KINDS = (None, "int8", "int4")
+KINDS = (None, "int8")
 
 
 def main() -> None:
