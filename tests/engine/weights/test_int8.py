@@ -7,7 +7,7 @@ import torch
 
 from tests.engine.batching.tiny import new_request, new_runner, prompt, run, tokens
 from tis.engine.kernels.int8_product import Int8Product
-from tis.engine.kernels.native import library_path, load_kernels
+from tis.engine.kernels.native import load_kernels
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.int8 import Int8Linear
 from tis.engine.weights.packed import quantise_weights, weight_bytes_of
@@ -17,17 +17,17 @@ KERNELS = [None, "avx2", "avx512"]  # by torch; by 16-bit products; by VNNI, whe
 
 @pytest.fixture(params=KERNELS, ids=str)
 def kernels(request: pytest.FixtureRequest) -> Any:
-    return request.param and _kernels(request.param)
+    return request.param and _kernels(request)
 
 
 @pytest.fixture(params=KERNELS[1:])
 def native(request: pytest.FixtureRequest) -> Any:
-    return _kernels(request.param)
+    return _kernels(request)
 
 
-def _kernels(isa: str) -> Any:
+def _kernels(request: pytest.FixtureRequest) -> Any:
     try:
-        return load_kernels(library_path(), isa)
+        return load_kernels(request.getfixturevalue("library"), request.param)
     except OSError as error:
         pytest.skip(str(error))
 

@@ -1,6 +1,7 @@
 """8-bit weights in the order in which `int8_product.c` reads them, and their product with rows of numbers."""
 
 import ctypes
+from struct import Struct
 from typing import Any
 
 import torch
@@ -13,17 +14,9 @@ _ROWS_PACKED_AT_ONCE = 16 * _OUTPUTS
 _MIN_FOR_THREADS = 65_536  # products for which a second thread is worth the waking
 
 _AVX2 = 1
-_pointer, _i64 = ctypes.c_void_p, ctypes.c_int64
 
 
-class _ProductArguments(ctypes.Structure):
-    """`struct product` of int8_product.c."""
-
-    _fields_ = [
-        *((name, _pointer) for name in ("x", "weights", "scales", "sums", "bias", "out", "integers", "row_scales")),
-        *((name, _i64) for name in ("rows", "row_stride", "inputs", "outputs", "groups")),
-        *((name, _i64) for name in ("is_bfloat", "bits", "threads")),
-    ]
+_ARGUMENTS = Struct("@16q")  # `struct product` of int8_product.c
 
 
 class Int8Product:
@@ -35,7 +28,7 @@ class Int8Product:
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
         self._level = _level_of(kernels)
         self._multiply = kernels.library.tis_int8_multiply
-        self._multiply.argtypes, self._multiply.restype = [_i64, _pointer], None
+        self._multiply.argtypes, self._multiply.restype = [ctypes.c_int64, ctypes.c_char_p], None
         self.outputs, self.inputs = weight.shape
         blocks, self._groups = -(-self.outputs // _OUTPUTS), -(-self.inputs // _GROUP)
         self._weights = torch.zeros(blocks, self._groups, _OUTPUTS, _GROUP, dtype=torch.int8)
@@ -76,13 +69,13 @@ class Int8Product:
         integers = torch.empty(number * self._groups * _GROUP * 2, dtype=torch.uint8)
         row_scales = torch.empty(number)
         is_large = number * self.inputs * self.outputs >= _MIN_FOR_THREADS
-        arguments = _ProductArguments(
+        arguments = _ARGUMENTS.pack(
             *(rows.data_ptr(), self._weights.data_ptr(), self._scales.data_ptr(), self._sums.data_ptr()),
-            *(None if self._bias is None else self._bias.data_ptr(), out.data_ptr()),
+            *(0 if self._bias is None else self._bias.data_ptr(), out.data_ptr()),
             *(integers.data_ptr(), row_scales.data_ptr(), number, rows.stride(0), self.inputs, self.outputs),
             *(self._groups, rows.dtype is torch.bfloat16, bits, torch.get_num_threads() if is_large else 1),
         )
-        self._multiply(self._level, ctypes.byref(arguments))
+        self._multiply(self._level, arguments)
         return out
 
 
@@ -96,7 +89,7 @@ def takes_int8(kernels: NativeKernels | None, inputs: int) -> bool:
 
 
 def _level_of(kernels: NativeKernels) -> int:
-    kernels.library.tis_int8_level.restype = _i64
+    kernels.library.tis_int8_level.restype = ctypes.c_int64
     best = int(kernels.library.tis_int8_level())
     if kernels.isa.startswith("avx512"):
         return best

@@ -21,10 +21,15 @@ IN vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
 IN vec v_max(vec a, vec b) { return _mm256_max_ps(a, b); }
 IN vec v_min(vec a, vec b) { return _mm256_min_ps(a, b); }
 IN vec v_round(vec x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* 2^n, for whole numbers from -126 to 127 */
 IN vec v_power_of_two(vec n) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
 }
-IN vec v_zero_if_less(vec x, vec low, vec y) { return _mm256_andnot_ps(_mm256_cmp_ps(x, low, _CMP_LT_OQ), y); }
+/* In two steps, as n may be beyond the exponents of normal numbers. */
+IN vec v_scale(vec x, vec n) {
+  vec half = v_round(v_mul(n, v_set(0.5f)));
+  return v_mul(v_mul(x, v_power_of_two(half)), v_power_of_two(v_sub(n, half)));
+}
 IN vec v_if_small(vec x, float bound, vec y, vec z) {
   vec magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
   return _mm256_blendv_ps(z, y, _mm256_cmp_ps(magnitude, _mm256_set1_ps(bound), _CMP_LT_OQ));

@@ -25,10 +25,7 @@ IN vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
 IN vec v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
 IN vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
 IN vec v_round(vec x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-IN vec v_power_of_two(vec n) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
-}
-IN vec v_zero_if_less(vec x, vec low, vec y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), y); }
+IN vec v_scale(vec x, vec n) { return _mm512_scalef_ps(x, n); }
 IN vec v_if_small(vec x, float bound, vec y, vec z) {
   return _mm512_mask_mov_ps(z, _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(bound), _CMP_LT_OQ), y);
 }
