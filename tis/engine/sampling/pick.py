@@ -49,7 +49,7 @@ def pick_all(logits: Any, completions: Sequence[SampledCompletion]) -> list[Pick
     """
     adjusted, errors = _adjust_all(logits, completions)
     adjusted = apply_masks(adjusted, logits, completions, errors)
-    ids, is_usable = _likeliest(adjusted)
+    ids, is_usable = likeliest(adjusted)
     for at, usable in enumerate(is_usable):
         if not usable:
             errors.setdefault(at, NoCandidates())
@@ -65,7 +65,7 @@ def pick_all(logits: Any, completions: Sequence[SampledCompletion]) -> list[Pick
     ]
 
 
-def _likeliest(logits: Any) -> tuple[list[int], list[bool]]:
+def likeliest(logits: Any) -> tuple[list[int], list[bool]]:
     """The likeliest token of each row, and whether its logit is a number."""
     if logits.device.type == "cpu":  # with numpy, whose vectors torch lacks here
         rows = logits.numpy()
