@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
-from compare import build_model  # noqa: E402
+from random_model import build_model  # noqa: E402
 
 clock: Callable[[], float] = time.perf_counter
 SALT = iter(range(10**9))  # no run finds the prompt of another in the cache

@@ -5,8 +5,8 @@
 Quality: every answer that the demo model gives to its own checks in full precision is read again with integer weights;
 the perplexity of those answers, and how often the likeliest next token is still the same; a token at a time as answers
 are made, and all tokens of a conversation at once, as prompts are read (64 or more rows have 8 bits where the CPU is
-faster then). Speed of a whole server (steps of the engine: `int8.py`): the model of `random_model.py` (built into FOLDER
-if it is not there), one client, each kind of weights in turn, over rounds.
+faster then). Speed of a whole server (steps of the engine: `int8.py`): the model of `random_model.py` (built into
+FOLDER if it is not there), one client, each kind of weights in turn, over rounds.
 """
 
 import argparse
