@@ -13,7 +13,7 @@ import pytest
 from tests.serving import REPOSITORY, bare_environment, free_port, wait_until_live
 from tests.test_status import until
 from tis import __version__
-from tis.engine.kernels.build import has_compiler
+from tis.engine.kernels.build import has_compiler, why_not_here
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def test_dependencies_are_those_of_requirements_txt(installed: Path, tmp_path: P
     assert [one.replace(" ", "") for one in listed] == [one.replace(" ", "") for one in wanted]
 
 
-@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+@pytest.mark.skipif(bool(why_not_here()) or not has_compiler(), reason="native kernels are not compiled here")
 def test_native_kernels_come_along(installed: Path) -> None:
     [library] = installed.parent.rglob("kernels/_native*")
     assert library.stat().st_size > 50_000

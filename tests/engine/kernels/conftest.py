@@ -2,12 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from tis.engine.kernels.build import build_into, has_compiler, is_current, library_path
+from tis.engine.kernels.build import build_into, has_compiler, is_current, library_path, why_not_here
 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library of this checkout, or one compiled for these tests where that is missing or older than its sources."""
+    if reason := why_not_here():
+        pytest.skip(reason)
     if is_current():
         return library_path()
     if not has_compiler():

@@ -1,5 +1,6 @@
 """Compiles the library: `setup.py` for an installation, `python -m tis.engine.kernels.build` for a checkout."""
 
+import platform
 import shutil
 import sys
 import sysconfig
@@ -15,6 +16,13 @@ _FLAGS = ["-O3", "-g0", "-fopenmp", "-fno-strict-aliasing", "-fvisibility=hidden
 
 def library_path() -> Path:
     return _FOLDER / f"_native{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}"
+
+
+def why_not_here() -> str | None:
+    """Elsewhere there is another OpenMP, and no vector that is faster than torch."""
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        return None
+    return f"they are made for Linux on x86-64, and this is {sys.platform} on {platform.machine()}"
 
 
 def has_compiler() -> bool:
@@ -58,7 +66,7 @@ def build_into(folder: Path) -> Path | None:
 
 
 def main() -> None:
-    if is_current():
+    if is_current() or why_not_here():
         return
     with tempfile.TemporaryDirectory() as folder:
         built = build_into(Path(folder)) if has_compiler() else None

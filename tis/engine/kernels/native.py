@@ -2,7 +2,6 @@
 
 import ctypes
 import logging
-import platform
 from functools import cache
 from pathlib import Path
 from struct import Struct
@@ -10,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.build import library_path
+from tis.engine.kernels.build import library_path, why_not_here
 
 log = logging.getLogger("tis.engine")
 
@@ -184,8 +183,8 @@ def native_kernels() -> NativeKernels | None:
 
 def load_kernels(path: Path, isa: str | None = None) -> NativeKernels:
     """Raises OSError with the reason. `isa` is for tests: an instruction set below the best of this CPU."""
-    if platform.machine() not in ("x86_64", "AMD64"):
-        raise OSError(f"they are made for x86-64, and this is {platform.machine()}")
+    if reason := why_not_here():
+        raise OSError(reason)
     if not path.exists():
         raise OSError("they are not built; `make setup` builds them where there is a C compiler")
     # The library names no OpenMP of its own: it finds the one that torch brings, once that is visible to all.

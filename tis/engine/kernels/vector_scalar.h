@@ -28,6 +28,7 @@ IN float v_sum(vec x) { return x; }
 IN float v_largest(vec x) { return x; }
 
 IN vec v_load_float(const float *p) { return *p; }
+IN vec v_load_half(const float *p) { return *p; }
 IN void v_store_float(float *p, vec x) { *p = x; }
 IN vec v_load_bfloat(const uint16_t *p) {
   uint32_t bits = (uint32_t)*p << 16;
@@ -40,3 +41,4 @@ IN void v_store_bfloat(uint16_t *p, vec x) {
   memcpy(&bits, &x, 4);
   *p = x != x ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+IN void v_turn(vec *rows) { (void)rows; }
