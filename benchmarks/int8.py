@@ -8,10 +8,10 @@ is that of the CPU, which a busy machine changes little; with more it is that of
 """
 
 import argparse
-import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -121,15 +121,14 @@ def print_memory(layers: int) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         _model(layers).save_pretrained(folder)
-        print("| CPU computes in | weights | in memory before, MiB | peak, MiB | after, MiB |\n|---|---|---|---|---|")
+        print("Anonymous memory, MiB, without the file of the weights, which is mapped and can be dropped.\n")
+        print("| CPU computes in | weights | before | at most | after |\n|---|---|---|---|---|")
         for computes, kind in (("bfloat16", "full"), ("bfloat16", "int8"), ("float32", "full"), ("float32", "int8")):
             command = [sys.executable, __file__, "--load", folder, kind, computes]
             print(f"| {computes} | {kind} | {subprocess.check_output(command, text=True).strip()} |", flush=True)
 
 
 def print_peak(folder: str, kind: str, computes: str) -> None:
-    import psutil
-    import torch
     import transformers
 
     from tis.engine.batching import choose_runner as choosing
@@ -137,16 +136,29 @@ def print_peak(folder: str, kind: str, computes: str) -> None:
     from tis.engine.models.echo import CharacterTokenizer
     from tis.engine.weights import cpu_dtype
 
-    del torch
     transformers.utils.logging.disable_progress_bar()
     cpu_dtype.computes_in_bfloat16 = lambda: computes == "bfloat16"  # type: ignore[assignment]
-    before = psutil.Process().memory_info().rss
+    samples = [_anonymous_mib()]
+    is_done = threading.Event()
+
+    def sample() -> None:
+        while not is_done.wait(0.01):
+            samples.append(_anonymous_mib())
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
     limits = BatchLimits(cache_tokens=512, quantisation="int8" if kind == "int8" else None)
     runner = choosing.choose_runner(model, CharacterTokenizer(), 8192, limits).new()
-    after, peak = psutil.Process().memory_info().rss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    is_done.set()
+    sampler.join()
     assert runner
-    print(" | ".join(str(round(one / 2**20)) for one in (before, peak, after)))
+    print(" | ".join(str(one) for one in (samples[0], max(samples), _anonymous_mib())))
+
+
+def _anonymous_mib() -> int:
+    [line] = [one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith("RssAnon")]
+    return int(line.split()[1]) // 1024
 
 
 if __name__ == "__main__":

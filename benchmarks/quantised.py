@@ -41,15 +41,16 @@ def main() -> None:
 def print_quality() -> None:
     answers = _answers_in_full_precision()
     print(f"\n{sum(len(answer) for _, answer in answers)} tokens of {len(answers)} answers of the demo model\n")
-    print("| weights | perplexity | likeliest token the same |\n|---|---|---|")
+    print("| weights | perplexity | likeliest token the same | KL divergence, nats per token |\n|---|---|---|---|")
+    exact: list[Any] = []
     for name, model, at_once in (
         ("float32", _demo(None), False),
         ("bfloat16", _demo(None).bfloat16(), False),
         ("int8, a token at a time", _demo("int8"), False),
         ("int8, all tokens at once", _demo("int8"), True),
     ):
-        perplexity, agreement = _quality(model, answers, _at_once if at_once else _one_by_one)
-        print(f"| {name} | {perplexity:.4f} | {agreement:.2%} |", flush=True)
+        perplexity, agreement, divergence = _quality(model, answers, _at_once if at_once else _one_by_one, exact)
+        print(f"| {name} | {perplexity:.4f} | {agreement:.2%} | {divergence:.1e} |", flush=True)
 
 
 def print_speed(folder: Path, rounds: int, requests: int) -> None:
@@ -109,19 +110,25 @@ def _answers_in_full_precision() -> list[tuple[list[int], list[int]]]:
 
 
 def _quality(
-    model: Any, answers: list[tuple[list[int], list[int]]], compute: Callable[[Any, list[int]], Any]
-) -> tuple[float, float]:
+    model: Any, answers: list[tuple[list[int], list[int]]], compute: Callable[[Any, list[int]], Any], exact: list[Any]
+) -> tuple[float, float, float]:
+    """`exact` has the log probabilities of the first model, with which the others are compared."""
     import torch
 
-    loss, same, count = 0.0, 0, 0
-    for prompt, answer in answers:
+    loss, divergence, same, count = 0.0, 0.0, 0, 0
+    is_first = not exact
+    for at, (prompt, answer) in enumerate(answers):
         with torch.inference_mode():
             logits = compute(model, [*prompt, *answer])[len(prompt) - 1 : -1]
         expected = torch.tensor(answer)
         loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
         same += int((logits.argmax(-1) == expected).sum())
         count += len(answer)
-    return math.exp(loss / count), same / count
+        likelihoods = logits.log_softmax(-1)
+        if is_first:
+            exact.append(likelihoods)
+        divergence += float((exact[at].exp() * (exact[at] - likelihoods)).sum())
+    return math.exp(loss / count), same / count, divergence / count
 
 
 def _at_once(model: Any, ids: list[int]) -> Any:
