@@ -46,12 +46,14 @@ class BatchRunner:
         max_running: int = 32,
         vision_cache_bytes: int = 256 * 2**20,
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
+        kernels: Any = None,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._max_running = max_running
         self._tokens_per_step = tokens_per_step
         self._cache = cache
+        self._kernels = kernels
         self._vision = VisionEncoder(model, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
         self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
         self._prompts_waited = False  # in the last step, for images
@@ -242,7 +244,7 @@ class BatchRunner:
             # Without them, some models derive positions from earlier calls, which were about other requests.
             "position_ids": self._positions(chunks),
             "use_cache": False,
-            "batch": Batch(self._cache, query_runs, self._numbers(slots)),
+            "batch": Batch(self._cache, query_runs, self._numbers(slots), self._kernels),
         }
         placed = self._features(chunks, query_runs)
         inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}

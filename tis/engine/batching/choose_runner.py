@@ -12,10 +12,12 @@ from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.errors import LoadFailed
 from tis.engine.generate_runner import GenerateRunner
+from tis.engine.kernels.native import native_kernels
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.cpu_dtype import suit_to_cpu
+from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.packed import pack_weights
 
 log = logging.getLogger("tis.engine")
@@ -53,6 +55,10 @@ def choose_runner(
             "this server. Leave it empty."
         )
     weight_bytes = model.get_memory_footprint()
+    kernels = None
+    if limits.kernels == "auto":
+        kernels = native_kernels()
+        fuse_modules(model, kernels)
     num_packed = pack_weights(model, limits.quantisation)
     shape = cache_shape(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
@@ -71,6 +77,7 @@ def choose_runner(
             step_seconds=limits.step_seconds,
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
+            kernels=kernels,
         ),
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),
