@@ -1,1 +1,0 @@
-"""Native operations for a CPU."""

@@ -1,5 +1,0 @@
-from typing import Any
-
-
-def native_kernels() -> Any | None:
-    return None
