@@ -291,6 +291,7 @@ def _loader(settings: Settings) -> Load:
             step_seconds=settings.step_seconds,
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
+            native_kernels=settings.kernels == "auto",
             vision_cache_bytes=settings.vision_cache_mb * 2**20,
         ),
     )

@@ -82,6 +82,9 @@ class GenerationSettings(BaseModel):
     quantize: Literal["int8", "int4"] | None = Field(
         None, description="weights as integers on a CPU: int8 or int4; the log says if it does not apply"
     )
+    kernels: Literal["auto", "off"] = Field(
+        "auto", description="native kernels for the small operations on a CPU, where they are built; off: torch alone"
+    )
     max_queue_size: int = Field(64, ge=1, description="max requests that wait for the model; more get a 429")
     gen_stall_seconds: float = Field(
         120,

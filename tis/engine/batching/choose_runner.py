@@ -55,9 +55,8 @@ def choose_runner(
             "this server. Leave it empty."
         )
     weight_bytes = model.get_memory_footprint()
-    kernels = None
-    if limits.kernels == "auto":
-        kernels = native_kernels()
+    kernels = native_kernels() if limits.native_kernels else None
+    if limits.native_kernels:
         fuse_modules(model, kernels)
     num_packed = pack_weights(model, limits.quantisation)
     shape = cache_shape(model)
@@ -77,7 +76,7 @@ def choose_runner(
             step_seconds=limits.step_seconds,
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
-            kernels=kernels,
+            kernels=kernels if kernels and kernels.takes_heads(shape.dtype, shape.head_size) else None,
         ),
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),

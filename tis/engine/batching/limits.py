@@ -14,4 +14,4 @@ class BatchLimits:
     max_running: int = 32  # choices computed in one step
     vision_cache_bytes: int = 256 * 2**20  # cached features of images and videos
     quantisation: Literal["int8", "int4"] | None = None  # of the weights, on a CPU
-    kernels: Literal["auto", "off"] = "auto"  # fused modules and native operations, on a CPU
+    native_kernels: bool = True  # on a CPU, where they are built

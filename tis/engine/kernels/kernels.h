@@ -1,0 +1,74 @@
+/* The operations of one instruction set, and their arguments. Strides count elements, not bytes. */
+#ifndef TIS_KERNELS_H
+#define TIS_KERNELS_H
+
+#include <stdint.h>
+
+enum { FLOAT32 = 0, BFLOAT16 = 1 };
+enum { MAX_HEAD_SIZE = 512 };
+
+/* Rows that lie evenly in two dimensions: row r is at (r / inner) * outer_stride + (r % inner) * inner_stride. */
+struct rows {
+  const void *data;
+  int64_t inner, outer_stride, inner_stride;
+};
+
+struct rms_norm {
+  struct rows x;
+  const void *weight;
+  void *out;
+  int64_t size;
+  float eps;
+};
+
+struct silu_mul {
+  struct rows gate, up;
+  void *out;
+  int64_t size;
+};
+
+struct rotary {
+  void *x; /* [heads, tokens, size] */
+  const void *cos, *sin; /* [tokens, size] */
+  int64_t heads, size, head_stride, token_stride, cos_stride, sin_stride;
+};
+
+struct attention {
+  const void *query; /* [heads, tokens, size] */
+  const void *keys, *values; /* [key_heads, slots, size] */
+  void *out; /* [tokens, heads, size], contiguous */
+  const int64_t *runs; /* [num_runs, 4]: begin, length, first_slot, num_before */
+  int64_t num_runs, tokens, heads, key_heads, slots, size;
+  int64_t query_head_stride, query_token_stride, key_head_stride, key_slot_stride, value_head_stride, value_slot_stride;
+  int64_t window; /* 0: none */
+  float scale, softcap; /* softcap 0: none */
+};
+
+/* A part of the attention: the tokens of one run and the query heads of one key head, folded into rows
+   (row / groups is the token, row % groups the head), from `begin` to `end`. */
+struct attention_part {
+  const int64_t *run;
+  int64_t key_head, begin, end;
+};
+
+struct operations {
+  void (*rms_norm)(const void *arguments, int64_t begin, int64_t end);
+  void (*silu_mul)(const void *arguments, int64_t begin, int64_t end);
+  void (*rotary)(const void *arguments, int64_t begin, int64_t end);
+  /* At most MAX_FEW_ROWS rows; needs no scratch. */
+  void (*attend_few)(const struct attention *, struct attention_part);
+  /* At most MAX_TILE_ROWS rows; `scratch` has SCRATCH_FLOATS(size) floats, aligned to 64 bytes. */
+  void (*attend_tile)(const struct attention *, struct attention_part, float *scratch);
+};
+
+enum { MAX_FEW_ROWS = 8, MAX_TILE_ROWS = 96, TILE_KEYS = 64 };
+/* Queries, keys, values and results of a tile, its scores, and a maximum and a sum for each row. */
+#define SCRATCH_FLOATS(size) ((size) * (2 * MAX_TILE_ROWS + 2 * TILE_KEYS) + MAX_TILE_ROWS * (TILE_KEYS + 2))
+
+/* [type]: FLOAT32 or BFLOAT16 */
+extern const struct operations tis_scalar[2];
+#ifdef __x86_64__
+extern const struct operations tis_avx2[2], tis_avx512[2], tis_avx512_bf16[2];
+#endif
+
+#endif

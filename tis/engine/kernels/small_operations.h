@@ -1,0 +1,93 @@
+/* RMSNorm, SiLU-and-multiply and rotary embedding of one element type: the includer defines E, LOAD, STORE and NAME. */
+
+IN const E *NAME(row)(const struct rows *rows, int64_t number) {
+  const E *data = rows->data;
+  return data + number / rows->inner * rows->outer_stride + number % rows->inner * rows->inner_stride;
+}
+
+/* A vector at the end of a row, where fewer than W elements are left. */
+IN vec NAME(load_some)(const E *p, int64_t count) {
+  E some[W] = {0};
+  memcpy(some, p, count * sizeof(E));
+  return LOAD(some);
+}
+IN void NAME(store_some)(E *p, vec x, int64_t count) {
+  E some[W];
+  STORE(some, x);
+  memcpy(p, some, count * sizeof(E));
+}
+IN vec NAME(rounded)(vec x) {
+  E some[W];
+  STORE(some, x);
+  return LOAD(some);
+}
+
+FN void NAME(rms_norm)(const void *arguments, int64_t begin, int64_t end) {
+  const struct rms_norm *a = arguments;
+  const E *weight = a->weight;
+  const int64_t size = a->size, whole = size - size % W;
+  for (int64_t i = begin; i < end; i++) {
+    const E *x = NAME(row)(&a->x, i);
+    E *out = (E *)a->out + i * size;
+    vec squares = v_zero(), more = v_zero();
+    int64_t j = 0;
+    for (; j + 2 * W <= whole; j += 2 * W) {
+      vec one = LOAD(x + j), other = LOAD(x + j + W);
+      squares = v_fma(one, one, squares);
+      more = v_fma(other, other, more);
+    }
+    for (; j < whole; j += W) squares = v_fma(LOAD(x + j), LOAD(x + j), squares);
+    if (whole < size) {
+      vec last = NAME(load_some)(x + whole, size - whole);
+      more = v_fma(last, last, more);
+    }
+    vec factor = v_set(1.0f / sqrtf(v_sum(v_add(squares, more)) / (float)size + a->eps));
+    for (j = 0; j < whole; j += W)
+      STORE(out + j, v_mul(NAME(rounded)(v_mul(LOAD(x + j), factor)), LOAD(weight + j)));
+    if (whole < size) {
+      const int64_t rest = size - whole;
+      vec last = NAME(rounded)(v_mul(NAME(load_some)(x + whole, rest), factor));
+      NAME(store_some)(out + whole, v_mul(last, NAME(load_some)(weight + whole, rest)), rest);
+    }
+  }
+}
+
+FN void NAME(silu_mul)(const void *arguments, int64_t begin, int64_t end) {
+  const struct silu_mul *a = arguments;
+  const int64_t size = a->size, whole = size - size % W;
+  for (int64_t i = begin; i < end; i++) {
+    const E *gate = NAME(row)(&a->gate, i), *up = NAME(row)(&a->up, i);
+    E *out = (E *)a->out + i * size;
+    for (int64_t j = 0; j < whole; j += W)
+      STORE(out + j, v_mul(NAME(rounded)(v_silu(LOAD(gate + j))), LOAD(up + j)));
+    if (whole < size) {
+      const int64_t rest = size - whole;
+      vec last = NAME(rounded)(v_silu(NAME(load_some)(gate + whole, rest)));
+      NAME(store_some)(out + whole, v_mul(last, NAME(load_some)(up + whole, rest)), rest);
+    }
+  }
+}
+
+/* The halves of cos and of sin are equal, so that the first ones do. */
+FN void NAME(rotary)(const void *arguments, int64_t begin, int64_t end) {
+  const struct rotary *a = arguments;
+  const int64_t half = a->size / 2, whole = half - half % W;
+  for (int64_t token = begin; token < end; token++) {
+    const E *cos = (const E *)a->cos + token * a->cos_stride, *sin = (const E *)a->sin + token * a->sin_stride;
+    for (int64_t head = 0; head < a->heads; head++) {
+      E *low = (E *)a->x + token * a->token_stride + head * a->head_stride, *high = low + half;
+      for (int64_t j = 0; j < whole; j += W) {
+        vec p = LOAD(low + j), q = LOAD(high + j), c = LOAD(cos + j), s = LOAD(sin + j);
+        STORE(low + j, v_fnma(q, s, v_mul(p, c)));
+        STORE(high + j, v_fma(p, s, v_mul(q, c)));
+      }
+      if (whole < half) {
+        const int64_t rest = half - whole;
+        vec p = NAME(load_some)(low + whole, rest), q = NAME(load_some)(high + whole, rest);
+        vec c = NAME(load_some)(cos + whole, rest), s = NAME(load_some)(sin + whole, rest);
+        NAME(store_some)(low + whole, v_fnma(q, s, v_mul(p, c)), rest);
+        NAME(store_some)(high + whole, v_fma(p, s, v_mul(q, c)), rest);
+      }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/* Sixteen lanes: AVX-512, with the bfloat16 instructions where DOT_BFLOAT is defined. */
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define W 16
+#ifdef DOT_BFLOAT
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma")))
+#else
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
+#endif
+#define FN TARGET static
+#define IN TARGET static inline __attribute__((always_inline))
+typedef __m512 vec;
+
+IN vec v_zero(void) { return _mm512_setzero_ps(); }
+IN vec v_set(float x) { return _mm512_set1_ps(x); }
+IN vec v_add(vec a, vec b) { return _mm512_add_ps(a, b); }
+IN vec v_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
+IN vec v_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
+IN vec v_div(vec a, vec b) { return _mm512_div_ps(a, b); }
+IN vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+IN vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
+IN vec v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
+IN vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
+IN vec v_round(vec x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+IN vec v_power_of_two(vec n) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
+}
+IN vec v_zero_if_less(vec x, vec low, vec y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), y); }
+IN vec v_if_small(vec x, float bound, vec y, vec z) {
+  return _mm512_mask_mov_ps(z, _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(bound), _CMP_LT_OQ), y);
+}
+IN float v_sum(vec x) { return _mm512_reduce_add_ps(x); }
+IN float v_largest(vec x) { return _mm512_reduce_max_ps(x); }
+
+IN vec v_load_float(const float *p) { return _mm512_loadu_ps(p); }
+IN void v_store_float(float *p, vec x) { _mm512_storeu_ps(p, x); }
+IN vec v_load_bfloat(const uint16_t *p) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+}
+#ifdef DOT_BFLOAT
+IN void v_store_bfloat(uint16_t *p, vec x) { _mm256_storeu_si256((__m256i *)p, (__m256i)_mm512_cvtneps_pbh(x)); }
+/* Each lane adds the products of two neighbours. */
+IN vec v_dot(vec sum, vec a, vec b) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(a), (__m512bh)_mm512_castps_si512(b));
+}
+#else
+IN void v_store_bfloat(uint16_t *p, vec x) {
+  __m512i bits = _mm512_castps_si512(x);
+  __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd), 16);
+  rounded = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc0));
+  _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(rounded));
+}
+#endif
