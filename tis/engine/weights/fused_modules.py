@@ -13,9 +13,8 @@ class FusedNorm(torch.nn.Module):  # type: ignore[misc]
 
     def __init__(self, norm: Any, offset: float, kernels: Any) -> None:
         super().__init__()
-        weight = norm.weight.detach()
-        # These families multiply in float32 and round once.
-        self.weight = weight if offset == 0 else weight.float() + offset
+        # The families with an offset multiply in float32 and round once.
+        self.weight = norm.weight if offset == 0 else _parameter(norm.weight.detach().float() + offset)
         self.eps = float(getattr(norm, "variance_epsilon", None) or norm.eps)
         self._kernels = kernels
 
