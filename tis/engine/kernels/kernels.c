@@ -8,7 +8,7 @@
 #define API __attribute__((visibility("default")))
 
 /* Python refuses a library of another version: raise it with every change of a signature. */
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 enum { OK = 0, OUT_OF_RANGE = 1, NO_MEMORY = 2 };
 
 API int64_t tis_version(void) { return VERSION; }
@@ -27,12 +27,12 @@ API int64_t tis_best_level(void) {
 #endif
 }
 
-static const struct operations *operations_of(int64_t level, int64_t type) {
+static const struct operations *operations_of(struct call call) {
 #ifdef __x86_64__
   static const struct operations *const levels[] = {tis_scalar, tis_avx2, tis_avx512, tis_avx512_bf16};
-  return &levels[level][type];
+  return &levels[call.level][call.type];
 #else
-  return &tis_scalar[type];
+  return &tis_scalar[call.type];
 #endif
 }
 
@@ -49,35 +49,28 @@ static void divide(void (*operation)(const void *, int64_t, int64_t), const void
   }
 }
 
-API void tis_rms_norm(int64_t level, int64_t type, int64_t threads, const void *x, int64_t inner, int64_t outer_stride,
-                  int64_t inner_stride, const void *weight, void *out, int64_t count, int64_t size, float eps) {
-  const struct rms_norm arguments = {{x, inner, outer_stride, inner_stride}, weight, out, size, eps};
-  divide(operations_of(level, type)->rms_norm, &arguments, count, threads);
+API void tis_rms_norm(const struct rms_norm *a) {
+  divide(operations_of(a->call)->rms_norm, a, a->count, a->call.threads);
 }
 
-API void tis_silu_mul(int64_t level, int64_t type, int64_t threads, const void *gate, int64_t gate_stride, const void *up,
-                  int64_t up_stride, void *out, int64_t count, int64_t size) {
-  const struct silu_mul arguments = {{gate, 1, gate_stride, 0}, {up, 1, up_stride, 0}, out, size};
-  divide(operations_of(level, type)->silu_mul, &arguments, count, threads);
+API void tis_silu_mul(const struct silu_mul *a) {
+  divide(operations_of(a->call)->silu_mul, a, a->count, a->call.threads);
 }
 
-API void tis_rotary(int64_t level, int64_t type, int64_t threads, void *x, int64_t heads, int64_t tokens, int64_t size,
-                int64_t head_stride, int64_t token_stride, const void *cos, int64_t cos_stride, const void *sin,
-                int64_t sin_stride) {
-  const struct rotary arguments = {x, cos, sin, heads, size, head_stride, token_stride, cos_stride, sin_stride};
-  divide(operations_of(level, type)->rotary, &arguments, tokens, threads);
+API void tis_rotary(const struct rotary *a) { divide(operations_of(a->call)->rotary, a, a->tokens, a->call.threads); }
+
+static void copy_rows(const struct write_cache *a, struct copy copy, int64_t head) {
+  const int64_t item = a->call.type == BFLOAT16 ? 2 : 4;
+  for (int64_t token = 0; token < a->tokens; token++)
+    memcpy((char *)copy.cache + (head * copy.cache_head_stride + a->slots[token] * copy.cache_slot_stride) * item,
+           (const char *)copy.rows + (head * copy.rows_head_stride + token * copy.rows_token_stride) * item, a->size * item);
 }
 
-/* Strides and `row_bytes` in bytes: the type does not matter. */
-API int64_t tis_write_cache(void *cache, int64_t num_heads, int64_t num_slots, int64_t head_bytes, int64_t slot_bytes,
-                        const void *rows, int64_t rows_head_bytes, int64_t rows_token_bytes, const int64_t *slots,
-                        int64_t tokens, int64_t row_bytes) {
-  for (int64_t token = 0; token < tokens; token++)
-    if (slots[token] < 0 || slots[token] >= num_slots) return OUT_OF_RANGE;
-  for (int64_t head = 0; head < num_heads; head++)
-    for (int64_t token = 0; token < tokens; token++)
-      memcpy((char *)cache + head * head_bytes + slots[token] * slot_bytes,
-             (const char *)rows + head * rows_head_bytes + token * rows_token_bytes, row_bytes);
+API int64_t tis_write_cache(const struct write_cache *a) {
+  for (int64_t token = 0; token < a->tokens; token++)
+    if (a->slots[token] < 0 || a->slots[token] >= a->num_slots) return OUT_OF_RANGE;
+#pragma omp parallel for num_threads((int)a->call.threads) if (a->call.threads > 1)
+  for (int64_t head = 0; head < 2 * a->heads; head++) copy_rows(a, head % 2 ? a->values : a->keys, head / 2);
   return OK;
 }
 
@@ -91,8 +84,9 @@ static int64_t parts_of(const struct attention *a, const int64_t *run) {
   return a->key_heads * ((rows + most - 1) / most);
 }
 
-API int64_t tis_attend(int64_t level, int64_t type, int64_t threads, const struct attention *a) {
-  const struct operations *operations = operations_of(level, type);
+API int64_t tis_attend(const struct attention *a) {
+  const struct operations *operations = operations_of(a->call);
+  int64_t threads = a->call.threads;
   int64_t num_parts = 0, needs_scratch = 0, failed = 0;
   for (int64_t number = 0; number < a->num_runs; number++) {
     const int64_t *run = a->runs + 4 * number;

@@ -7,6 +7,11 @@
 enum { FLOAT32 = 0, BFLOAT16 = 1 };
 enum { MAX_HEAD_SIZE = 512 };
 
+/* How to compute: the head of all arguments. Python packs the structures below, field by field (native.py). */
+struct call {
+  int64_t level, type, threads;
+};
+
 /* Rows that lie evenly in two dimensions: row r is at (r / inner) * outer_stride + (r % inner) * inner_stride. */
 struct rows {
   const void *data;
@@ -14,26 +19,46 @@ struct rows {
 };
 
 struct rms_norm {
+  struct call call;
   struct rows x;
   const void *weight;
   void *out;
-  int64_t size;
+  int64_t count, size;
   float eps;
 };
 
 struct silu_mul {
+  struct call call;
   struct rows gate, up;
   void *out;
-  int64_t size;
+  int64_t count, size;
 };
 
 struct rotary {
+  struct call call;
   void *x; /* [heads, tokens, size] */
+  int64_t heads, tokens, size, head_stride, token_stride;
   const void *cos, *sin; /* [tokens, size] */
-  int64_t heads, size, head_stride, token_stride, cos_stride, sin_stride;
+  int64_t cos_stride, sin_stride;
+};
+
+/* Rows of keys or of values, from [heads, tokens, size] to [heads, slots, size]. */
+struct copy {
+  void *cache;
+  int64_t cache_head_stride, cache_slot_stride;
+  const void *rows;
+  int64_t rows_head_stride, rows_token_stride;
+};
+
+struct write_cache {
+  struct call call;
+  struct copy keys, values;
+  const int64_t *slots;
+  int64_t tokens, heads, num_slots, size;
 };
 
 struct attention {
+  struct call call;
   const void *query; /* [heads, tokens, size] */
   const void *keys, *values; /* [key_heads, slots, size] */
   void *out; /* [tokens, heads, size], contiguous */

@@ -6,34 +6,26 @@ import platform
 import sysconfig
 from functools import cache
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 import torch
 
 log = logging.getLogger("tis.engine")
 
-_VERSION = 1  # of the interface, as in kernels.c
-_LEVELS = ["scalar", "avx2", "avx512", "avx512_bf16"]
+ISAS = ("scalar", "avx2", "avx512", "avx512_bf16")
+_VERSION = 2  # of the interface, as in kernels.c
 _TYPES = {torch.float32: 0, torch.bfloat16: 1}
 _MAX_HEAD_SIZE = 512
-# Numbers for which a second thread is worth the waking: about ten microseconds of work.
+# Below so many numbers the waking of a second thread takes longer than their computation.
 _MIN_FOR_THREADS = 65_536
-# The same for attention, in numbers of keys and values that are read.
-_MIN_READ_FOR_THREADS = 32_768
 
-_i64, _pointer = ctypes.c_int64, ctypes.c_void_p
-
-
-class _AttentionArguments(ctypes.Structure):
-    """`struct attention` of kernels.h."""
-
-    _fields_ = [
-        *((name, _pointer) for name in ("query", "keys", "values", "out", "runs")),
-        *((name, _i64) for name in ("num_runs", "tokens", "heads", "key_heads", "slots", "size")),
-        *((name, _i64) for name in ("query_head_stride", "query_token_stride", "key_head_stride", "key_slot_stride")),
-        *((name, _i64) for name in ("value_head_stride", "value_slot_stride", "window")),
-        *((name, ctypes.c_float) for name in ("scale", "softcap")),
-    ]
+# The structures of kernels.h. Packing one costs less than passing its fields through ctypes one by one.
+_RMS_NORM = Struct("@3q 4q 4q f")
+_SILU_MUL = Struct("@3q 4q 4q 3q")
+_ROTARY = Struct("@3q 6q 4q")
+_WRITE_CACHE = Struct("@3q 6q 6q 5q")
+_ATTENTION = Struct("@3q 5q 6q 7q 2f")
 
 
 class NativeKernels:
@@ -44,59 +36,69 @@ class NativeKernels:
 
     def __init__(self, library: Any, isa: str) -> None:
         self.isa = isa
-        self._level = _LEVELS.index(isa)
+        self._level = ISAS.index(isa)
         self._library = library
 
-    def takes_heads(self, dtype: Any, head_size: int) -> bool:
-        """Whether `attend` can compute with heads of this size."""
+    def takes(self, dtype: Any, head_size: int) -> bool:
+        """Whether `attend` computes heads of this size; the other operations take any size."""
         return dtype in _TYPES and head_size % 16 == 0 and 0 < head_size <= _MAX_HEAD_SIZE
 
     def rms_norm(self, x: Any, weight: Any, eps: float) -> Any:
         """x [..., size]: normalised in float32, rounded to its type, then multiplied by the weight."""
+        out = torch.empty_like(x, memory_format=torch.contiguous_format)
+        if not (count := out.numel()):
+            return out
+        x, *rows = _as_rows(x)
         size = x.shape[-1]
-        x, inner, outer_stride, inner_stride = _as_rows(x)
-        out = torch.empty(x.shape, dtype=x.dtype)
         self._library.tis_rms_norm(
-            *(self._level, _TYPES[x.dtype], self._threads(out)),
-            *(x.data_ptr(), inner, outer_stride, inner_stride),
-            *(weight.data_ptr(), out.data_ptr(), out.numel() // size if size else 0, size, eps),
+            _RMS_NORM.pack(
+                *(self._level, _TYPES[x.dtype], _num_threads(count), x.data_ptr(), *rows),
+                *(weight.data_ptr(), out.data_ptr(), count // size, size, eps),
+            )
         )
         return out
 
     def silu_mul(self, gate: Any, up: Any) -> Any:
         """[..., size]: silu(gate), rounded to its type, times up. Both may be halves of one tensor."""
+        out = torch.empty_like(gate, memory_format=torch.contiguous_format)
+        if not (count := out.numel()):
+            return out
+        gate, *gate_rows = _as_rows(gate)
+        up, *up_rows = _as_rows(up)
         size = gate.shape[-1]
-        out = torch.empty(gate.shape, dtype=gate.dtype)
-        gate, gate_stride = _as_even_rows(gate)
-        up, up_stride = _as_even_rows(up)
         self._library.tis_silu_mul(
-            *(self._level, _TYPES[out.dtype], self._threads(out), gate.data_ptr(), gate_stride),
-            *(up.data_ptr(), up_stride, out.data_ptr(), out.numel() // size if size else 0, size),
+            _SILU_MUL.pack(
+                *(self._level, _TYPES[gate.dtype], _num_threads(count), gate.data_ptr(), *gate_rows),
+                *(up.data_ptr(), *up_rows, out.data_ptr(), count // size, size),
+            )
         )
         return out
 
     def rotary_(self, x: Any, cos: Any, sin: Any) -> None:
-        """Turns x [heads, tokens, size] in place, whatever the order in its memory; cos and sin [tokens, size] have equal halves."""
-        heads, tokens, size = x.shape
-        head_stride, token_stride, _ = x.stride()
+        """Turns x [heads, tokens, size] in place, in whatever order its memory is.
+
+        cos and sin [tokens, size] have equal halves.
+        """
         self._library.tis_rotary(
-            *(self._level, _TYPES[x.dtype], self._threads(x), x.data_ptr(), heads, tokens, size),
-            *(head_stride, token_stride, cos.data_ptr(), cos.stride(0), sin.data_ptr(), sin.stride(0)),
+            _ROTARY.pack(
+                *(self._level, _TYPES[x.dtype], _num_threads(x.numel()), x.data_ptr(), *x.shape, *x.stride()[:2]),
+                *(cos.data_ptr(), sin.data_ptr(), cos.stride(0), sin.stride(0)),
+            )
         )
 
     def write_cache(self, keys: Any, values: Any, key: Any, value: Any, slots: Any) -> None:
         """Writes key and value [heads, tokens, size] to the rows `slots` of keys and values [heads, slots, size]."""
-        for cache_, rows in ((keys, key), (values, value)):
-            item = cache_.element_size()
-            head_stride, slot_stride, _ = cache_.stride()
-            rows_head_stride, rows_token_stride, _ = rows.stride()
-            _check(
-                self._library.tis_write_cache(
-                    *(cache_.data_ptr(), cache_.shape[0], cache_.shape[1], head_stride * item, slot_stride * item),
-                    *(rows.data_ptr(), rows_head_stride * item, rows_token_stride * item),
-                    *(slots.data_ptr(), rows.shape[1], rows.shape[2] * item),
+        heads, num_slots, size = keys.shape
+        _check(
+            self._library.tis_write_cache(
+                _WRITE_CACHE.pack(
+                    *(self._level, _TYPES[keys.dtype], _num_threads(key.numel())),
+                    *(keys.data_ptr(), *keys.stride()[:2], key.data_ptr(), *key.stride()[:2]),
+                    *(values.data_ptr(), *values.stride()[:2], value.data_ptr(), *value.stride()[:2]),
+                    *(slots.data_ptr(), len(slots), heads, num_slots, size),
                 )
             )
+        )
 
     def attend(
         self,
@@ -110,22 +112,25 @@ class NativeKernels:
     ) -> Any:
         """Causal attention of query [heads, tokens, size] over keys and values [key_heads, slots, size] of the cache.
 
-        `runs` [number, 4] of int64: begin, length, first_slot and num_before of each `QueryRun`. Returns [tokens, heads,
-        size]; tokens of no run are not set.
+        `runs` [number, 4] of int64: begin, length, first_slot and num_before of each `QueryRun`. Returns [tokens,
+        heads, size]; tokens of no run are not set.
         """
         heads, tokens, size = query.shape
-        out = torch.empty((tokens, heads, size), dtype=query.dtype)
-        arguments = _AttentionArguments(
-            *(query.data_ptr(), keys.data_ptr(), values.data_ptr(), out.data_ptr(), runs.data_ptr()),
-            *(runs.shape[0], tokens, heads, keys.shape[0], keys.shape[1], size),
-            *(*query.stride()[:2], *keys.stride()[:2], *values.stride()[:2], window or 0, scale, softcap or 0.0),
+        out = query.new_empty((tokens, heads, size))
+        _check(
+            self._library.tis_attend(
+                _ATTENTION.pack(
+                    *(self._level, _TYPES[query.dtype], torch.get_num_threads(), query.data_ptr(), keys.data_ptr()),
+                    *(values.data_ptr(), out.data_ptr(), runs.data_ptr(), len(runs), tokens, heads, *keys.shape),
+                    *(*query.stride()[:2], *keys.stride()[:2], *values.stride()[:2], window or 0, scale, softcap or 0.0),
+                )
+            )
         )
-        threads = torch.get_num_threads()
-        _check(self._library.tis_attend(self._level, _TYPES[query.dtype], threads, ctypes.byref(arguments)))
         return out
 
-    def _threads(self, x: Any) -> int:
-        return torch.get_num_threads() if x.numel() >= _MIN_FOR_THREADS else 1
+
+def _num_threads(count: int) -> int:
+    return torch.get_num_threads() if count >= _MIN_FOR_THREADS else 1
 
 
 def _as_rows(x: Any) -> tuple[Any, int, int, int]:
@@ -147,17 +152,11 @@ def _as_rows(x: Any) -> tuple[Any, int, int, int]:
     return x, 1, levels[0][1] if levels else 0, 0
 
 
-def _as_even_rows(x: Any) -> tuple[Any, int]:
-    """Returns the tensor, or a contiguous copy, with the distance between two rows."""
-    x, inner, outer_stride, _ = _as_rows(x)
-    return (x, outer_stride) if inner == 1 else (x.contiguous(), x.shape[-1])
-
-
 def _check(code: int) -> None:
     if code == 2:
         raise MemoryError("There is no memory for the scratch of the attention.")
     if code:
-        raise IndexError("A run or a slot lies outside of the cache or of the row.")
+        raise IndexError("A run or a slot lies outside of the row or of the cache.")
 
 
 @cache
@@ -166,7 +165,7 @@ def native_kernels() -> NativeKernels | None:
     try:
         return load_kernels(library_path())
     except OSError as error:
-        log.info("the small operations of a step are computed by torch, not by native kernels: %s", error)
+        log.info("torch alone computes the small operations of a step, as there are no native kernels: %s", error)
         return None
 
 
@@ -180,28 +179,21 @@ def load_kernels(path: Path, isa: str | None = None) -> NativeKernels:
         raise OSError(f"they are made for x86-64, and this is {platform.machine()}")
     if not path.exists():
         raise OSError("they are not built; `make setup` builds them where there is a C compiler")
-    # The library names no OpenMP of its own: its functions are found in the one of torch, once that is visible.
-    folder = Path(torch.__file__).parent / "lib"
-    for openmp in sorted(folder.glob("libgomp*.so*")):
+    # The library names no OpenMP of its own: it finds the one that torch brings, once that is visible to all.
+    for openmp in sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*")):
         ctypes.CDLL(str(openmp), ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(str(path))
-    library.tis_version.restype = library.tis_best_level.restype = _i64
+    library.tis_version.restype = library.tis_best_level.restype = ctypes.c_int64
     if library.tis_version() != _VERSION:
         raise OSError("they were built from other sources; `make setup` builds them again")
     best = library.tis_best_level()
-    level = best if isa is None else _LEVELS.index(isa)
-    if level > best:
-        raise OSError(f"this CPU has no {isa}")
     if isa is None and best == 0:
         raise OSError("this CPU has no AVX2")
-    small = [_i64, _i64, _i64]
-    library.tis_rms_norm.argtypes = [
-        *(*small, _pointer, _i64, _i64, _i64, _pointer, _pointer, _i64, _i64, ctypes.c_float)
-    ]
-    library.tis_silu_mul.argtypes = [*small, _pointer, _i64, _pointer, _i64, _pointer, _i64, _i64]
-    library.tis_rotary.argtypes = [*small, _pointer, *[_i64] * 5, _pointer, _i64, _pointer, _i64]
-    library.tis_write_cache.argtypes = [*(_pointer, *[_i64] * 4, _pointer, _i64, _i64, _pointer, _i64, _i64)]
-    library.tis_attend.argtypes = [*small, _pointer]
-    library.tis_rms_norm.restype = library.tis_silu_mul.restype = library.tis_rotary.restype = None
-    library.tis_write_cache.restype = library.tis_attend.restype = _i64
-    return NativeKernels(library, _LEVELS[level])
+    level = best if isa is None else ISAS.index(isa)
+    if level > best:
+        raise OSError(f"this CPU has no {isa}")
+    for function in (library.tis_rms_norm, library.tis_silu_mul, library.tis_rotary):
+        function.argtypes, function.restype = [ctypes.c_char_p], None
+    for function in (library.tis_write_cache, library.tis_attend):
+        function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_int64
+    return NativeKernels(library, ISAS[level])

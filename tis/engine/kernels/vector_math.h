@@ -6,12 +6,13 @@ IN vec v_exp(vec x) {
   vec n = v_round(v_mul(bounded, v_set(1.44269504f)));
   /* log(2) in two parts, so that the product with n is exact */
   vec r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), bounded));
-  vec p = v_set(1.0f / 5040);
-  p = v_fma(p, r, v_set(1.0f / 720));
-  p = v_fma(p, r, v_set(1.0f / 120));
-  p = v_fma(p, r, v_set(1.0f / 24));
-  p = v_fma(p, r, v_set(1.0f / 6));
-  p = v_fma(p, r, v_set(0.5f));
+  /* The polynomial of Cephes' expf. */
+  vec p = v_set(1.9875691500e-4f);
+  p = v_fma(p, r, v_set(1.3981999507e-3f));
+  p = v_fma(p, r, v_set(8.3334519073e-3f));
+  p = v_fma(p, r, v_set(4.1665795894e-2f));
+  p = v_fma(p, r, v_set(1.6666665459e-1f));
+  p = v_fma(p, r, v_set(5.0000001201e-1f));
   p = v_fma(p, r, v_set(1.0f));
   p = v_fma(p, r, v_set(1.0f));
   /* n may be 128, of which there is no power: then the last product is infinite. */
