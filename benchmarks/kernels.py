@@ -136,7 +136,10 @@ def attention(kernels: Any, dtype: Any, rounds: int, name: str, runs: list[list[
         name,
         max(3, rounds // 4),
         lambda i: kernels.attend(query, cache[0, i], cache[1, i], table, SIZE**-0.5, None, None),
-        *(lambda i, way=way: way(query, cache[0, i], cache[1, i], runs, SIZE**-0.5) for way in (plain_attention, *more)),
+        *(
+            lambda i, way=way: way(query, cache[0, i], cache[1, i], runs, SIZE**-0.5)
+            for way in (plain_attention, *more)
+        ),
     )
 
 

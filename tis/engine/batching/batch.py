@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.kernels.native import NativeKernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Batch:
     cache: PagedCache
     query_runs: list[QueryRun]
     slots: Any  # where in the cache each token of the row goes
-    kernels: Any = None  # the native ones, if they take the cache
+    kernels: NativeKernels | None = None  # the native ones, if they take the cache
     _masks: dict[tuple[int, int, int], Any] = field(default_factory=dict)
 
     @cached_property

@@ -25,6 +25,7 @@ from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
+from tis.engine.kernels.native import NativeKernels
 from tis.engine.request import Delivery, HandOut, Request
 from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of, pick_all
 from tis.engine.text.tokenizer import Tokenizer
@@ -46,7 +47,7 @@ class BatchRunner:
         max_running: int = 32,
         vision_cache_bytes: int = 256 * 2**20,
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
-        kernels: Any = None,
+        kernels: NativeKernels | None = None,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer

@@ -76,7 +76,7 @@ def choose_runner(
             step_seconds=limits.step_seconds,
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
-            kernels=kernels if kernels and kernels.takes_heads(shape.dtype, shape.head_size) else None,
+            kernels=kernels if kernels and kernels.takes(shape.dtype, shape.head_size) else None,
         ),
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.fused_attention import PROBE, AttentionCalls, FusedAttention, projections_of
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm, merged_linear, plain_linears
 
@@ -25,7 +26,7 @@ _ROW_SIZES = (0.003, 0.1, 0.5, 2.0, 8.0, 30.0, 500.0)
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 2**-6}
 
 
-def fuse_modules(model: Any, kernels: Any) -> int:
+def fuse_modules(model: Any, kernels: NativeKernels | None) -> int:
     """Fuses modules of the text part of a CPU model in place. Returns the number of modules that were replaced.
 
     `kernels` are the native ones. None: only matrices are merged.
@@ -49,6 +50,8 @@ def _replace(decoder: Any, fuse: Fuser) -> int:
     replaced = 0
     for parent in [*decoder.modules()]:
         for name, child in [*parent.named_children()]:
+            if isinstance(child, FusedNorm | FusedMlp | FusedAttention):
+                continue
             try:
                 new = fuse(child)
             except _MISFITS as error:
@@ -60,7 +63,7 @@ def _replace(decoder: Any, fuse: Fuser) -> int:
     return replaced
 
 
-def _norm_fuser(kernels: Any) -> Fuser:
+def _norm_fuser(kernels: NativeKernels) -> Fuser:
     def fuse(norm: Any) -> Any | None:
         [(name, weight)] = norm.named_parameters()
         if name != "weight" or weight.ndim != 1:
@@ -72,7 +75,7 @@ def _norm_fuser(kernels: Any) -> Fuser:
     return lambda module: fuse(module) if hasattr(module, "variance_epsilon") or hasattr(module, "eps") else None
 
 
-def _mlp_fuser(kernels: Any) -> Fuser:
+def _mlp_fuser(kernels: NativeKernels | None) -> Fuser:
     def fuse(mlp: Any) -> Any | None:
         linears = plain_linears(mlp, "gate_proj", "up_proj") or plain_linears(mlp, "gate_up_proj")
         if not linears or not plain_linears(mlp, "down_proj"):
@@ -86,12 +89,12 @@ def _mlp_fuser(kernels: Any) -> Fuser:
     return fuse
 
 
-def _is_silu(activation: Any, kernels: Any, dtype: Any) -> bool:
+def _is_silu(activation: Any, kernels: NativeKernels, dtype: Any) -> bool:
     x = torch.linspace(-12, 12, 256, dtype=dtype)[:, None].expand(-1, 16).contiguous()
     return _is_close(kernels.silu_mul(x, torch.ones_like(x)), activation(x))
 
 
-def _attention_fuser(kernels: Any, calls: dict[Any, dict[str, Any]]) -> Fuser:
+def _attention_fuser(kernels: NativeKernels | None, calls: dict[Any, dict[str, Any]]) -> Fuser:
     def fuse(attention: Any) -> Any | None:
         call = calls.pop(attention, None)
         if call is None:

@@ -11,13 +11,14 @@ import torch
 from transformers import AttentionInterface
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.fused_modules import merged_linear, plain_linears
 
 PROBE = "tis_probe"
 
 
 class FusedAttention(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, attention: Any, arguments: dict[str, Any], kernels: Any) -> None:
+    def __init__(self, attention: Any, arguments: dict[str, Any], kernels: NativeKernels | None) -> None:
         """`arguments` are those that the module adds to the call of its attention function."""
         super().__init__()
         self.config = attention.config
@@ -32,6 +33,8 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
         num_key_heads = num_heads // (self.num_key_value_groups + 2)
         self._split = (num_heads - 2 * num_key_heads, num_key_heads, num_key_heads)
         self._arguments = arguments
+        # Reading an attribute of a config takes longer than a native kernel.
+        self._config_values = vars(attention.config)
         self._kernels = kernels
 
     def forward(
@@ -45,7 +48,7 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
         shape = hidden_states.shape[:-1]
         heads = self.qkv_proj(hidden_states).view(*shape, -1, self.head_dim)
         query, key, value = heads.split_with_sizes(self._split, 2)
-        if self.q_norm is None:
+        if self.q_norm is None or self.k_norm is None:
             num_rotated = self._split[0] + self._split[1]
             rotated = self._rotate(heads[:, :, :num_rotated], *position_embeddings)
             query, key = rotated[:, :, : self._split[0]], rotated[:, :, self._split[0] :]
@@ -55,7 +58,7 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
         query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
         if past_key_values is not None:
             key, value = past_key_values.update(key, value, self.layer_idx)
-        interface = ALL_ATTENTION_FUNCTIONS[self.config._attn_implementation]
+        interface = ALL_ATTENTION_FUNCTIONS[self._config_values["_attn_implementation_internal"]]
         out, weights = interface(self, query, key, value, attention_mask, **self._arguments, **kwargs)
         return self.o_proj(out.reshape(*shape, -1)), weights
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 
+from tis.engine.kernels.native import NativeKernels
+
 
 class FusedNorm(torch.nn.Module):  # type: ignore[misc]
     """RMSNorm. `offset` 1 is for families that store their weights as the difference to 1."""
 
-    def __init__(self, norm: Any, offset: float, kernels: Any) -> None:
+    def __init__(self, norm: Any, offset: float, kernels: NativeKernels) -> None:
         super().__init__()
         # The families with an offset multiply in float32 and round once.
         self.weight = norm.weight if offset == 0 else _parameter(norm.weight.detach().float() + offset)
@@ -19,13 +21,15 @@ class FusedNorm(torch.nn.Module):  # type: ignore[misc]
         self._kernels = kernels
 
     def forward(self, x: Any) -> Any:
-        return self._kernels.rms_norm(x, self.weight, self.eps)
+        if self.weight.dtype is x.dtype:
+            return self._kernels.rms_norm(x, self.weight, self.eps)
+        return self._kernels.rms_norm(x.float(), self.weight, self.eps).to(x.dtype)
 
 
 class FusedMlp(torch.nn.Module):  # type: ignore[misc]
     """`down(activation(gate) * up)`, with gate and up in one product. `activation` None is SiLU, by a native kernel."""
 
-    def __init__(self, gate_up_proj: Any, down_proj: Any, activation: Any, kernels: Any) -> None:
+    def __init__(self, gate_up_proj: Any, down_proj: Any, activation: Any, kernels: NativeKernels | None) -> None:
         super().__init__()
         self.gate_up_proj = gate_up_proj
         self.down_proj = down_proj
@@ -35,6 +39,7 @@ class FusedMlp(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
         gate, up = self.gate_up_proj(x).chunk(2, -1)
         if self.act_fn is None:
+            assert self._kernels is not None
             return self.down_proj(self._kernels.silu_mul(gate, up))
         return self.down_proj(self.act_fn(gate) * up)
 
