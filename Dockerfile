@@ -44,6 +44,8 @@ RUN --mount=type=secret,id=hf_token \
 
 
 FROM base AS package
+# For the native kernels.
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -r /var/lib/apt/lists/*
 WORKDIR /build
 COPY pyproject.toml setup.py requirements.txt README.md LICENSE ./
 COPY configs configs

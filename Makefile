@@ -24,8 +24,13 @@ NODE_CLIENTS := $(if $(NPM),tests/clients/node/node_modules/installed)
 
 .PHONY: setup setup-dev setup-clients demo run smoke test test-clients test-faults soak check style format bench
 
+# Where there is a C compiler, and only after a change. Without the kernels the server works as well, more slowly on a CPU.
+KERNELS := $(BIN)/python -m tis.engine.kernels.build
+
 setup: .venv/installed            ## what the server needs
+	@$(KERNELS)
 setup-dev: .venv/installed-dev    ## what its developers need on top
+	@$(KERNELS)
 
 # torch comes first, in the build for this machine; TORCH_INDEX overrides the choice, and an empty one leaves it to pip.
 .venv/installed: requirements.txt

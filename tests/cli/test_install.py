@@ -13,6 +13,7 @@ import pytest
 from tests.serving import REPOSITORY, bare_environment, free_port, wait_until_live
 from tests.test_status import until
 from tis import __version__
+from tis.engine.kernels.build import has_compiler
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +54,12 @@ def test_dependencies_are_those_of_requirements_txt(installed: Path, tmp_path: P
     listed = run(installed / "python", "-c", asked, folder=tmp_path).splitlines()
     wanted = [line for line in (REPOSITORY / "requirements.txt").read_text().splitlines() if line[:1] not in "#"]
     assert [one.replace(" ", "") for one in listed] == [one.replace(" ", "") for one in wanted]
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+def test_native_kernels_come_along(installed: Path) -> None:
+    [library] = installed.parent.rglob("kernels/_native*")
+    assert library.stat().st_size > 50_000
 
 
 def test_migrations_and_samples_come_along(installed: Path, tmp_path: Path) -> None:

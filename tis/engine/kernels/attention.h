@@ -191,26 +191,29 @@ enum { NAME(PAIRS) = 0 };
 #endif
 
 /* packed[depth][TILE_KEYS]: the keys of a tile, turned; columns without a key are 0. */
-IN void NAME(turn_keys)(float *packed, const E *keys, int64_t stride, int64_t size, int count) {
-  if (NAME(PAIRS)) {
-    uint32_t *to = (uint32_t *)packed;
-    for (int block = 0; block < TILE_KEYS; block += 16)
-      for (int64_t j = 0; j < size / 2; j++)
-        for (int t = block; t < block + 16; t++) {
-          uint32_t pair = 0;
-          if (t < count) memcpy(&pair, keys + t * stride + 2 * j, 4);
-          to[j * TILE_KEYS + t] = pair;
-        }
-    return;
-  }
-  for (int t = 0; t < count; t++)
-    for (int64_t j = 0; j < size; j += W) {
-      float some[W];
-      v_store_float(some, LOAD(keys + t * stride + j));
-      for (int i = 0; i < W; i++) packed[(j + i) * TILE_KEYS + t] = some[i];
+IN void NAME(turn_keys)(float *packed, const E *keys, int64_t stride, int64_t depth, int count) {
+  for (int t = 0; t < TILE_KEYS; t += W)
+    for (int64_t j = 0; j < depth; j += W) {
+      vec square[W];
+      for (int i = 0; i < W; i++) {
+        const E *key = keys + (t + i) * stride;
+        if (t + i >= count)
+          square[i] = v_zero();
+        else if (NAME(PAIRS)) /* as whole words, of which half a vector may be left */
+          square[i] = j + W <= depth ? v_load_float((const float *)key + j) : v_load_half((const float *)key + j);
+        else
+          square[i] = LOAD(key + j);
+      }
+      v_turn(square);
+      for (int i = 0; i < W && j + i < depth; i++) v_store_float(packed + (j + i) * TILE_KEYS + t, square[i]);
     }
-  for (int64_t j = 0; j < size; j++)
-    for (int t = count; t < TILE_KEYS; t++) packed[j * TILE_KEYS + t] = 0;
+}
+
+/* How many keys of a tile any row of a block may see. */
+IN int NAME(seen_by)(const struct NAME(visible) *visible, int num_rows, int row, int64_t tile) {
+  const int last = row + NAME(BLOCK_ROWS) < num_rows ? row + NAME(BLOCK_ROWS) - 1 : num_rows - 1;
+  const int64_t seen = visible[last].end - tile;
+  return seen < TILE_KEYS ? (int)seen : TILE_KEYS;
 }
 
 FN void NAME(attend_tile)(const struct attention *a, struct attention_part part, float *scratch) {
@@ -237,12 +240,18 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
     while (end_row < num_rows && visible[end_row].first < tile + TILE_KEYS) end_row++;
     while (visible[begin_row].end <= tile) begin_row++;
     const int from_row = begin_row / step * step;
-    NAME(turn_keys)(turned, keys + tile * a->key_slot_stride, a->key_slot_stride, size, count);
+    NAME(turn_keys)(turned, keys + tile * a->key_slot_stride, a->key_slot_stride, depth, count);
     for (int row = from_row; row < end_row; row += step) {
       memset(scores + row * TILE_KEYS, 0, step * TILE_KEYS * sizeof(float));
-      for (int t = 0; t < count; t += wide)
-        NAME(multiply)(scores + row * TILE_KEYS + t, TILE_KEYS, queries + row * depth, depth, turned + t, TILE_KEYS, depth,
-                       NAME(BLOCK_VECTORS), NAME(PAIRS));
+      const int seen = NAME(seen_by)(visible, num_rows, row, tile);
+      for (int t = 0; t < seen; t += wide) {
+        float *out = scores + row * TILE_KEYS + t;
+        if (W == 16 && seen <= wide / 2)
+          NAME(multiply)(out, TILE_KEYS, queries + row * depth, depth, turned + t, TILE_KEYS, depth, 2, NAME(PAIRS));
+        else
+          NAME(multiply)(out, TILE_KEYS, queries + row * depth, depth, turned + t, TILE_KEYS, depth, NAME(BLOCK_VECTORS),
+                         NAME(PAIRS));
+      }
       for (int r = row; r < row + step; r++) {
         if (r < begin_row || r >= end_row) {
           memset(scores + r * TILE_KEYS, 0, TILE_KEYS * sizeof(float));
@@ -260,12 +269,13 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
     for (int t = 0; t < count; t++)
       for (int64_t j = 0; j < size; j += W) v_store_float(tile_values + t * size + j, LOAD(from + t * a->value_slot_stride + j));
     for (int row = from_row; row < end_row; row += step) {
+      const int seen = NAME(seen_by)(visible, num_rows, row, tile);
       int64_t j = 0;
       for (; j + wide <= size; j += wide)
-        NAME(multiply)(sums + row * size + j, size, scores + row * TILE_KEYS, TILE_KEYS, tile_values + j, size, count,
+        NAME(multiply)(sums + row * size + j, size, scores + row * TILE_KEYS, TILE_KEYS, tile_values + j, size, seen,
                        NAME(BLOCK_VECTORS), 0);
       for (; j < size; j += W)
-        NAME(multiply)(sums + row * size + j, size, scores + row * TILE_KEYS, TILE_KEYS, tile_values + j, size, count, 1, 0);
+        NAME(multiply)(sums + row * size + j, size, scores + row * TILE_KEYS, TILE_KEYS, tile_values + j, size, seen, 1, 0);
     }
   }
   for (int row = 0; row < num_rows; row++) {

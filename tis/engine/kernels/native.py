@@ -3,13 +3,14 @@
 import ctypes
 import logging
 import platform
-import sysconfig
 from functools import cache
 from pathlib import Path
 from struct import Struct
 from typing import Any
 
 import torch
+
+from tis.engine.kernels.build import library_path
 
 log = logging.getLogger("tis.engine")
 
@@ -122,7 +123,14 @@ class NativeKernels:
                 _ATTENTION.pack(
                     *(self._level, _TYPES[query.dtype], torch.get_num_threads(), query.data_ptr(), keys.data_ptr()),
                     *(values.data_ptr(), out.data_ptr(), runs.data_ptr(), len(runs), tokens, heads, *keys.shape),
-                    *(*query.stride()[:2], *keys.stride()[:2], *values.stride()[:2], window or 0, scale, softcap or 0.0),
+                    *(
+                        *query.stride()[:2],
+                        *keys.stride()[:2],
+                        *values.stride()[:2],
+                        window or 0,
+                        scale,
+                        softcap or 0.0,
+                    ),
                 )
             )
         )
@@ -167,10 +175,6 @@ def native_kernels() -> NativeKernels | None:
     except OSError as error:
         log.info("torch alone computes the small operations of a step, as there are no native kernels: %s", error)
         return None
-
-
-def library_path() -> Path:
-    return Path(__file__).with_name("_native" + (sysconfig.get_config_var("EXT_SUFFIX") or ".so"))
 
 
 def load_kernels(path: Path, isa: str | None = None) -> NativeKernels:

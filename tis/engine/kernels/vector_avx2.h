@@ -21,10 +21,15 @@ IN vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
 IN vec v_max(vec a, vec b) { return _mm256_max_ps(a, b); }
 IN vec v_min(vec a, vec b) { return _mm256_min_ps(a, b); }
 IN vec v_round(vec x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* 2^n, for whole numbers from -126 to 127 */
 IN vec v_power_of_two(vec n) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
 }
-IN vec v_zero_if_less(vec x, vec low, vec y) { return _mm256_andnot_ps(_mm256_cmp_ps(x, low, _CMP_LT_OQ), y); }
+/* In two steps, as n may be beyond the exponents of normal numbers. */
+IN vec v_scale(vec x, vec n) {
+  vec half = v_round(v_mul(n, v_set(0.5f)));
+  return v_mul(v_mul(x, v_power_of_two(half)), v_power_of_two(v_sub(n, half)));
+}
 IN vec v_if_small(vec x, float bound, vec y, vec z) {
   vec magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
   return _mm256_blendv_ps(z, y, _mm256_cmp_ps(magnitude, _mm256_set1_ps(bound), _CMP_LT_OQ));
@@ -41,6 +46,7 @@ IN float v_largest(vec x) {
 }
 
 IN vec v_load_float(const float *p) { return _mm256_loadu_ps(p); }
+IN vec v_load_half(const float *p) { return _mm256_insertf128_ps(_mm256_setzero_ps(), _mm_loadu_ps(p), 0); }
 IN void v_store_float(float *p, vec x) { _mm256_storeu_ps(p, x); }
 IN vec v_load_bfloat(const uint16_t *p) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
@@ -53,4 +59,21 @@ IN void v_store_bfloat(uint16_t *p, vec x) {
   rounded = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fc0), is_nan);
   __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(rounded, rounded), 0x08);
   _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(packed));
+}
+
+/* Turns 8 rows into 8 columns. */
+IN void v_turn(vec *rows) {
+  __m256 a[8], b[8];
+  for (int i = 0; i < 8; i += 2) {
+    a[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+    a[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 8; i++) {
+    __m256d one = _mm256_castps_pd(a[i / 4 * 4 + i % 4 / 2]), other = _mm256_castps_pd(a[i / 4 * 4 + i % 4 / 2 + 2]);
+    b[i] = _mm256_castpd_ps(i % 2 ? _mm256_unpackhi_pd(one, other) : _mm256_unpacklo_pd(one, other));
+  }
+  for (int i = 0; i < 4; i++) {
+    rows[i] = _mm256_permute2f128_ps(b[i], b[4 + i], 0x20);
+    rows[4 + i] = _mm256_permute2f128_ps(b[i], b[4 + i], 0x31);
+  }
 }

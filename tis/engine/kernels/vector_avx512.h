@@ -25,10 +25,7 @@ IN vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
 IN vec v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
 IN vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
 IN vec v_round(vec x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-IN vec v_power_of_two(vec n) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
-}
-IN vec v_zero_if_less(vec x, vec low, vec y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), y); }
+IN vec v_scale(vec x, vec n) { return _mm512_scalef_ps(x, n); }
 IN vec v_if_small(vec x, float bound, vec y, vec z) {
   return _mm512_mask_mov_ps(z, _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(bound), _CMP_LT_OQ), y);
 }
@@ -36,9 +33,32 @@ IN float v_sum(vec x) { return _mm512_reduce_add_ps(x); }
 IN float v_largest(vec x) { return _mm512_reduce_max_ps(x); }
 
 IN vec v_load_float(const float *p) { return _mm512_loadu_ps(p); }
+/* The first half of a vector, and 0 behind it. */
+IN vec v_load_half(const float *p) { return _mm512_maskz_loadu_ps(0xff, p); }
 IN void v_store_float(float *p, vec x) { _mm512_storeu_ps(p, x); }
 IN vec v_load_bfloat(const uint16_t *p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+}
+/* Turns 16 rows into 16 columns. */
+IN void v_turn(vec *rows) {
+  __m512 a[16], b[16];
+  for (int i = 0; i < 16; i += 2) {
+    a[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+    a[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 16; i++) {
+    __m512d one = _mm512_castps_pd(a[i / 4 * 4 + i % 4 / 2]), other = _mm512_castps_pd(a[i / 4 * 4 + i % 4 / 2 + 2]);
+    b[i] = _mm512_castpd_ps(i % 2 ? _mm512_unpackhi_pd(one, other) : _mm512_unpacklo_pd(one, other));
+  }
+  for (int i = 0; i < 4; i++) {
+    __m512 even = _mm512_shuffle_f32x4(b[i], b[4 + i], 0x88), odd = _mm512_shuffle_f32x4(b[i], b[4 + i], 0xdd);
+    __m512 even_end = _mm512_shuffle_f32x4(b[8 + i], b[12 + i], 0x88);
+    __m512 odd_end = _mm512_shuffle_f32x4(b[8 + i], b[12 + i], 0xdd);
+    rows[i] = _mm512_shuffle_f32x4(even, even_end, 0x88);
+    rows[4 + i] = _mm512_shuffle_f32x4(odd, odd_end, 0x88);
+    rows[8 + i] = _mm512_shuffle_f32x4(even, even_end, 0xdd);
+    rows[12 + i] = _mm512_shuffle_f32x4(odd, odd_end, 0xdd);
+  }
 }
 #ifdef DOT_BFLOAT
 IN void v_store_bfloat(uint16_t *p, vec x) { _mm256_storeu_si256((__m256i *)p, (__m256i)_mm512_cvtneps_pbh(x)); }

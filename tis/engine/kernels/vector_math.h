@@ -1,8 +1,8 @@
 /* Functions of a whole vector, good to about one unit in the last place of float32. */
 
 IN vec v_exp(vec x) {
-  const float smallest = -86.6f;
-  vec bounded = v_min(v_set(89.0f), v_max(v_set(smallest), x));
+  /* Beyond these, it is 0 or infinite. */
+  vec bounded = v_min(v_set(89.0f), v_max(v_set(-104.0f), x));
   vec n = v_round(v_mul(bounded, v_set(1.44269504f)));
   /* log(2) in two parts, so that the product with n is exact */
   vec r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), bounded));
@@ -15,9 +15,7 @@ IN vec v_exp(vec x) {
   p = v_fma(p, r, v_set(5.0000001201e-1f));
   p = v_fma(p, r, v_set(1.0f));
   p = v_fma(p, r, v_set(1.0f));
-  /* n may be 128, of which there is no power: then the last product is infinite. */
-  p = v_mul(v_mul(p, v_power_of_two(v_sub(n, v_set(1.0f)))), v_set(2.0f));
-  return v_zero_if_less(x, v_set(smallest), p);
+  return v_scale(p, n);
 }
 
 IN vec v_silu(vec x) { return v_div(x, v_add(v_set(1.0f), v_exp(v_sub(v_zero(), x)))); }

@@ -20,21 +20,15 @@ IN vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 IN vec v_max(vec a, vec b) { return a > b ? a : b; }
 IN vec v_min(vec a, vec b) { return a < b ? a : b; }
 IN vec v_round(vec x) { return rintf(x); }
-/* 2^n, for whole numbers from -126 to 127 */
-IN vec v_power_of_two(vec n) {
-  uint32_t bits = (uint32_t)((int32_t)n + 127) << 23;
-  float x;
-  memcpy(&x, &bits, 4);
-  return x;
-}
-/* 0 where x < low, else y */
-IN vec v_zero_if_less(vec x, vec low, vec y) { return x < low ? 0.0f : y; }
+/* x times 2^n, n a whole number */
+IN vec v_scale(vec x, vec n) { return ldexpf(x, (int)n); }
 /* y where |x| < bound, else z */
 IN vec v_if_small(vec x, float bound, vec y, vec z) { return fabsf(x) < bound ? y : z; }
 IN float v_sum(vec x) { return x; }
 IN float v_largest(vec x) { return x; }
 
 IN vec v_load_float(const float *p) { return *p; }
+IN vec v_load_half(const float *p) { return *p; }
 IN void v_store_float(float *p, vec x) { *p = x; }
 IN vec v_load_bfloat(const uint16_t *p) {
   uint32_t bits = (uint32_t)*p << 16;
@@ -47,3 +41,4 @@ IN void v_store_bfloat(uint16_t *p, vec x) {
   memcpy(&bits, &x, 4);
   *p = x != x ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+IN void v_turn(vec *rows) { (void)rows; }
