@@ -66,7 +66,8 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
         """`x` is [batch, tokens, heads, size]; `cos` and `sin` are [batch, tokens, size or less]. May change `x`."""
         width = cos.shape[-1]
         if self._kernels is not None and len(x) == 1:
-            self._kernels.rotary_(x[0, ..., :width].transpose(0, 1), cos[0], sin[0])
+            part = x[0] if width == self.head_dim else x[0, ..., :width]
+            self._kernels.rotary_(part.transpose(0, 1), cos[0], sin[0])
             return x
         part = x[..., :width]
         first, second = part.chunk(2, -1)

@@ -37,7 +37,8 @@ class FusedMlp(torch.nn.Module):  # type: ignore[misc]
         self._kernels = kernels
 
     def forward(self, x: Any) -> Any:
-        gate, up = self.gate_up_proj(x).chunk(2, -1)
+        both = self.gate_up_proj(x)
+        gate, up = both.split_with_sizes((both.shape[-1] // 2,) * 2, -1)
         if self.act_fn is None:
             assert self._kernels is not None
             return self.down_proj(self._kernels.silu_mul(gate, up))
