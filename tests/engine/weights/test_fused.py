@@ -27,7 +27,7 @@ from tis.engine.weights.fused_attention import FusedAttention
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
 from tis.engine.weights.packed import pack_weights
 
-LENGTHS = (5, 30, 1)
+LENGTHS = (5, 30)
 
 
 @pytest.fixture(params=["native", "torch"])
