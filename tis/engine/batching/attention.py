@@ -28,8 +28,12 @@ def batch_attention(
     **ignored: Any,
 ) -> tuple[Any, None]:
     assert batch is not None
-    batch.cache.write(module.layer_idx, batch.slots, key, value)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if batch.kernels is not None:
+        keys, values = batch.cache.keys[module.layer_idx], batch.cache.values[module.layer_idx]
+        batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots)
+        return batch.kernels.attend(query[0], keys, values, batch.runs, scale, sliding_window, softcap)[None], None
+    batch.cache.write(module.layer_idx, batch.slots, key, value)
     if batch.cache.token_axis == 0:
         return _attend_on_cuda(batch, module.layer_idx, query, scale, sliding_window, softcap), None
     return _attend_on_cpu(batch, module.layer_idx, query, scale, sliding_window, softcap), None

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.kernels.native import NativeKernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,18 @@ class Batch:
     cache: PagedCache
     query_runs: list[QueryRun]
     slots: Any  # where in the cache each token of the row goes
+    kernels: NativeKernels | None = None  # the native ones, if they take the cache
     _masks: dict[tuple[int, int, int], Any] = field(default_factory=dict)
 
     @cached_property
     def num_single(self) -> int:
         """Runs of one token, which come first: they need no mask and share a rearrangement."""
         return sum(run.length == 1 for run in self.query_runs)
+
+    @cached_property
+    def runs(self) -> Any:
+        """The query runs as the native kernels take them."""
+        return torch.tensor([(run.begin, run.length, run.first_slot, run.num_before) for run in self.query_runs])
 
     @cached_property
     def block_table(self) -> "BlockTable":

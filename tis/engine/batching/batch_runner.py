@@ -28,6 +28,7 @@ from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
+from tis.engine.kernels.native import NativeKernels
 from tis.engine.request import Delivery, HandOut, Request
 from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of
 from tis.engine.text.tokenizer import Tokenizer
@@ -51,6 +52,7 @@ class BatchRunner:
         vision_cache_bytes: int = 256 * 2**20,
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
         draft_width: int = 0,  # of prompt lookup: see Scheduler
+        kernels: NativeKernels | None = None,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
@@ -58,6 +60,7 @@ class BatchRunner:
         self._tokens_per_step = tokens_per_step
         self._draft_width = draft_width
         self._cache = cache
+        self._kernels = kernels
         self._vision = VisionEncoder(model, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
         self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
         self._prompts_waited = False  # in the last step, for images
@@ -256,7 +259,7 @@ class BatchRunner:
             # Without them, some models derive positions from earlier calls, which were about other requests.
             "position_ids": self._positions(chunks),
             "use_cache": False,
-            "batch": Batch(self._cache, query_runs, self._numbers(slots)),
+            "batch": Batch(self._cache, query_runs, self._numbers(slots), self._kernels),
         }
         placed = self._features(chunks, query_runs)
         inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}

@@ -18,6 +18,7 @@ from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.cpu_dtype import suit_to_cpu
+from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.packed import pack_weights, quantise_weights, weight_bytes_of
 
 log = logging.getLogger("tis.engine")
@@ -55,6 +56,10 @@ def choose_runner(
             "this server. Leave it empty."
         )
     kernels = native_kernels() if limits.native_kernels else None
+    if not limits.quantisation:
+        suit_to_cpu(model)
+    if limits.native_kernels:
+        fuse_modules(model, kernels)
     # Before the conversion to float32 that some CPUs need: the integers are made of the weights as they were saved.
     num_packed = quantise_weights(model, kernels) if limits.quantisation else 0
     suit_to_cpu(model)
@@ -78,6 +83,7 @@ def choose_runner(
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
             draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
+            kernels=kernels if kernels and kernels.takes(shape.dtype, shape.head_size) else None,
         ),
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),
