@@ -17,6 +17,7 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.packed import pack_weights
+from tis.engine.weights.packed_vision import pack_vision_tower
 
 log = logging.getLogger("tis.engine")
 
@@ -53,7 +54,7 @@ def choose_runner(
             "this server. Leave it empty."
         )
     weight_bytes = model.get_memory_footprint()
-    num_packed = pack_weights(model, limits.quantisation)
+    num_packed = pack_weights(model, limits.quantisation) + pack_vision_tower(model)
     shape = cache_shape(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes, shape.bytes_per_token, context_length
