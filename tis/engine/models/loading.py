@@ -27,7 +27,7 @@ from tis.observability.collector import exempt_imported_objects
 # Everything in a repository except weights in formats that can run code.
 WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
 _USED_DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-# All requests wait while the vision encoder runs on an image, and its work grows with the square of the image's size.
+# Other prompts wait while an image is encoded, and its work grows with the square of the image's size.
 _MAX_PIXELS_ON_CPU = 1024 * 1024
 _MODEL_CLASSES = ("AutoModelForImageTextToText", "AutoModelForCausalLM")
 
