@@ -39,11 +39,11 @@ from tis.observability.collector import exempt_imported_objects, use_own_process
 use_own_process()
 with without_collections():
     first = [[number] for number in range(100_000)]
-    print(gc.isenabled(), gc.get_count()[0] > 100_000)
-print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+    print(gc.isenabled(), gc.get_count()[0] > 90_000)
+print(gc.isenabled(), gc.get_freeze_count() > 90_000)
 second = [[number] for number in range(100_000)]
 exempt_imported_objects()
-print(gc.get_freeze_count() > 200_000, gc.get_stats()[2]["collections"])
+print(gc.get_freeze_count() > 190_000, gc.get_stats()[2]["collections"])
 """
 
 
