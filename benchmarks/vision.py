@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2, help="1 on a machine that others use")
     parser.add_argument("--dtype", choices=["auto", "float32"], default="auto")
     parser.add_argument("--large", action="store_true", help="the shape of Qwen3-VL-2B")
     options = parser.parse_args()
@@ -93,7 +94,7 @@ async def _measure(options: argparse.Namespace) -> None:
     import torch
     from transformers import AutoModelForImageTextToText
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(options.threads)
     how = LoadOptions(device_map="cpu", dtype=options.dtype)
     loaded = load_model(str(options.model_folder), how, lambda stage, share: None)
     alone = AutoModelForImageTextToText.from_pretrained(options.model_folder, dtype=options.dtype).eval()

@@ -123,6 +123,21 @@ def test_it_is_imported_and_migrated_without_a_request(app: AppWithMarketplace, 
     marketplace.close()
 
 
+def test_in_the_background_it_lets_a_model_load_first(app: AppWithMarketplace, importing: ControlledImport) -> None:
+    marketplace: LazyMarketplace = app.state.marketplace
+    importing.may_end.set()
+    begun_while_busy = []
+
+    def is_busy() -> bool:
+        begun_while_busy.append(importing.begun.is_set())
+        return len(begun_while_busy) < 3
+
+    marketplace.open(is_busy)
+    until(lambda: marketplace.state == "ready")
+    assert begun_while_busy == [False] * 3
+    marketplace.close()
+
+
 def test_a_server_that_ends_at_once_imports_nothing(app: AppWithMarketplace, importing: ControlledImport) -> None:
     marketplace: LazyMarketplace = app.state.marketplace
     marketplace.open()

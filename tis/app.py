@@ -156,7 +156,7 @@ def create_app(
             loop_watch.open()
             await asyncio.to_thread(read_tokens.open)
             with graceful_shutdown(lambda hurry: drain(settings.drain_seconds, hurry)):
-                marketplace.open()
+                marketplace.open(lambda: engine.is_eager and any(one.state == "loading" for one in engine.statuses))
                 yield
         finally:
             ending.cancel()

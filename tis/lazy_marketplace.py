@@ -10,7 +10,7 @@ from starlette._utils import get_route_path
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tis.observability.collector import exempt_living_objects
+from tis.observability.collector import exempt_imported_objects
 from tis.observability.logs import log_exception
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PREFIX = "/api"
 # The import competes with the event loop for the GIL; clients that wait for the start of the server go first.
 _START_DELAY_SECONDS = 0.25
+_MAX_START_DELAY_SECONDS = 5.0  # while a model is loaded, which imports torch
 
 
 class LazyMarketplace:
@@ -52,9 +53,12 @@ class LazyMarketplace:
                 self._market = self._market or self._load()
         return self._market
 
-    def open(self) -> None:
-        """Starts a thread that imports the marketplace and migrates its tables, and returns at once."""
-        self._opener = threading.Thread(target=self._open, name="marketplace")
+    def open(self, is_busy: Callable[[], bool] = lambda: False) -> None:
+        """Starts a thread that imports the marketplace and migrates its tables, and returns at once.
+
+        While `is_busy`, the thread waits a few seconds more. A request that needs the marketplace never waits for that.
+        """
+        self._opener = threading.Thread(target=lambda: self._open(is_busy), name="marketplace")
         self._opener.start()
 
     def close(self) -> None:
@@ -66,9 +70,12 @@ class LazyMarketplace:
             if self._market:
                 self._market.close()
 
-    def _open(self) -> None:
-        if self._closing.wait(_START_DELAY_SECONDS):
-            return
+    def _open(self, is_busy: Callable[[], bool]) -> None:
+        for _ in range(round(_MAX_START_DELAY_SECONDS / _START_DELAY_SECONDS)):
+            if self._closing.wait(_START_DELAY_SECONDS):
+                return
+            if not is_busy():
+                break
         try:
             self.market.open()
         except Exception as fault:
@@ -77,7 +84,7 @@ class LazyMarketplace:
     def _load(self) -> "Market":
         market, router = self._make()
         self._app.include_router(router, prefix=PREFIX)  # last, as after a failure all of this is retried
-        exempt_living_objects()
+        exempt_imported_objects()
         return market
 
 

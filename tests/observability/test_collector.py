@@ -33,6 +33,25 @@ def test_what_is_loaded_is_collected_no_more_and_the_rest_when_it_is_ordered() -
     assert done.stdout == "True\nTrue\nTrue True\n"
 
 
+IMPORTS = """
+import gc
+from tis.observability.collector import exempt_imported_objects, use_own_process, without_collections
+use_own_process()
+with without_collections():
+    first = [[number] for number in range(100_000)]
+    print(gc.isenabled(), gc.get_count()[0] > 90_000)
+print(gc.isenabled(), gc.get_freeze_count() > 90_000)
+second = [[number] for number in range(100_000)]
+exempt_imported_objects()
+print(gc.get_freeze_count() > 190_000, gc.get_stats()[2]["collections"])
+"""
+
+
+def test_what_is_imported_is_never_collected() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTS], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\nTrue True\nTrue 0\n"
+
+
 def test_the_collector_of_another_process_stays_as_it_is() -> None:
     before = gc.get_freeze_count()
     exempt_living_objects()

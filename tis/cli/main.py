@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tis import __version__
 from tis.cli.ctrl_c import until_ctrl_c
+from tis.observability.collector import without_collections
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -19,7 +20,8 @@ def serve_lazily() -> None:
     """`python main.py`: loads the model at the first request, unless EAGER_LOAD_MODEL is set."""
 
     def run() -> None:
-        from tis.cli.serve import run_lazily
+        with without_collections():
+            from tis.cli.serve import run_lazily
 
         run_lazily()
 
@@ -62,7 +64,8 @@ def _run(arguments: Sequence[str] | None) -> None:
     if given[:1] == ["serve"] and NO_RESTART not in given:
         sys.exit(run_with_restarts(given))
     obey_parent()
-    from tis.cli import seed, serve
+    with without_collections():
+        from tis.cli import seed, serve
 
     commands = parser()
     parsed = commands.parse_args(given)

@@ -25,7 +25,7 @@ from tis.engine.kernels.native import native_kernels
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.fused_attention import FusedAttention
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
-from tis.engine.weights.packed import quantise_weights
+from tis.engine.weights.packed import pack_weights, quantise_weights
 
 LENGTHS = (5, 30)
 

@@ -147,6 +147,7 @@ class BatchRunner:
             if sequence.request is request:
                 self._places.drop(sequence)
         self._running.remove(request)
+        self._vision.drop_unawaited(self._places.sequences)
 
     @staticmethod
     def _set_cached_tokens(plan: Plan) -> None:

@@ -20,6 +20,7 @@ from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.packed import pack_weights, quantise_weights, weight_bytes_of
+from tis.engine.weights.packed_vision import pack_vision_tower
 
 log = logging.getLogger("tis.engine")
 
@@ -64,7 +65,7 @@ def choose_runner(
     num_packed = quantise_weights(model, kernels) if limits.quantisation else 0
     suit_to_cpu(model)
     weight_bytes = weight_bytes_of(model)
-    num_packed = num_packed or pack_weights(model)
+    num_packed = (num_packed or pack_weights(model)) + pack_vision_tower(model)
     shape = cache_shape(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes, shape.bytes_per_token, context_length

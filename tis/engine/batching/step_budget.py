@@ -51,7 +51,7 @@ class StepBudget:
             of_prompts = max(seconds - (self._decode_seconds or 0), seconds * _MIN_SHARE_OF_PROMPTS)
             self._seconds_per_token = _newer(self._seconds_per_token, of_prompts / num_prompt_tokens)
 
-    def encoded(self, num_patches: int, seconds: float) -> bool:
+    def encoded(self, num_patches: float, seconds: float) -> bool:
         """Returns whether this alone takes so much of the step that its prompts should wait for the next one."""
         if not num_patches:
             return False

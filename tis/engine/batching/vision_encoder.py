@@ -2,7 +2,7 @@
 
 The tower runs between steps, for a bounded number of patches each time, so that decoding sequences do not wait for all
 images at once. A video is encoded a few frames at a time, because its frames do not attend to each other there. An
-image is always encoded whole, so its size must be limited before (`MAX_SHOWN_PIXELS`).
+image with more patches than a step may encode takes several steps, each of which computes some layers of the tower.
 """
 
 from collections import OrderedDict
@@ -14,6 +14,7 @@ import torch
 
 from tis.engine.batching.scheduler import ScheduledChunk
 from tis.engine.batching.sequence import Sequence as SequenceOfTokens
+from tis.engine.batching.tower_run import TowerRun, can_be_cut
 from tis.engine.vision.vision_input import VisionInput
 
 
@@ -39,14 +40,22 @@ class EncodeJob:
     stop: int
 
 
+@dataclass(slots=True)
+class UnfinishedJob:
+    job: EncodeJob
+    tower_run: TowerRun
+
+
 class VisionEncoder:
     def __init__(self, model: Any, *, max_bytes: int, patches_per_step: int) -> None:
         self._model = model
         self._max_bytes = max_bytes
         self.patches_per_step = patches_per_step
-        self.num_encoded = 0  # patches, ever
+        self.num_encoded = 0.0  # patches, ever; a layer of many counts as its share of the tower
         self._cache: OrderedDict[bytes, Features] = OrderedDict()  # least recently used first
         self._partial: dict[bytes, list[Features]] = {}
+        self._unfinished: UnfinishedJob | None = None
+        self._can_be_cut = can_be_cut(model)
         self._errors: dict[bytes, Exception] = {}
 
     def encode(
@@ -61,14 +70,21 @@ class VisionEncoder:
         for digest in needed:
             if digest in self._cache:
                 self._cache.move_to_end(digest)
-        if self._partial:
-            awaited = {vision_input.digest for sequence in sequences for vision_input in sequence.vision_inputs}
-            self._partial = {digest: parts for digest, parts in self._partial.items() if digest in awaited}
-        jobs = list(self._next_jobs(one for digest, one in needed.items() if digest not in self._cache))
-        if jobs and may_run:
-            self._run(jobs)
+        self.drop_unawaited(sequences)
+        missing = [one for digest, one in needed.items() if digest not in self._cache]
+        if missing and may_run:
+            self._run_step(missing)
         self._evict_all_but(needed)
         return self._errors
+
+    def drop_unawaited(self, sequences: Iterable[SequenceOfTokens]) -> None:
+        """Drops what is partly encoded, unless one of these sequences needs it."""
+        if not (self._partial or self._unfinished):
+            return
+        awaited = {vision_input.digest for sequence in sequences for vision_input in sequence.vision_inputs}
+        self._partial = {digest: parts for digest, parts in self._partial.items() if digest in awaited}
+        if self._unfinished and self._unfinished.job.vision_input.digest not in awaited:
+            self._unfinished = None
 
     def has_encoded(self, chunk: ScheduledChunk) -> bool:
         return all(vision_input.digest in self._cache for vision_input in vision_inputs_in(chunk))
@@ -83,9 +99,39 @@ class VisionEncoder:
                     yield first, features.part(offset + first - start, offset + last - start)
                 offset += stop - start
 
-    def _next_jobs(self, vision_inputs: Iterable[VisionInput]) -> Iterator[EncodeJob]:
-        """Yields jobs in order until the step is full; at least one, however large."""
-        budget = self.patches_per_step
+    def _run_step(self, missing: Sequence[VisionInput]) -> None:
+        before = self.num_encoded
+        if self._unfinished:
+            self._advance(self._unfinished)
+        budget = self.patches_per_step - round(self.num_encoded - before)
+        if self._unfinished or budget <= 0:
+            return
+        missing = [one for one in missing if one.digest not in self._cache and one.digest not in self._errors]
+        jobs = list(self._next_jobs(missing, budget))
+        if len(jobs) == 1 and self._can_be_cut and _num_patches(jobs[0]) > self.patches_per_step:
+            self._unfinished = UnfinishedJob(jobs[0], TowerRun(self._model, *self._tower_inputs(jobs)))
+            self._advance(self._unfinished)
+        elif jobs:
+            self._run(jobs)
+
+    def _advance(self, unfinished: UnfinishedJob) -> None:
+        tower_run, self._unfinished = unfinished.tower_run, None
+        num_layers = max(1, self.patches_per_step * tower_run.num_layers // tower_run.num_patches)
+        num_before = tower_run.num_computed
+        try:
+            out = tower_run.advance(num_layers)
+        except Exception as error:  # only the requests with this image fail
+            self._errors[unfinished.job.vision_input.digest] = error
+            return
+        self.num_encoded += tower_run.num_patches * (tower_run.num_computed - num_before) / tower_run.num_layers
+        if out is None:
+            self._unfinished = unfinished
+        else:
+            [features] = _features_of(out)
+            self._add(unfinished.job.vision_input, features)
+
+    def _next_jobs(self, vision_inputs: Iterable[VisionInput], budget: int) -> Iterator[EncodeJob]:
+        """Yields jobs in order until the step is full; at least one, however large, if nothing else was in it."""
         for vision_input in vision_inputs:
             size = _patches_per_time_step(vision_input)
             start = self._num_encoded_time_steps(vision_input)
@@ -115,14 +161,15 @@ class VisionEncoder:
             self._add(job.vision_input, features)
 
     def _run_tower(self, jobs: Sequence[EncodeJob]) -> list[Features]:
-        device = self._model.device
-        patches = torch.cat([_patches_of(job) for job in jobs]).to(device)
+        patches, grids = self._tower_inputs(jobs)
         self.num_encoded += len(patches)
+        return _features_of(self._model.base_model.get_image_features(patches, grids, return_dict=True))
+
+    def _tower_inputs(self, jobs: Sequence[EncodeJob]) -> tuple[Any, Any]:
+        """For these families a video is an image with several steps in time."""
+        device = self._model.device
         grids = torch.tensor([(job.stop - job.start, *job.vision_input.grid[1:]) for job in jobs], device=device)
-        # For these families a video is an image with several steps in time.
-        out = self._model.base_model.get_image_features(patches, grids, return_dict=True)
-        layers = getattr(out, "deepstack_features", None) or []
-        return [Features(tokens, [layer[at] for layer in layers]) for at, tokens in enumerate(out.pooler_output)]
+        return torch.cat([_patches_of(job) for job in jobs]).to(device), grids
 
     def _add(self, vision_input: VisionInput, features: Features) -> None:
         parts = [*self._partial.pop(vision_input.digest, ()), features]
@@ -156,6 +203,15 @@ def vision_inputs_in(chunk: ScheduledChunk) -> Iterator[VisionInput]:
     for vision_input in chunk.sequence.vision_inputs:
         if any(start < chunk.stop and chunk.start < stop for start, stop in vision_input.spans):
             yield vision_input
+
+
+def _features_of(out: Any) -> list[Features]:
+    layers = getattr(out, "deepstack_features", None) or []
+    return [Features(tokens, [layer[at] for layer in layers]) for at, tokens in enumerate(out.pooler_output)]
+
+
+def _num_patches(job: EncodeJob) -> int:
+    return (job.stop - job.start) * _patches_per_time_step(job.vision_input)
 
 
 def _num_tokens(vision_input: VisionInput) -> int:

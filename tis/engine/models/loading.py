@@ -4,6 +4,7 @@ Reads weights only as safetensors, which cannot run code, and never uses AutoPro
 """
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +18,16 @@ from tis.engine.models.load_progress import reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
+from tis.engine.models.torch_preload import preload_torch
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.errors import BadRequest
+from tis.observability.collector import exempt_imported_objects
 
 # Everything in a repository except weights in formats that can run code.
 WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
 _USED_DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-# All requests wait while the vision encoder runs on an image, and its work grows with the square of the image's size.
+# Other prompts wait while an image is encoded, and its work grows with the square of the image's size.
 _MAX_PIXELS_ON_CPU = 1024 * 1024
 _MODEL_CLASSES = ("AutoModelForImageTextToText", "AutoModelForCausalLM")
 
@@ -48,11 +51,15 @@ class LoadOptions:
 def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     _refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
+    is_first_import = "torch" not in sys.modules
+    preload_torch()
     import transformers
 
     from tis.engine.batching.choose_runner import choose_runner
     from tis.engine.vision.choose_vision import choose_vision
 
+    if is_first_import:
+        exempt_imported_objects()
     transformers.utils.logging.disable_progress_bar()
     folder = _find_folder(repo, options, report)
     quantisation = _quantisation(options)
