@@ -15,7 +15,8 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/cli/test_serve.py tests/test_main.py tests/test_lazy_marketplace.py tests/marketplace/seed/test_seed_data.py \
 	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py \
 	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
-	tests/marketplace/search/test_keyset_paging.py tests/marketplace/search/test_filters_of_several_values.py
+	tests/marketplace/search/test_keyset_paging.py tests/marketplace/search/test_filters_of_several_values.py \
+	tests/marketplace/assistant/test_answer_of_make_demo.py
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
@@ -56,12 +57,15 @@ tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
 	cd tests/clients/node && npm ci --omit=optional --no-audit --no-fund
 	@touch $@
 
-# In the environment, MARKETPLACE_AUTH=required wins.
+# In the environment, MARKETPLACE_AUTH=required wins, and so does another ASSISTANT_MODEL.
 MARKETPLACE_AUTH ?= open
+# The small model is asked only where it is named; it has learned to pick goods.
+ASSISTANT_MODEL ?= demo
 
 demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
 	$(BIN)/python seed_data.py
-	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
+	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) ASSISTANT_MODEL=$(ASSISTANT_MODEL) \
+		MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py

@@ -46,6 +46,7 @@ class Load:
     warm_up_each: int = 1  # requests before the clock starts
     prompt_tokens: int = 64
     same_prompt: bool = False
+    prompt_seed: str = ""  # another one makes other prompts, which no server has cached
     max_tokens: int = 64
     ignore_eos: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)  # goes into the body as it is
@@ -53,7 +54,7 @@ class Load:
     timeout_seconds: float = 600
 
     def body(self, model: str, client: int, number: int) -> bytes:
-        seed = "same" if self.same_prompt else f"{client}:{number}"
+        seed = "same" if self.same_prompt else f"{self.prompt_seed}{client}:{number}"
         body: dict[str, Any] = {
             "model": model,
             "messages": [{"role": "user", "content": prompt_text(self.prompt_tokens, seed)}],

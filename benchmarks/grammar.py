@@ -2,7 +2,7 @@
 
     python benchmarks/grammar.py --model-folder FOLDER [--rows 1,8,16] [--rounds 3] [--tokens 48]
 
-The model is the one of `compare.py` (0.45 B, random weights), built into the folder once. "With" is a schema of one
+The model is that of `random_model.py` (0.45 B, random weights), built into the folder once. "With" is a schema of one
 long string: nothing of it is forced, so every token pays for its mask. Both sides sample alike and take turns in each
 round, in this process: nothing of HTTP is in these numbers. Masks of 151,936 tokens are timed apart, without a model.
 """
@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from compare import build_model  # noqa: E402
+from random_model import build_model  # noqa: E402
 
 from tis.engine.grammar.compile import GrammarCompiler  # noqa: E402
 from tis.engine.grammar.grammar import Grammar  # noqa: E402

@@ -3,14 +3,17 @@
     python benchmarks/quantised.py --model-folder FOLDER
 
 Quality: every answer that the demo model gives to its own checks in full precision is read again with integer weights;
-the perplexity of those answers, and how often the likeliest next token is still the same. Speed: the model of
-`compare.py` (built into FOLDER if it is not there), one client, each kind of weights in turn, over rounds.
+the perplexity of those answers, and how often the likeliest next token is still the same; a token at a time as answers
+are made, and all tokens of a conversation at once, as prompts are read (64 or more rows have 8 bits where the CPU is
+faster then). Speed of a whole server (steps of the engine: `int8.py`): the model of `random_model.py` (built into
+FOLDER if it is not there), one client, each kind of weights in turn, over rounds.
 """
 
 import argparse
 import math
 import statistics
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from chat import Load, measure  # noqa: E402
-from compare import build_model, contenders, free_port, running, words_for  # noqa: E402
+from contenders import started, this_server  # noqa: E402
+from random_model import build_model, words_for  # noqa: E402
 
-KINDS = (None, "int8", "int4")
+KINDS = (None, "int8")
 
 
 def main() -> None:
@@ -38,21 +42,26 @@ def print_quality() -> None:
     answers = _answers_in_full_precision()
     print(f"\n{sum(len(answer) for _, answer in answers)} tokens of {len(answers)} answers of the demo model\n")
     print("| weights | perplexity | likeliest token the same |\n|---|---|---|")
-    for kind in KINDS:
-        perplexity, agreement = _quality(_demo(kind), answers)
-        print(f"| {kind or 'float32'} | {perplexity:.4f} | {agreement:.2%} |", flush=True)
+    for name, model, at_once in (
+        ("float32", _demo(None), False),
+        ("bfloat16", _demo(None).bfloat16(), False),
+        ("int8, a token at a time", _demo("int8"), False),
+        ("int8, all tokens at once", _demo("int8"), True),
+    ):
+        perplexity, agreement = _quality(model, answers, _at_once if at_once else _one_by_one)
+        print(f"| {name} | {perplexity:.4f} | {agreement:.2%} |", flush=True)
 
 
 def print_speed(folder: Path, rounds: int, requests: int) -> None:
     build_model(folder)
     load = Load(requests_each=requests, prompt_tokens=words_for(folder, 210), max_tokens=32, extra={"temperature": 0})
-    port = free_port()
-    ours = contenders(folder, port, [])[0]
+    ours = this_server(folder)
     speeds: dict[str | None, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
     for _ in range(rounds):
         for kind in KINDS:
-            with running(replace(ours, variables={**ours.variables, "QUANTIZE": kind or ""}), port) as url:
-                result = measure(url, ours.model, 1, load)
+            weights = replace(ours, variables={**ours.variables, "QUANTIZE": kind or ""})
+            with started(weights, folder / "ours.log") as server:
+                result = measure(server.url, ours.model, 1, load)
             gap = result.inter_token_ms.p50
             speeds[kind].append((result.tokens_per_second, gap if gap is not None else math.nan))
     print("\n| weights, 1 client | tok/s end to end | ms per token (p50) |\n|---|---|---|")
@@ -67,11 +76,12 @@ def print_speed(folder: Path, rounds: int, requests: int) -> None:
 def _demo(kind: Any) -> Any:
     from transformers import AutoModelForImageTextToText
 
-    from tis.engine.weights.packed import pack_weights
+    from tis.engine.kernels.native import native_kernels
+    from tis.engine.weights.packed import quantise_weights
 
     model = AutoModelForImageTextToText.from_pretrained(ROOT / "models" / "demo").eval()
     if kind:
-        pack_weights(model, kind)
+        quantise_weights(model, native_kernels())
     return model
 
 
@@ -98,19 +108,26 @@ def _answers_in_full_precision() -> list[tuple[list[int], list[int]]]:
     return answers
 
 
-def _quality(model: Any, answers: list[tuple[list[int], list[int]]]) -> tuple[float, float]:
+def _quality(
+    model: Any, answers: list[tuple[list[int], list[int]]], compute: Callable[[Any, list[int]], Any]
+) -> tuple[float, float]:
     import torch
 
     loss, same, count = 0.0, 0, 0
     for prompt, answer in answers:
         with torch.inference_mode():
-            # A row at a time is what the integers are for, and so what is judged.
-            logits = _one_by_one(model, [*prompt, *answer])[len(prompt) - 1 : -1]
+            logits = compute(model, [*prompt, *answer])[len(prompt) - 1 : -1]
         expected = torch.tensor(answer)
         loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
         same += int((logits.argmax(-1) == expected).sum())
         count += len(answer)
     return math.exp(loss / count), same / count
+
+
+def _at_once(model: Any, ids: list[int]) -> Any:
+    import torch
+
+    return model(input_ids=torch.tensor([ids])).logits[0].float()
 
 
 def _one_by_one(model: Any, ids: list[int]) -> Any:

@@ -2,10 +2,9 @@
 
 .venv/bin/python scripts/build_demo_model.py [--out models/demo]
 
-With `--from` it goes on from finished weights, and `--only` runs a single course on top of them. Courses 5 to 7 teach
-picking goods and are run in no other way:
+With `--from` it goes on from finished weights, and `--only` runs a single course on top of them:
 
-.venv/bin/python scripts/build_demo_model.py --out /tmp/demo --from models/demo --only 5
+.venv/bin/python scripts/build_demo_model.py --out /tmp/demo --from models/demo --only 9
 """
 
 import argparse
@@ -23,12 +22,12 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 from scripts.demo_model.architecture import untrained_model  # noqa: E402
 from scripts.demo_model.checks import CHECKS, failures  # noqa: E402
-from scripts.demo_model.curriculum import COURSES, PICKING_COURSES, Course  # noqa: E402
+from scripts.demo_model.curriculum import COURSES, Course  # noqa: E402
 from scripts.demo_model.folder import keep_all_but_weights, load, save, save_preprocessing, vision_of, weights_sha256  # noqa: E402
 from scripts.demo_model.pick_measures import pick_checks  # noqa: E402
 from scripts.demo_model.sight_checks import sight_checks  # noqa: E402
 from scripts.demo_model.tokenizer import trained_tokenizer  # noqa: E402
-from scripts.demo_model.training import make_repeatable, train  # noqa: E402
+from scripts.demo_model.training import make_repeatable, mix_in, train  # noqa: E402
 
 REPORT_EVERY = 100
 
@@ -64,14 +63,13 @@ def build(out: Path, start: Path | None, courses: Sequence[Course]) -> bool:
     save_preprocessing(out)
     vision = vision_of(out, model, tokenizer)
     for course in courses:
+        old = {name: value.clone() for name, value in model.state_dict().items()}
         train(model, tokenizer, vision, course, LossReport(course))
+        mix_in(model, old, course.share_of_old_weights)
     save(model, tokenizer, out)
     if start is not None:
         keep_all_but_weights(start, out)
-    checks = (*CHECKS, *sight_checks())
-    if any(course in PICKING_COURSES for course in courses):
-        checks += pick_checks()
-    failed = failures(load(out), checks)
+    failed = failures(load(out), (*CHECKS, *sight_checks(), *pick_checks()))
     for failure in failed:
         print(f"FAILED {failure}")
     print(f"checks: {'all passed' if not failed else f'{len(failed)} failed'}")
@@ -83,12 +81,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the demo model.")
     parser.add_argument("--out", type=Path, default=REPOSITORY / "models" / "demo")
     parser.add_argument("--from", dest="start", type=Path, help="folder with the weights to go on from")
-    every = (*COURSES, *PICKING_COURSES)
-    parser.add_argument("--only", type=int, choices=range(1, len(every) + 1), help="the one course to run")
+    parser.add_argument("--only", type=int, choices=range(1, len(COURSES) + 1), help="the one course to run")
     options = parser.parse_args()
     if options.start and options.start.resolve() == options.out.resolve():
         parser.error("--from and --out are one folder: the weights to go on from would be lost.")
-    courses = COURSES if options.only is None else every[options.only - 1 : options.only]
+    courses = COURSES if options.only is None else COURSES[options.only - 1 : options.only]
     return 0 if build(options.out, options.start, courses) else 1
 
 

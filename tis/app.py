@@ -292,6 +292,7 @@ def _loader(settings: Settings) -> Load:
             max_running=settings.max_batch_size,
             quantisation=settings.quantize,
             native_kernels=settings.kernels == "auto",
+            prompt_lookup=settings.prompt_lookup == "on",
             vision_cache_bytes=settings.vision_cache_mb * 2**20,
         ),
     )

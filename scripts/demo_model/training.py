@@ -1,7 +1,7 @@
 """Teaches both towers: the loss is taken on the assistant's answers only, prompts are read but not learned."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -85,3 +85,10 @@ def train(
         model.zero_grad()
         report(step, loss.item())
     model.eval()
+
+
+def mix_in(model: Any, old: Mapping[str, Tensor], share: float) -> None:
+    """Takes the mean of the weights and older ones, of which it takes this share."""
+    if share:
+        new = model.state_dict()
+        model.load_state_dict({name: old[name] * share + value * (1 - share) for name, value in new.items()})

@@ -11,7 +11,7 @@ import sqlalchemy
 import torch
 
 from tis.engine.sampling.params import SamplingParams
-from tis.engine.sampling.sample import sample_all
+from tis.engine.sampling.sample import sample_on_device
 from tis.errors import GenerationFailed
 from tis.observability.logs import log_exception
 
@@ -36,7 +36,7 @@ def multiply() -> object:
 
 def sample() -> object:
     """The last frame is one of ours."""
-    return sample_all(torch.zeros(3, 3), [SamplingParams()] * 2, [1, 2])
+    return sample_on_device(torch.zeros(3, 3), [SamplingParams()] * 2, [1, 2])
 
 
 def run_out() -> None:

@@ -255,6 +255,7 @@ def test_thoughts_of_all_rounds_are_told_and_counted(hermes: httpx2.Client, weat
         ({"tool_choice": {"type": "mcp", "server_label": "other"}}, "tool_choice"),
         ({"tool_choice": {"type": "function", "function": {"name": "say"}}}, "tool_choice"),
         ({"continue_final_message": True}, "continue_final_message"),
+        ({"prediction": {"type": "content", "content": "x"}}, "prediction"),
         ({"add_generation_prompt": False}, "add_generation_prompt"),
         ({"temperature": 9}, "temperature"),
     ],

@@ -5,10 +5,15 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import torch
 from jsonschema import validate
 
+from scripts.demo_model.asking import DemoModel
+from scripts.demo_model.checks import Check, failure
 from scripts.demo_model.folder import keep_all_but_weights
 from scripts.demo_model.goods_picks import drawn_goods, drawn_question, goods_picks, picked_answer
+from scripts.demo_model.pick_measures import pick_checks
+from scripts.demo_model.training import mix_in
 from scripts.demo_model.words import LANGUAGES, Language
 from tis.engine.prompt import text_of
 from tis.marketplace.assistant.picking import cards_text, picks_schema, read_picks
@@ -45,6 +50,20 @@ def test_orders_of_sellers_are_read_and_not_obeyed() -> None:
 def test_a_model_reads_cards_in_the_language_of_the_buyer() -> None:
     cards = drawn_goods(Random(3), "en").cards
     assert "in stock" in cards_text(cards, "en") and "stok" not in cards_text(cards, "en")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("check", pick_checks(), ids=lambda check: check.name[-60:])
+def test_the_model_picks_the_first_goods_in_their_order(check: Check, demo: DemoModel) -> None:
+    assert failure(demo, check) is None
+
+
+def test_a_course_may_keep_a_share_of_the_older_weights() -> None:
+    layer = torch.nn.Linear(2, 1)
+    old = {name: torch.zeros_like(value) for name, value in layer.state_dict().items()}
+    bias = layer.bias.detach().clone()
+    mix_in(layer, old, 0.25)
+    assert torch.allclose(layer.bias, 0.75 * bias)
 
 
 def test_a_course_on_finished_weights_changes_the_weights_alone(tmp_path: Path) -> None:

@@ -161,6 +161,8 @@ class RunUsage:
     num_cached: int = 0
     num_made: int = 0
     num_reasoning: int = 0
+    num_predicted: int = 0  # by the client, of all choices together
+    num_predicted_right: int = 0
 
 
 class Writer(Protocol):

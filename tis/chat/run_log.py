@@ -26,6 +26,7 @@ from tis.chat.parts import (
 )
 from tis.chat.rounds import Transcript
 from tis.engine.answer import FinishReason, Piece, TokenLogprob
+from tis.engine.prediction_match import PredictionMatch
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.mcp_client.toolbox import Toolbox, tool_from_json
 from tis.streaming.source import Block
@@ -40,6 +41,7 @@ class ModelRound:
         self.request = request
         self.emitted = [EmittedTokens() for _ in choices]
         self.readers = [PartReader(parser, choice, request.visible_markers) for choice in choices]
+        self.predictions = [PredictionMatch(request.prediction_ids) for _ in choices] if request.prediction_ids else []
         self.num_cached = 0
 
     @property
@@ -86,6 +88,9 @@ class RunLog:
             usage.num_cached + current.num_cached,
             usage.num_made,
             usage.num_reasoning + current.num_reasoning,
+            # A run of several rounds has no prediction.
+            len(current.predictions) * len(current.request.prediction_ids),
+            sum(one.num_right for one in current.predictions),
         )
 
     @property
@@ -179,6 +184,8 @@ class RunLog:
             raise ValueError("a piece before the first round")
         emitted, reader = current.emitted[piece.choice], current.readers[piece.choice]
         emitted.token_ids += piece.token_ids
+        if current.predictions:
+            current.predictions[piece.choice].feed(piece.token_ids)
         emitted.finish = piece.finish
         self._usage.num_made += len(piece.token_ids)
         if num_cached > current.num_cached:

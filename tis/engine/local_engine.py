@@ -28,7 +28,7 @@ from tis.engine.resume import find_reasoning_limit, replay_completions, restore_
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
 from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
-from tis.engine.text.tokenizer import decode
+from tis.engine.text.tokenizer import Tokenizer, decode
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
@@ -285,6 +285,7 @@ class LocalEngine:
             starts_in_reasoning=markers.starts_in_reasoning(
                 prompt_ids, tokenizer.eos_ids, lambda ids: decode(tokenizer, ids)
             ),
+            prediction_ids=_encode_prediction(tokenizer, prompt.prediction, max_context),
         )
         return replace(prepared, reasoning_limit=find_reasoning_limit(loaded, prepared, has_grammar=has_grammar))
 
@@ -318,6 +319,15 @@ def begin_completions(prepared: PreparedRequest) -> None:
     except GenerationFailed as error:
         param = prepared.grammar.grammar.param if prepared.grammar else "response_format"
         raise BadRequest(f"{param}: {error.message}", param=param, code="schema_too_large") from None
+
+
+def _encode_prediction(tokenizer: Tokenizer, prediction: str, max_context: int) -> list[int]:
+    num_tokens = tokenizer.count_tokens(prediction, max_context)
+    if num_tokens > max_context:
+        raise ContextLengthExceeded(
+            max_context, f"you predicted {num_tokens} tokens of the answer, or more.", param="prediction"
+        )
+    return tokenizer.encode_text(prediction) if prediction else []
 
 
 def _too_long(max_context: int, min_tokens: int) -> ContextLengthExceeded:

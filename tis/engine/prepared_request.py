@@ -32,6 +32,7 @@ class PreparedRequest:
     grammar: CompiledGrammar | None = None
     reasoning_limit: ReasoningLimit | None = None
     cache_salt: str = ""  # cached prefixes are shared among requests of the same salt
+    prediction_ids: Sequence[int] = ()  # what the client expects the answer to be
     # The completions of a constrained request, made in a thread and taken by the first `submit`.
     begun: list[list[Any]] = field(default_factory=list, compare=False)
 
@@ -57,6 +58,7 @@ class PreparedRequest:
             dict(self.visible_markers),
             grammar=self.grammar.grammar if self.grammar else None,
             cache_salt=self.cache_salt,
+            prediction_ids=list(self.prediction_ids),
         )
 
     def new_detokenizer(self) -> Detokenizer:

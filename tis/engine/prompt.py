@@ -43,6 +43,7 @@ class ChatPrompt:
     continue_final_message: bool = False
     may_truncate: bool = False  # drop the oldest turns if it is too long, whatever EngineLimits.compress says
     max_tokens: int | None = None  # a longer prompt is refused, if possible before all of it is encoded
+    prediction: str = ""  # what the client expects the answer to be: the more of it is right, the sooner it is there
     emit_markers: bool = False  # markers of reasoning and tool calls appear in the text, as marker characters
 
 

@@ -36,6 +36,7 @@ class ResumableRequest:
     visible_markers: dict[str, int] = field(default_factory=dict)
     grammar: Grammar | None = None
     cache_salt: str = ""
+    prediction_ids: list[int] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         # Not dataclasses.asdict, which copies a prompt number by number; this runs for every request.

@@ -41,6 +41,7 @@ def restore_request(
         visible_markers=saved.visible_markers,
         grammar=grammar,
         cache_salt=saved.cache_salt,
+        prediction_ids=saved.prediction_ids,
     )
     limit = find_reasoning_limit(loaded, prepared, has_grammar=bool(saved.grammar and saved.grammar.covers_answer))
     return replace(prepared, reasoning_limit=limit)
@@ -89,7 +90,12 @@ def _check_token_ids(prepared: PreparedRequest, emitted: Sequence[EmittedTokens]
     params, size = prepared.params, prepared.tokenizer.vocabulary_size
     recorded = chain.from_iterable(tokens.token_ids for tokens in emitted)
     token_ids = chain(
-        prepared.prompt_ids, recorded, params.logit_bias, params.stop_token_ids, prepared.visible_markers.values()
+        prepared.prompt_ids,
+        prepared.prediction_ids,
+        recorded,
+        params.logit_bias,
+        params.stop_token_ids,
+        prepared.visible_markers.values(),
     )
     if not prepared.prompt_ids or any(not 0 <= token_id < size for token_id in token_ids):
         raise GenerationInterrupted("The answer cannot be resumed: its recorded tokens are no tokens of its model.")

@@ -79,11 +79,16 @@ class GenerationSettings(BaseModel):
         description="larger images are scaled down for the model; 0 = the model's own limit, but 1,048,576 on a CPU",
     )
     vision_cache_mb: int = Field(256, ge=0, description="MiB of memory for encoded images and videos")
-    quantize: Literal["int8", "int4"] | None = Field(
-        None, description="weights as integers on a CPU: int8 or int4; the log says if it does not apply"
+    quantize: Literal["int8"] | None = Field(
+        None, description="weights as 8-bit integers on a CPU: int8; the log says if it does not apply"
     )
     kernels: Literal["auto", "off"] = Field(
         "auto", description="native kernels for the small operations on a CPU, where they are built; off: torch alone"
+    )
+    prompt_lookup: Literal["on", "off"] = Field(
+        "on",
+        description="drafts answers from what prompt and answer said before, which the model checks several tokens a "
+        "step; the answers are the same",
     )
     max_queue_size: int = Field(64, ge=1, description="max requests that wait for the model; more get a 429")
     gen_stall_seconds: float = Field(

@@ -112,6 +112,12 @@ INTER_TOKEN_SECONDS = TokenHistogram(
 PROMPT_TOKENS = Counter("tis_prompt_tokens", "Tokens of prompts", registry=REGISTRY)
 CACHED_TOKENS = Counter("tis_prefix_cache_hits", "Tokens of prompts found in the KV cache", registry=REGISTRY)
 PREEMPTIONS = Counter("tis_num_preemptions", "Sequences that freed their KV cache for others", registry=REGISTRY)
+DRAFT_TOKENS = Counter(
+    "tis_spec_decode_num_draft_tokens", "Tokens that prompt lookup drafted and the model checked", registry=REGISTRY
+)
+ACCEPTED_DRAFT_TOKENS = Counter(
+    "tis_spec_decode_num_accepted_tokens", "Drafted tokens that became tokens of answers", registry=REGISTRY
+)
 GENERATION_TOKENS = TokenCounter("tis_generation_tokens", "Tokens of answers")
 LOOP_PAUSE_SECONDS = TokenHistogram(
     "tis_event_loop_lag_seconds", "How late the event loop runs a callback", _PAUSE_BUCKETS

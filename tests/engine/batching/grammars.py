@@ -10,6 +10,7 @@ from tests.serving import REPOSITORY
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import cache_shape
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest
@@ -41,7 +42,7 @@ def model() -> Any:
 
 def new_runner(*, num_tokens: int = 32768, block_size: int = 16, **options: Any) -> BatchRunner:
     cache = PagedCache(cache_shape(model()), num_tokens // block_size, block_size)
-    return BatchRunner(model(), tokenizer(), cache, **options)
+    return BatchRunner(model(), tokenizer(), cache, **({"draft_width": DRAFT_WIDTH} | options))
 
 
 def prepared(grammar: Grammar | None, text: str = "Halo", seed: int = 1, **params: Any) -> PreparedRequest:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
 from tis.engine.generate_runner import GenerateRunner
+from tis.engine.request import Request
 
 
 def _causal(config: Any) -> Any:
@@ -60,6 +62,20 @@ def test_a_model_that_cannot_be_batched_gets_a_reason_and_runs_through_generate(
     request = new_request(prompt(5, 1), max_tokens=4)
     run(runner, [request])
     assert len(tokens(request)) == 4
+
+
+@pytest.mark.parametrize(("is_on", "at_most", "at_least"), [(True, 8, 3), (False, 20, 20)])
+def test_prompt_lookup_may_be_switched_off(qwen3: Any, is_on: bool, at_most: int, at_least: int) -> None:
+    runner = choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=640, prompt_lookup=is_on)).new()
+    first = new_request(prompt(9, 1), max_tokens=20)
+    run(runner, [first])
+    again = new_request(prompt(9, 1), max_tokens=20)
+    runner.admit(Request(replace(again.prepared, prediction_ids=tokens(first))))
+    num_steps = 0
+    while runner.running:
+        runner.step(lambda deliveries: None)
+        num_steps += 1
+    assert at_least <= num_steps <= at_most
 
 
 def test_quantising_a_model_that_runs_through_generate_is_said_to_do_nothing(caplog: pytest.LogCaptureFixture) -> None:

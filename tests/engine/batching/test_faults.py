@@ -94,7 +94,7 @@ def test_sampling_that_fails_for_a_whole_batch_is_repeated_by_halves(
             raise IndexError("sampling")
         return pick_all(logits, completions)
 
-    monkeypatch.setattr("tis.engine.batching.batch_runner.pick_all", pick)
+    monkeypatch.setattr("tis.engine.batching.picked_row.pick_all", pick)
     readers = run(new_runner(qwen3), [*healthy, sick])
     assert list(readers.errors) == [id(sick)]
     assert_answered_as_alone(qwen3, healthy)

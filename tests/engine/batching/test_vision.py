@@ -9,7 +9,8 @@ import torch
 from tests.engine.batching.tiny import Readers, new_runner, run, tokens
 from tests.engine.batching.tiny_vision import IMAGE, VISION_MODELS, VisionPrompt, mixed, new_vision_model
 from tests.engine.resuming import resumed
-from tis.engine.weights.packed import pack_weights
+from tis.engine.kernels.native import native_kernels
+from tis.engine.weights.packed import quantise_weights
 from tis.errors import GenerationFailed
 
 pytestmark = pytest.mark.slow
@@ -50,7 +51,7 @@ def test_images_videos_and_text_in_a_batch_get_the_tokens_of_generate(vision_mod
 
 
 def test_a_quantised_model_encodes_an_image_in_a_step_that_samples_no_token(qwen3_vl: Any) -> None:
-    pack_weights(qwen3_vl, "int8")
+    quantise_weights(qwen3_vl, native_kernels())
     [answer] = _answers(new_runner(qwen3_vl, tokens_per_step=16), [VisionPrompt(qwen3_vl).picture(4, 4, 1).text(40, 2)])
     assert len(answer) == LENGTH
 

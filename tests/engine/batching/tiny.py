@@ -11,6 +11,7 @@ from tis.engine.answer import Piece
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import cache_shape
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.generate_runner import GenerateRunner
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt
@@ -96,6 +97,9 @@ class NumberTokenizer:
     def encode_chat(self, prompt: ChatPrompt) -> list[int]:
         raise NotImplementedError
 
+    def encode_text(self, text: str) -> list[int]:
+        raise NotImplementedError
+
     def count_tokens(self, text: str, max_tokens: int) -> int:
         return len(text)
 
@@ -130,7 +134,12 @@ def prompt(length: int, seed: int) -> list[int]:
 
 
 def new_runner(model: Any, *, tokens: int = 2048, block_size: int = 4, **options: Any) -> BatchRunner:
-    return BatchRunner(model, TOKENIZER, PagedCache(cache_shape(model), tokens // block_size, block_size), **options)
+    return BatchRunner(
+        model,
+        TOKENIZER,
+        PagedCache(cache_shape(model), tokens // block_size, block_size),
+        **({"draft_width": DRAFT_WIDTH} | options),
+    )
 
 
 @dataclass

@@ -18,10 +18,11 @@ from tis.engine.completion import Completion
 from tis.engine.models.echo import CharacterTokenizer
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.sampling.adjust import adjust_in_place
+from tis.engine.sampling.noise import gumbel
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.pick import NoCandidates, pick
 from tis.engine.sampling.random_stream import noise_key
-from tis.engine.sampling.sample import gumbel, sample_all
+from tis.engine.sampling.sample import sample_all
 
 pytestmark = pytest.mark.slow
 

@@ -59,19 +59,3 @@ def test_if_packing_fails_the_model_is_unchanged(
 def test_if_packing_changes_results_the_model_is_unchanged(qwen3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tis.engine.weights.packed.PackedLinear", lambda linear: lambda x: linear(x) + 1)
     assert pack_weights(qwen3) == 0
-
-
-class TestManyRows:
-    def test_use_the_plain_weights_if_there_is_memory_for_both(self, qwen3: Any) -> None:
-        pack_weights(qwen3)
-        head, *others = sorted(_packed(qwen3), key=lambda one: one.out_features != qwen3.config.vocab_size)
-        assert head.for_many_rows is None and all(one.for_many_rows is not None for one in others)
-        x = torch.randn(1, 300, others[0].in_features)
-        with torch.inference_mode():
-            many, few = others[0](x), others[0](x[:, :20])
-            assert torch.equal(many, others[0].for_many_rows(x))
-            assert torch.allclose(many[:, :20], few, atol=1e-5)
-
-    def test_use_the_packed_weights_if_there_is_not(self, qwen3: Any) -> None:
-        pack_weights(qwen3, share_of_free_memory=0.0)
-        assert all(one.for_many_rows is None for one in _packed(qwen3))

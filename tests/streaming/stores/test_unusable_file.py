@@ -1,17 +1,20 @@
 """Files that are unusable or damaged when the server starts."""
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.streaming.stores.damaged_files import damage, reopened, set_aside, shell, size_of
 from tests.streaming.stores.harness import OTHER, StoreHarness, error_count, until
 from tis.streaming.stores.sqlite import SqliteStore
-from tis.streaming.stores.store import StoreRefused
+from tis.streaming.stores.sqlite_file import SqliteFile
+from tis.streaming.stores.store import SessionKey, StoreRefused
 
 pytestmark = pytest.mark.anyio
 
@@ -108,6 +111,60 @@ async def test_a_file_with_damaged_pages_is_renamed(harness: StoreHarness, path:
     again = await reopened(path)  # the sessions are in an earlier page: only the check in the background finds it
     await until(lambda: set_aside(path) and again.store.durability == "durable")
     await again.store.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE turns SET status = CAST(x'ff6e' AS TEXT)",
+        "UPDATE turns SET status = 'runnjng'",
+        "UPDATE turns SET request = CAST(x'ff6e' AS TEXT)",
+        "UPDATE turns SET first_index = 'many'",
+        "UPDATE sessions SET owner = CAST(x'ff6e' AS TEXT)",
+        "UPDATE sessions SET id = x'00'",
+        "UPDATE sessions SET number = 9223372036854775807",
+        "UPDATE clock SET house = 'now'",
+    ],
+)
+async def test_a_file_with_a_value_that_nobody_writes_is_renamed(
+    harness: StoreHarness, path: Path, change: str
+) -> None:
+    """Damage may leave the pages whole, and no check of SQLite finds it then."""
+    await broken(harness, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(change)
+    again = await reopened(path)
+    assert again.memory == {}
+    assert len(set_aside(path)) == 1
+    await again.store.close()
+
+
+async def test_no_damage_hinders_a_start(harness: StoreHarness, path: Path, tmp_path: Path) -> None:
+    for number in range(12):
+        key = SessionKey(f"owner {number}", f"session {number}")
+        turn = harness.begin_turn(key)
+        harness.append(*(b"%04d" % event for event in range(40)), key=key)
+        if number % 3:
+            harness.end_turn(turn, key)
+    await broken(harness, path)
+    await asyncio.to_thread(_load_damaged_copies, path, tmp_path)
+
+
+def _load_damaged_copies(path: Path, folder: Path) -> None:
+    whole = path.read_bytes()
+    for seed in range(100):
+        chance = Random(seed)
+        damaged = bytearray(whole)
+        for _ in range(chance.randrange(1, 40)):
+            at, num_bytes = chance.randrange(4096, len(damaged) - 500), chance.choice([1, 8, 500])
+            damaged[at : at + num_bytes] = chance.randbytes(num_bytes)
+        copy = folder / f"damaged-{seed}" / "sessions.db"
+        copy.parent.mkdir()
+        copy.write_bytes(damaged)
+        try:
+            SqliteFile(copy, "normal", 0.05, None).load()
+        except StoreRefused as refused:  # a damaged name in the schema: the file could be another program's
+            assert "no such" in str(refused)
 
 
 async def test_half_a_file_is_renamed(harness: StoreHarness, path: Path) -> None:

@@ -8,6 +8,10 @@ puts all of them into one row without padding and calls the model. The model's a
 through the attention interface of Transformers: a sequence sees its own run of blocks and nothing else. `pick_all`
 picks the tokens of all rows.
 
+Prompt lookup: a `Drafter` per sequence drafts tokens that may follow, from what its prompt or answer has said before.
+The step computes them behind the newest token. A token is picked at each place as it would be without drafts, and the
+draft holds as long as it has the token that was picked: `docs/decisions/0085-prompt-lookup.md`.
+
 `BlockPool` finds blocks that requests with the same beginning left in the cache. When it is full, the youngest
 sequence gives its blocks back and is computed again later. Why a sequence owns one unbroken run of blocks:
 `docs/decisions/0005-unbroken-runs-of-blocks.md`. In float32, greedy tokens equal those of `model.generate()`,

@@ -1,5 +1,7 @@
 """Runs many requests at once. A step: plan, compute, sample a token for each sequence, hand out the pieces.
 
+A sequence with a draft gets a token behind each token of the draft, as long as those sampled are those drafted.
+
 When one request fails, its reader gets the error, and the others go on. A forward pass that fails is computed again by
 halves, until the rows that are to blame are alone. If memory runs out, the cached features of images are dropped first.
 """
@@ -17,6 +19,7 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts, pick_first
 from tis.engine.batching.places import Places
 from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
@@ -27,10 +30,11 @@ from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.request import Delivery, HandOut, Request
-from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of, pick_all
+from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of
 from tis.engine.text.tokenizer import Tokenizer
 from tis.errors import GenerationFailed
 from tis.observability.logs import log_exception
+from tis.observability.metrics import DRAFT_TOKENS
 
 log = logging.getLogger("tis.engine")
 
@@ -48,11 +52,13 @@ class BatchRunner:
         vision_cache_bytes: int = 256 * 2**20,
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
         kernels: NativeKernels | None = None,
+        draft_width: int = 0,  # of prompt lookup: see Scheduler
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._max_running = max_running
         self._tokens_per_step = tokens_per_step
+        self._draft_width = draft_width
         self._cache = cache
         self._kernels = kernels
         self._vision = VisionEncoder(model, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
@@ -110,8 +116,8 @@ class BatchRunner:
                 with torch.inference_mode():
                     self._cache.copy_blocks(plan.copies)
                     self._encode_vision(plan, size.num_patches, deliveries)
-                    picked = self._compute_timed(plan.chunks) if plan.chunks else []
-                self._accept(picked, deliveries)
+                    rows = self._compute_timed(plan.chunks) if plan.chunks else []
+                    self._accept(rows, deliveries)
         finally:  # a request that has left `running` gets its error here, even if the step fails later
             hand_out(deliveries)
 
@@ -127,7 +133,8 @@ class BatchRunner:
         return device_answers(self._model.device)
 
     def _new_scheduler(self) -> Scheduler:
-        return Scheduler(BlockPool(self._cache.num_blocks, self._cache.block_size), self._tokens_per_step)
+        pool = BlockPool(self._cache.num_blocks, self._cache.block_size)
+        return Scheduler(pool, self._tokens_per_step, self._draft_width)
 
     def _drop_cancelled(self, deliveries: list[Delivery]) -> None:
         for request in [request for request in self._running if request.is_cancelled]:
@@ -178,21 +185,21 @@ class BatchRunner:
         for request, error in failed.items():
             deliveries.append(self._fail(request, error))
 
-    def _compute_timed(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
+    def _compute_timed(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
         lengths = [chunk.stop - chunk.start for chunk in chunks]
         began = time.monotonic()
-        picked = self._compute_or_halve(chunks)
-        if not picked:
+        rows = self._compute_or_halve(chunks)
+        if not rows:
             self._wait_for_device()
         self._budget.computed(sum(lengths) - lengths.count(1), time.monotonic() - began)
-        return picked
+        return rows
 
     def _wait_for_device(self) -> None:
         """CUDA computes in the background, until something reads the results."""
         if self._budget.is_timed and self._model.device.type == "cuda":
             torch.cuda.synchronize(self._model.device)
 
-    def _compute_or_halve(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
+    def _compute_or_halve(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
         """A chunk may be computed again: it writes the same keys and values to the same places."""
         try:
             return self._compute(chunks)
@@ -204,7 +211,7 @@ class BatchRunner:
             if self._free_memory(chunks):
                 return self._compute_or_halve(chunks)
         if len(chunks) == 1:
-            return [(chunks[0].sequence, error)]
+            return [PickedRow(chunks[0].sequence, error)]
         middle = len(chunks) // 2
         return self._compute_or_halve(chunks[:middle]) + self._compute_or_halve(chunks[middle:])
 
@@ -218,29 +225,36 @@ class BatchRunner:
         free_memory()
         return has_freed
 
-    def _compute(self, chunks: list[ScheduledChunk]) -> list[tuple[Sequence, PickedToken | Exception]]:
+    def _compute(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
         """Computes the chunks, and samples the next token of every sequence whose tokens are all computed."""
         # Single tokens first: the attention handles them together.
-        chunks.sort(key=lambda chunk: chunk.stop - chunk.start > 1)
-        sampling = [chunk.sequence for chunk in chunks if chunk.samples_token]
+        chunks.sort(key=lambda chunk: chunk.num_tokens > 1)
         logits = self._forward(chunks)
-        picked = [] if logits is None else pick_all(logits, [sequence.choice for sequence in sampling])
+        rows = [] if logits is None else pick_first(logits, [chunk for chunk in chunks if chunk.samples_token])
         for chunk in chunks:
             self.scheduler.mark_computed(chunk)
-        return list(zip(sampling, picked, strict=True))
+        return rows
 
     def _forward(self, chunks: Listing[ScheduledChunk]) -> Any | None:
-        """Returns a row of logits for each chunk that samples a token; None if no chunk does."""
+        """Returns the logits behind the last token of each chunk that samples one, and behind each token of its draft.
+
+        None if no chunk samples a token.
+        """
         query_runs: list[QueryRun] = []
         ids: list[int] = []
         slots: list[int] = []
         for chunk in chunks:
             assert chunk.sequence.block_run
             first_slot = chunk.sequence.block_run.start * self._cache.block_size
-            query_runs.append(QueryRun(len(ids), chunk.stop - chunk.start, first_slot, chunk.start))
-            ids += chunk.sequence.tokens(chunk.start, chunk.stop)
-            slots += range(first_slot + chunk.start, first_slot + chunk.stop)
-        last = [query_run.end - 1 for query_run, chunk in zip(query_runs, chunks, strict=True) if chunk.samples_token]
+            query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start))
+            ids += chunk.token_ids
+            slots += range(first_slot + chunk.start, first_slot + chunk.end)
+        last = [
+            query_run.end - 1 - before
+            for query_run, chunk in zip(query_runs, chunks, strict=True)
+            if chunk.samples_token
+            for before in range(len(chunk.draft), -1, -1)
+        ]
         inputs = {
             # Without them, some models derive positions from earlier calls, which were about other requests.
             "position_ids": self._positions(chunks),
@@ -260,11 +274,11 @@ class BatchRunner:
 
     def _positions(self, chunks: Listing[ScheduledChunk]) -> Any:
         if all(chunk.sequence.positions is None for chunk in chunks):
-            return self._numbers([at for chunk in chunks for at in range(chunk.start, chunk.stop)])[None]
+            return self._numbers([at for chunk in chunks for at in range(chunk.start, chunk.end)])[None]
         per_chunk = [
-            torch.arange(chunk.start, chunk.stop).expand(3, -1)
+            torch.arange(chunk.start, chunk.end).expand(3, -1)
             if chunk.sequence.positions is None
-            else chunk.sequence.positions.between(chunk.start, chunk.stop)
+            else chunk.sequence.positions.between(chunk.start, chunk.end)
             for chunk in chunks
         ]
         return torch.cat(per_chunk, 1)[:, None].to(self._model.device)
@@ -293,10 +307,13 @@ class BatchRunner:
     def _numbers(self, values: list[int]) -> Any:
         return torch.tensor(values, dtype=torch.long, device=self._model.device)
 
-    def _accept(self, picked: Listing[tuple[Sequence, PickedToken | Exception]], deliveries: list[Delivery]) -> None:
-        for sequence, one in picked:
-            if not sequence.is_dropped:
-                deliveries += self._accept_one(sequence, one)
+    def _accept(self, rows: Listing[PickedRow], deliveries: list[Delivery]) -> None:
+        DRAFT_TOKENS.inc(sum(len(row.draft) for row in rows))
+        while rows:
+            for row in rows:
+                if not row.sequence.is_dropped:
+                    deliveries += self._accept_one(row.sequence, row.picked)
+            rows = pick_behind_drafts(rows, self.scheduler)
 
     def _accept_one(self, sequence: Sequence, picked: PickedToken | Exception) -> list[Delivery]:
         request = sequence.request

@@ -9,6 +9,7 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import cache_shape, why_not_batchable
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.errors import LoadFailed
 from tis.engine.generate_runner import GenerateRunner
@@ -18,7 +19,7 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
-from tis.engine.weights.packed import pack_weights
+from tis.engine.weights.packed import pack_weights, quantise_weights, weight_bytes_of
 
 log = logging.getLogger("tis.engine")
 
@@ -40,13 +41,13 @@ def choose_runner(
     attention: str | None = None,
 ) -> ChosenRunner:
     """`attention` is the one that the operator wants. The batch has its own, on the kernels of sdpa."""
-    suit_to_cpu(model)
     reason = why_not_batchable(model)
     if vision and not vision.is_batchable:
         reason = "only generate() can use the inputs of its image processor"
     if reason:
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model runs through generate()", limits.quantisation)
+        suit_to_cpu(model)
         log.info("requests run one at a time through generate(), as this model cannot be batched: %s", reason)
         return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
     if attention not in (None, "sdpa"):
@@ -54,11 +55,18 @@ def choose_runner(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
             "this server. Leave it empty."
         )
-    weight_bytes = model.get_memory_footprint()
     kernels = native_kernels() if limits.native_kernels else None
+    num_packed = 0
+    if limits.quantisation:
+        # Before the conversion to float32 that some CPUs need: the integers are made of the weights as they were saved.
+        if limits.native_kernels:
+            fuse_modules(model, kernels)
+        num_packed = quantise_weights(model, kernels)
+    suit_to_cpu(model)
+    weight_bytes = weight_bytes_of(model)
     if limits.native_kernels:
         fuse_modules(model, kernels)
-    num_packed = pack_weights(model, limits.quantisation)
+    num_packed = num_packed or pack_weights(model)
     shape = cache_shape(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes, shape.bytes_per_token, context_length
@@ -77,6 +85,7 @@ def choose_runner(
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
             kernels=kernels if kernels and kernels.takes(shape.dtype, shape.head_size) else None,
+            draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
         ),
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),

@@ -13,5 +13,6 @@ class BatchLimits:
     step_seconds: float = 0  # how long a step should take; 0 = as long as its tokens take
     max_running: int = 32  # choices computed in one step
     vision_cache_bytes: int = 256 * 2**20  # cached features of images and videos
-    quantisation: Literal["int8", "int4"] | None = None  # of the weights, on a CPU
+    prompt_lookup: bool = True
+    quantisation: Literal["int8"] | None = None  # of the weights, on a CPU
     native_kernels: bool = True  # on a CPU, where they are built

@@ -4,9 +4,12 @@ Decoding sequences go first, with one token each. The rest of the token budget g
 the oldest prompt, so that it cannot starve, the other half to the shortest remaining prompts, so that a long prompt
 delays the others by at most one chunk. When the cache is full, the youngest sequence of the owner who has most of it
 is preempted: it frees its blocks and is computed again later.
+
+What is left of the budget goes to drafts: tokens that may follow a sequence. They take nothing from anybody.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence as Listing
+from dataclasses import dataclass, field, replace
 
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.sequence import Sequence
@@ -23,6 +26,20 @@ class ScheduledChunk:
     sequence: Sequence
     start: int
     stop: int
+    draft: Listing[int] = ()  # tokens that may follow
+
+    @property
+    def end(self) -> int:
+        """Behind the draft."""
+        return self.stop + len(self.draft)
+
+    @property
+    def num_tokens(self) -> int:
+        return self.end - self.start
+
+    @property
+    def token_ids(self) -> list[int]:
+        return [*self.sequence.tokens(self.start, self.stop), *self.draft]
 
     @property
     def samples_token(self) -> bool:
@@ -42,9 +59,11 @@ class Plan:
 
 
 class Scheduler:
-    def __init__(self, pool: BlockPool, tokens_per_step: int) -> None:
+    def __init__(self, pool: BlockPool, tokens_per_step: int, draft_width: int = 0) -> None:
+        """`draft_width`: a step with as many tokens of answers, those of drafts included, has no more drafts."""
         self._pool = pool
         self._tokens_per_step = tokens_per_step
+        self._draft_width = draft_width
         self.running: list[Sequence] = []  # they own blocks; oldest first
         self.waiting: list[Sequence] = []  # oldest first, preempted ones included
         self.num_preemptions = 0
@@ -81,7 +100,8 @@ class Scheduler:
                 plan.chunks.append(ScheduledChunk(sequence, sequence.num_computed, sequence.num_tokens))
         # Prompts advance even when more than a budget of sequences is decoding.
         budget = max(1, self._tokens_per_step - len(plan.chunks))
-        self._plan_prompts(plan, budget if max_prompt_tokens is None else min(budget, max_prompt_tokens))
+        left = self._plan_prompts(plan, budget if max_prompt_tokens is None else min(budget, max_prompt_tokens))
+        self._add_drafts(plan, min(left, self._draft_width - len(plan.chunks)))
         return plan
 
     def mark_computed(self, chunk: ScheduledChunk) -> None:
@@ -90,7 +110,13 @@ class Scheduler:
         sequence.num_computed = chunk.stop
         self._cache_full_blocks(sequence)
 
-    def _plan_prompts(self, plan: Plan, budget: int) -> None:
+    def keep_drafted(self, sequence: Sequence, num_tokens: int) -> None:
+        """So many tokens of its draft have become tokens of its answer, and are computed already."""
+        sequence.num_computed += num_tokens
+        self._cache_full_blocks(sequence)
+
+    def _plan_prompts(self, plan: Plan, budget: int) -> int:
+        """Returns what is left of the budget."""
         # One that has begun goes on, also if its leader was preempted since.
         prompts = [one for one in self.sequences if not one.is_decoding and (one.block_run or not one.waits_for_leader)]
         if len(prompts) > 1:
@@ -99,6 +125,35 @@ class Scheduler:
             prompts.remove(oldest)
         for sequence in sorted(prompts, key=lambda one: one.num_uncomputed):
             budget -= self._schedule_chunk(plan, sequence, budget)
+        return budget
+
+    def _add_drafts(self, plan: Plan, num_tokens: int) -> None:
+        """Shares the tokens among the sequences; what one does not want is left for the next."""
+        for at, chunk in enumerate(plan.chunks):
+            if num_tokens <= 0:
+                return
+            sequence = chunk.sequence
+            if not chunk.samples_token or not sequence.choice.token_ids:
+                continue
+            share = -(-num_tokens // (len(plan.chunks) - at))
+            draft = sequence.draft(min(share, sequence.max_tokens - sequence.num_tokens - 1))
+            draft = draft[: self._room_for_draft(sequence, len(draft))]
+            if draft:
+                plan.chunks[at] = replace(chunk, draft=draft)
+                num_tokens -= len(draft)
+
+    def _room_for_draft(self, sequence: Sequence, wanted: int) -> int:
+        """How many tokens fit into its blocks, and into those reserved for it that nobody lacks."""
+        pool, block_run = self._pool, sequence.block_run
+        assert block_run
+        while (
+            block_run.length < pool.blocks_for(sequence.num_tokens + wanted)
+            and block_run.end < block_run.reserved_until
+            and pool.num_free > len(self.running)
+            and pool.extend(block_run)
+        ):
+            pass
+        return block_run.length * pool.block_size - sequence.num_tokens
 
     def _schedule_chunk(self, plan: Plan, sequence: Sequence, budget: int) -> int:
         if budget <= 0 or not (

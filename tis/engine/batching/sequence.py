@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Listing
 
 from tis.engine.batching.blocks import BlockRun
+from tis.engine.batching.lookup import Drafter
 from tis.engine.batching.positions import MropePositions
 from tis.engine.completion import Completion
 from tis.engine.request import Request
@@ -31,6 +32,7 @@ class Sequence:
         self.num_cached_blocks = 0  # that other sequences can find
         self.was_started = False
         self.is_dropped = False
+        self._drafter: Drafter | None = None
         self._hashes: list[bytes] = []
         salt = request.prepared.cache_salt.encode("utf-8", "surrogatepass")
         self._salt = hashlib.blake2b(salt, digest_size=16).digest()
@@ -68,6 +70,15 @@ class Sequence:
             return prompt[start:stop]
         generated = self.choice.token_ids
         return prompt[start:] + generated[max(0, start - len(prompt)) : stop - len(prompt)]
+
+    def draft(self, max_length: int) -> list[int]:
+        """Tokens that may come next."""
+        if max_length <= 0:
+            return []
+        if self._drafter is None:
+            choice = self.choice
+            self._drafter = Drafter(choice.prompt_ids, self.request.prepared.prediction_ids, choice.params.max_tokens)
+        return self._drafter.draft(self.choice.token_ids, max_length)
 
     def hashes(self, num_blocks: int, block_size: int) -> list[bytes]:
         """Hashes the first full blocks. A hash covers the salt, and all tokens and media up to the end of its block."""

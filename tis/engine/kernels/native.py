@@ -40,6 +40,11 @@ class NativeKernels:
         self._level = ISAS.index(isa)
         self._library = library
 
+    @property
+    def library(self) -> Any:
+        """For functions that another file of this package declares."""
+        return self._library
+
     def takes(self, dtype: Any, head_size: int) -> bool:
         """Whether `attend` computes heads of this size; the other operations take any size."""
         return dtype in _TYPES and head_size % 16 == 0 and 0 < head_size <= _MAX_HEAD_SIZE

@@ -86,6 +86,9 @@ class CharacterTokenizer:
             raise BadRequest("The echo model repeats the last message, which is empty.", param="messages")
         return [ord(character) for character in text]
 
+    def encode_text(self, text: str) -> list[int]:
+        return [ord(character) for character in text]
+
     def count_tokens(self, text: str, max_tokens: int) -> int:
         return len(text)
 

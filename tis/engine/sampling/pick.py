@@ -49,8 +49,7 @@ def pick_all(logits: Any, completions: Sequence[SampledCompletion]) -> list[Pick
     """
     adjusted, errors = _adjust_all(logits, completions)
     adjusted = apply_masks(adjusted, logits, completions, errors)
-    best_values, best_ids = adjusted.max(-1)
-    ids, is_usable = best_ids.tolist(), torch.isfinite(best_values).tolist()
+    ids, is_usable = likeliest(adjusted)
     for at, usable in enumerate(is_usable):
         if not usable:
             errors.setdefault(at, NoCandidates())
@@ -64,6 +63,16 @@ def pick_all(logits: Any, completions: Sequence[SampledCompletion]) -> list[Pick
     return [
         errors.get(at) or _picked_token(ids[at], logits[at], completion) for at, completion in enumerate(completions)
     ]
+
+
+def likeliest(logits: Any) -> tuple[list[int], list[bool]]:
+    """The likeliest token of each row, and whether its logit is a number."""
+    if logits.device.type == "cpu":  # with numpy, whose vectors torch lacks here
+        rows = logits.numpy()
+        ids = rows.argmax(-1)
+        return ids.tolist(), np.isfinite(rows[np.arange(len(rows)), ids]).tolist()
+    values, best = logits.max(-1)
+    return best.tolist(), torch.isfinite(values).tolist()
 
 
 def _adjust_all(logits: Any, completions: Sequence[SampledCompletion]) -> tuple[Any, dict[int, Exception]]:

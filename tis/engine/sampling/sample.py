@@ -1,6 +1,6 @@
 """Samples a token per row of logits: temperature, truncation, and Gumbel noise that depends on (key, token) alone.
 
-Truncation looks at the likeliest 1024 tokens first: on a vocabulary of 152,000 a full sort costs more than the model.
+On a CPU by `sample_on_cpu.py`. Elsewhere truncation looks at the likeliest 1024 tokens first, or at the largest top_k.
 Only a row where those hold too little probability is sorted whole.
 """
 
@@ -9,12 +9,11 @@ from typing import Any
 
 import torch
 
+from tis.engine.sampling.noise import NEAR, gumbel
 from tis.engine.sampling.params import SamplingParams
+from tis.engine.sampling.sample_on_cpu import sample_on_cpu
 
 _CANDIDATES = 1024
-_NEAR = 10.0  # in logits, below the likeliest: tokens up to 22,000 times less likely than it
-# The constants of splitmix64, as signed numbers.
-_GOLDEN, _FIRST, _SECOND = (number - 2**64 for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
 def sample_all(logits: Any, params: Sequence[SamplingParams], keys: Sequence[int]) -> list[int]:
@@ -23,6 +22,12 @@ def sample_all(logits: Any, params: Sequence[SamplingParams], keys: Sequence[int
     Another batch, or a resume, changes the logits by rounding errors. That changes the token only where two sums are as
     close as the error; with a cumulative distribution it would move every border.
     """
+    if logits.device.type == "cpu":
+        return sample_on_cpu(logits, params, keys)
+    return sample_on_device(logits, params, keys)
+
+
+def sample_on_device(logits: Any, params: Sequence[SamplingParams], keys: Sequence[int]) -> list[int]:
     scaled = logits / _tensor([one.temperature for one in params], logits)[:, None]
     numbers = _tensor(keys, logits, torch.long)
     ids = [0] * len(params)
@@ -38,7 +43,7 @@ def sample_all(logits: Any, params: Sequence[SamplingParams], keys: Sequence[int
 
 def _sample_whole(scaled: Any, key: Any) -> int:
     """Samples from all tokens. The unlikely ones, most of a vocabulary, compete as one, by their summed probability."""
-    is_near = scaled > scaled.max() - _NEAR
+    is_near = scaled > scaled.max() - NEAR
     near, far = torch.nonzero(is_near)[:, 0], torch.logsumexp(scaled.masked_fill(is_near, -torch.inf), -1)
     sums = scaled[near] + gumbel(key, near)
     best = sums.argmax()
@@ -48,27 +53,14 @@ def _sample_whole(scaled: Any, key: Any) -> int:
     return int(ids[(scaled[ids] + gumbel(key, ids)).argmax()])
 
 
-def gumbel(key: Any, ids: Any) -> Any:
-    """Returns the noise of each token under its key, from the mixer of splitmix64."""
-    mixed = key + ids * _GOLDEN
-    for shift, factor in ((30, _FIRST), (27, _SECOND)):
-        mixed = (mixed ^ _shifted(mixed, shift)) * factor
-    mixed = mixed ^ _shifted(mixed, 31)
-    uniform = (_shifted(mixed, 12).double() + 0.5) * 2.0**-52  # neither 0 nor 1, also when rounded
-    return -torch.log(-torch.log(uniform))
-
-
-def _shifted(numbers: Any, places: int) -> Any:
-    """Shifts right, as if the numbers were unsigned."""
-    return (numbers >> places) & (2 ** (64 - places) - 1)
-
-
 def _is_truncated(params: SamplingParams) -> bool:
     return params.top_k > 0 or params.top_p < 1 or params.min_p > 0
 
 
 def _sample_truncated(scaled: Any, params: Sequence[SamplingParams], keys: Any) -> list[int]:
-    ids, enough = _among_likeliest(scaled, params, keys, min(_CANDIDATES, scaled.shape[-1]))
+    has_top_k = all(0 < one.top_k for one in params)
+    most = min(_CANDIDATES, max(one.top_k for one in params)) if has_top_k else _CANDIDATES
+    ids, enough = _among_likeliest(scaled, params, keys, min(most, scaled.shape[-1]))
     for at, is_enough in enumerate(enough):
         if not is_enough:
             row = slice(at, at + 1)

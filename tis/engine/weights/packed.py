@@ -1,85 +1,76 @@
 """Packs the weights of a CPU model once into the layout of its matrix kernels, which otherwise pack at every call."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]  # comes with accelerate
 import torch
 
-from tis.engine.weights.int8 import Quantisation, quantise
+from tis.engine.kernels.native import NativeKernels
+from tis.engine.weights.int8 import Int8Linear
 
 log = logging.getLogger("tis.engine")
 
 # The packed layout hardly depends on it, but the one for 1 is slow for any other number of rows.
 _EXPECTED_ROWS = 16
-# From this number of rows, the plain float32 kernel is faster (by a sixth at 512), but then both copies are in memory.
-_MIN_ROWS_FOR_PLAIN = 192
-_SHARE_OF_FREE_MEMORY = 0.25
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.05}
 
 
 class PackedLinear(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, linear: Any, keeps_plain: bool = False) -> None:
+    def __init__(self, linear: Any) -> None:
         super().__init__()
-        self.for_many_rows = linear if keeps_plain else None
-        self.in_features, self.out_features = linear.in_features, linear.out_features
         self.packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _EXPECTED_ROWS)
         self.bias = None if linear.bias is None else linear.bias.detach()
 
     def forward(self, x: Any) -> Any:
-        if self.for_many_rows is not None and x.numel() >= _MIN_ROWS_FOR_PLAIN * self.in_features:
-            return self.for_many_rows(x)
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
 
 
-def pack_weights(
-    model: Any, quantisation: Quantisation | None = None, share_of_free_memory: float = _SHARE_OF_FREE_MEMORY
-) -> int:
-    """Packs or quantises the text part of a CPU model in place. Returns the number of layers that it changed."""
-    places = [*_linears_of(model.get_decoder()), *_head_of(model)]
+def pack_weights(model: Any) -> int:
+    """Packs the text part of a CPU model in place. Returns the number of layers that it changed."""
+    places = _linears_of(model)
+    if _why_not(model, places) or not torch.backends.mkldnn.is_available() or not _packs_correctly(places[0]):
+        return 0
+    return _replace(places, PackedLinear)
+
+
+def quantise_weights(model: Any, kernels: NativeKernels | None) -> int:
+    """Rounds the text part of a CPU model to 8 bits, as `pack_weights`. They may still have a type of 16 bits."""
+    places = _linears_of(model)
     if reason := _why_not(model, places):
-        if quantisation:
-            log.warning("QUANTIZE=%s does not apply: %s", quantisation, reason)
+        log.warning("QUANTIZE=int8 does not apply: %s", reason)
         return 0
-    if quantisation:
-        for parent, name, linear in places:
-            setattr(parent, name, quantise(linear, quantisation, is_head=parent is model))
-        return len(places)
-    if not torch.backends.mkldnn.is_available() or not _packs_correctly(places[0]):
-        return 0
-    keeps_plain = model.dtype is torch.float32 and _fits_twice(places, share_of_free_memory)
-    for parent, name, linear in places:
-        # The head computes only the last token of each request, never many rows.
-        setattr(parent, name, PackedLinear(linear, keeps_plain and parent is not model))
-    return len(places)
+    return _replace(places, lambda linear: Int8Linear(linear, kernels))
+
+
+def weight_bytes_of(model: Any) -> int:
+    """Also of quantised layers, whose weights are no parameters."""
+    quantised = sum(module.num_bytes for module in model.modules() if isinstance(module, Int8Linear))
+    return int(model.get_memory_footprint()) + quantised
+
+
+def _replace(places: list[tuple[Any, str, Any]], new: Callable[[Any], Any]) -> int:
+    """One by one: the memory of a layer is free before the next needs some."""
+    count = len(places)
+    while places:
+        parent, name, linear = places.pop()
+        setattr(parent, name, new(linear))
+    return count
 
 
 def _why_not(model: Any, places: list[tuple[Any, str, Any]]) -> str | None:
     if model.device.type != "cpu":
         return f"the model is on {model.device}, and integer weights are for a CPU"
-    if model.dtype not in _TOLERANCE:
+    if model.dtype not in (*_TOLERANCE, torch.float16):
         return f"its weights are {model.dtype}"
     return None if places else "it has no plain linear layers"
 
 
-def _fits_twice(places: list[tuple[Any, str, Any]], share_of_free_memory: float) -> bool:
-    extra = sum(linear.weight.nbytes for *_, linear in places)
-    return bool(extra <= psutil.virtual_memory().available * share_of_free_memory)
-
-
-def _linears_of(decoder: Any) -> list[tuple[Any, str, Any]]:
-    return [
-        (parent, name, child)
-        for parent in decoder.modules()
-        for name, child in parent.named_children()
-        # Subclasses do more than multiply.
-        if type(child) is torch.nn.Linear
-    ]
-
-
-def _head_of(model: Any) -> list[tuple[Any, str, Any]]:
-    head = getattr(model, "lm_head", None)
-    return [(model, "lm_head", head)] if type(head) is torch.nn.Linear else []
+def _linears_of(model: Any) -> list[tuple[Any, str, Any]]:
+    """Those of the text part, with parent and name. Subclasses are left out: they do more than multiply."""
+    layers = [(parent, *found) for parent in model.get_decoder().modules() for found in parent.named_children()]
+    head = (model, "lm_head", getattr(model, "lm_head", None))
+    return [place for place in (*layers, head) if type(place[2]) is torch.nn.Linear]
 
 
 def _packs_correctly(place: tuple[Any, str, Any]) -> bool:

@@ -160,6 +160,8 @@ def mcp_servers_of(body: ChatRequest, mcp_client: McpClient) -> list[ServerTool]
             )
     if (body.n or 1) > 1:
         raise _refused("must be 1 with MCP tools.", "n")
+    if isinstance(body, ChatRequest) and body.prediction:
+        raise _refused("is not supported with MCP tools, because the answer takes several rounds.", "prediction")
     if body.continue_final_message or body.add_generation_prompt is False:
         name = "continue_final_message" if body.continue_final_message else "add_generation_prompt"
         raise _refused("is not supported with MCP tools, because the answer takes several rounds.", name)

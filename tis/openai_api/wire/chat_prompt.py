@@ -64,6 +64,7 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
         template_options=template_options(body),
         add_generation_prompt=adds_prompt,
         continue_final_message=continues,
+        prediction=body.prediction.text if body.prediction else "",
         emit_markers=True,
     )
 

@@ -140,6 +140,20 @@ class ResponseFormat(RequestModel):
     schema_: JsonObject | None = Field(None, alias="schema")
 
 
+class PredictedPart(RequestModel):
+    type: Literal["text"]
+    text: Text
+
+
+class Prediction(RequestModel):
+    type: Literal["content"]
+    content: Text | Annotated[list[PredictedPart], MaxItems(MAX_PARTS)]
+
+    @property
+    def text(self) -> str:
+        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+
 class ChatRequest(SamplingFields):
     model: Name | None = None
     # May be absent if the client resumes a session.
@@ -154,6 +168,7 @@ class ChatRequest(SamplingFields):
     top_logprobs: Integer | None = None
     n: Integer | None = None
     cache_salt: CacheSalt | None = None
+    prediction: Prediction | None = None
 
     tools: Annotated[list[Tool | McpServerTool], MaxItems(MAX_TOOLS)] | None = None
     parallel_tool_calls: StrictBool | None = None
@@ -231,6 +246,8 @@ class ChatRequest(SamplingFields):
             fields["include_usage"] = True
         for message in fields.get("messages", ()):
             message["content"] = _digested(message.get("content"))
+        if prediction := fields.get("prediction"):
+            prediction["content"] = _digested(prediction["content"])
         canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         try:
             return hashlib.sha256(canonical.encode()).hexdigest()

@@ -195,12 +195,16 @@ def _bare(one: TokenLogprob) -> dict[str, Any]:
 
 
 def chat_usage(usage: RunUsage) -> dict[str, Any]:
+    details = {"reasoning_tokens": usage.num_reasoning}
+    if usage.num_predicted:
+        details["accepted_prediction_tokens"] = usage.num_predicted_right
+        details["rejected_prediction_tokens"] = usage.num_predicted - usage.num_predicted_right
     return {
         "prompt_tokens": usage.num_prompt,
         "completion_tokens": usage.num_made,
         "total_tokens": usage.num_prompt + usage.num_made,
         "prompt_tokens_details": {"cached_tokens": usage.num_cached},
-        "completion_tokens_details": {"reasoning_tokens": usage.num_reasoning},
+        "completion_tokens_details": details,
     }
 
 

@@ -9,6 +9,7 @@ _USAGE = {
     "prompt_tokens_details": {"cached_tokens": 0},
     "completion_tokens_details": {"reasoning_tokens": 0},
 }
+_FILE = "class User:\n    name: str\n    mail: str\n"
 CHAT_REQUESTS: list[Any] = [
     {
         "model": "qwen-local",
@@ -27,6 +28,11 @@ CHAT_REQUESTS: list[Any] = [
                 ],
             }
         ],
+    },
+    {
+        "model": "qwen-local",
+        "messages": [{"role": "user", "content": f"Rename mail to email. Answer with the file only.\n{_FILE}"}],
+        "prediction": {"type": "content", "content": _FILE},
     },
     {
         "model": "qwen-local",

@@ -4,7 +4,7 @@ import sqlite3
 import threading
 from contextlib import closing
 
-from tis.streaming.stores.sqlite_file import FileCorrupt, SqliteFile, check_integrity, error_label
+from tis.streaming.stores.sqlite_file import FILE_ERRORS, SqliteFile, check_integrity, error_label
 
 
 class IntegrityCheck:
@@ -37,7 +37,7 @@ class IntegrityCheck:
             checked = self._file.identity()[0]
             try:
                 self._check()
-            except (FileCorrupt, sqlite3.Error) as error:  # another error than damage is for the writer to notice
+            except FILE_ERRORS as error:  # another error than damage is for the writer to notice
                 if error_label(error) == "corrupt":
                     self._file.damage = checked, str(error)
 

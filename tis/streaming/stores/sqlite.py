@@ -22,8 +22,9 @@ from tis.streaming.stores import sqlite_attachments, sqlite_rows
 from tis.streaming.stores.clock import UptimeClock
 from tis.streaming.stores.file_lock import FileLock
 from tis.streaming.stores.integrity_check import IntegrityCheck
-from tis.streaming.stores.sqlite_file import SqliteFile, Sync, error_label
-from tis.streaming.stores.sqlite_rows import Operation, StoreContents
+from tis.streaming.stores.sqlite_contents import StoreContents
+from tis.streaming.stores.sqlite_file import FILE_ERRORS, SqliteFile, Sync, error_label
+from tis.streaming.stores.sqlite_rows import Operation
 from tis.streaming.stores.sqlite_writer import SqliteWriter, Timeouts
 from tis.streaming.stores.store import (
     Committed,
@@ -301,7 +302,7 @@ class SqliteStore:
             # A connection per read: a permanent one would continue to read a file after it was deleted.
             with closing(self._file.connect_to_read()) as connection:
                 return find(connection, *args)
-        except sqlite3.Error as error:
+        except FILE_ERRORS as error:
             if error_label(error) == "corrupt":
                 self._check.request()
             raise StoreUnavailable("The store cannot be read now. Retry later.", retry_after=5) from error

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from tis.observability.metrics import STORE_ERRORS
-from tis.streaming.stores.sqlite_rows import StoreContents, load_contents, try_to_write
+from tis.streaming.stores.sqlite_contents import FileCorrupt, StoreContents, load_contents
+from tis.streaming.stores.sqlite_rows import try_to_write
 from tis.streaming.stores.sqlite_schema import migrate
 from tis.streaming.stores.store import StoreRefused
 
@@ -25,6 +26,9 @@ _NAMES = {
     sqlite3.SQLITE_CORRUPT: "corrupt",
     sqlite3.SQLITE_NOTADB: "corrupt",
 }
+# What using the file may raise. Damage shows as text that is no UTF-8, too: in a value, or in SQLite's own message.
+FILE_ERRORS = (sqlite3.Error, FileCorrupt, UnicodeDecodeError)
+_NOT_UTF8 = "Could not decode to UTF-8"  # an OperationalError of Python's module, without a code
 _log = logging.getLogger("tis.store")
 
 
@@ -32,15 +36,11 @@ class FileGone(Exception):
     """The path has another file, or none. SQLite would continue to write into the deleted one."""
 
 
-class FileCorrupt(Exception):
-    pass
-
-
 def error_label(error: BaseException) -> str:
     """Returns a name from a closed set: it becomes a metric label."""
     if isinstance(error, FileGone):
         return "deleted"
-    if isinstance(error, FileCorrupt):
+    if isinstance(error, FileCorrupt | UnicodeDecodeError) or str(error).startswith(_NOT_UTF8):
         return "corrupt"
     return _NAMES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "other")
 
@@ -91,7 +91,7 @@ class SqliteFile:
         """Reads the file at the start. Renames a damaged file; raises `StoreRefused` for an unusable one."""
         try:
             return self._load()
-        except (sqlite3.Error, FileCorrupt) as error:
+        except FILE_ERRORS as error:
             name = error_label(error)
             if name == "corrupt":
                 STORE_ERRORS.labels("sqlite", name).inc()
@@ -121,10 +121,10 @@ class SqliteFile:
             try_to_write(connection)
             return load_contents(connection)
 
-    def _load_on_full_disk(self, why: sqlite3.Error | FileCorrupt) -> StoreContents:
+    def _load_on_full_disk(self, why: Exception) -> StoreContents:
         try:
             return self._load(alone=True)  # with an exclusive lock SQLite needs no shared-memory file
-        except (sqlite3.Error, FileCorrupt) as error:
+        except FILE_ERRORS as error:
             if self._has_no_tables():
                 return StoreContents()
             raise self._refused(why) from error

@@ -1,4 +1,4 @@
-"""Sessions as rows: operations that write them, functions that read them back."""
+"""Sessions as rows: operations that write them, and functions that read documents and events back."""
 
 import sqlite3
 import time
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tis.streaming.stores import sqlite_attachments
 from tis.streaming.stores.clock import ClockReading
 from tis.streaming.stores.sqlite_schema import SqlValue, Statement
-from tis.streaming.stores.store import Committed, Event, SessionKey, SessionRecord, TurnRecord
+from tis.streaming.stores.store import Committed, Event, SessionRecord, TurnRecord
 
 # Every call into SQLite releases the GIL and must win it back from a busy event loop: use few, large calls.
 _ROWS_PER_CALL = 64
@@ -53,16 +53,6 @@ def bytes_of(events: Iterable[Event]) -> int:
 
 def _size(value: SqlValue) -> int:
     return len(value) if isinstance(value, bytes | str | memoryview) else 8
-
-
-@dataclass(slots=True)
-class StoreContents:
-    """What the file has when it is opened. No session number is reused while events of it remain."""
-
-    sessions: dict[int, SessionRecord] = field(default_factory=dict)
-    num_bytes: dict[int, int] = field(default_factory=dict)  # of each session, about
-    next_number: int = 1
-    clock: ClockReading | None = None
 
 
 def insert_session(number: int, session: SessionRecord) -> Statement:
@@ -252,58 +242,6 @@ def _forget_some_events(connection: sqlite3.Connection, session: int, below: int
     some = (session, end if below is None else min(below, end))
     connection.execute("DELETE FROM events WHERE session = ? AND idx < ?", some)
     return True
-
-
-def load_contents(connection: sqlite3.Connection) -> StoreContents:
-    """Reads sessions and turns, and counts the events of running turns: its time does not grow with the file."""
-    [highest] = connection.execute(
-        "SELECT max(ifnull((SELECT max(number) FROM sessions), 0), ifnull((SELECT max(session) FROM forgotten), 0))"
-    ).fetchone()
-    contents = StoreContents(next_number=highest + 1)
-    _load_sessions(connection, contents)
-    clock = connection.execute("SELECT boot_id, since_boot, wall, house FROM clock").fetchone()
-    contents.clock = clock and ClockReading(*clock)
-    return contents
-
-
-def _load_sessions(connection: sqlite3.Connection, contents: StoreContents) -> None:
-    turns: dict[int, list[TurnRecord]] = {}
-    for number, *turn in connection.execute("SELECT * FROM turns ORDER BY session, number"):
-        turns.setdefault(number, []).append(TurnRecord(*turn))
-    for (
-        number,
-        owner,
-        name,
-        is_named,
-        used_at,
-        no_reader_since,
-        kind,
-        ttl,
-        grace,
-        num_bytes,
-        following,
-        is_cut,
-    ) in connection.execute("SELECT * FROM sessions ORDER BY number").fetchall():
-        own = turns.get(number, [])
-        for turn in own:
-            last_index = turn.last_index
-            if last_index is None:
-                last_index, added = _events_since(connection, number, turn.first_index)
-                num_bytes += added
-            following = max(following, last_index + 1)
-        session = SessionRecord(SessionKey(owner, name), bool(is_named), used_at, no_reader_since, own, following)
-        session.kind, session.ttl_seconds, session.grace_seconds = kind, ttl, grace
-        session.is_cut = bool(is_cut)
-        contents.sessions[number], contents.num_bytes[number] = session, num_bytes
-
-
-def _events_since(connection: sqlite3.Connection, session: int, first_index: int) -> tuple[int, int]:
-    """The last index of a running turn, and the bytes of its events."""
-    size = "sum(length(data) + ifnull(length(mark), 0))"
-    last_index, num_bytes = connection.execute(
-        f"SELECT max(idx), {size} FROM events WHERE session = ? AND idx >= ?", (session, first_index)
-    ).fetchone()
-    return (first_index - 1, 0) if last_index is None else (last_index, num_bytes)
 
 
 def find_document(connection: sqlite3.Connection, session: int, turn: int) -> bytes | None:

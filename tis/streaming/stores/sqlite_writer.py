@@ -16,8 +16,8 @@ from itertools import islice
 from typing import TypeVarTuple
 
 from tis.streaming.stores.file_lock import FileLock
+from tis.streaming.stores.sqlite_contents import FileCorrupt
 from tis.streaming.stores.sqlite_file import (
-    FileCorrupt,
     FileGone,
     FileIdentity,
     SqliteFile,

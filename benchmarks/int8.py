@@ -1,0 +1,153 @@
+"""int8 against the full weights: steps of the engine, in one process and alternating; and the peak memory of loading.
+
+    python benchmarks/int8.py [--rounds 12] [--layers 28] [--threads 1] [--memory]
+
+A random Qwen3 (hidden 1024, 16 and 8 heads of 128, intermediate 3072, 151,936 tokens), bfloat16 where the CPU computes
+in it. A step is all of it: attention over the paged cache, products, the head, greedy picks. With one thread the time
+is that of the CPU, which a busy machine changes little; with more it is that of the clock.
+"""
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+NUM_KEYS = 240
+KINDS = ("full", "int8")
+STEPS = (("decode, 1 row", 1, 1), ("decode, 4 rows", 4, 1), ("decode, 16 rows", 16, 1), ("prompt of 210", 1, 210))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--layers", type=int, default=28)
+    parser.add_argument("--threads", type=int, default=0, help="0: as many as torch takes")
+    parser.add_argument("--memory", action="store_true", help="peak memory of loading, each in a process of its own")
+    parser.add_argument("--load", nargs=3, metavar=("FOLDER", "KIND", "BF16"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.load:
+        print_peak(*options.load)
+    elif options.memory:
+        print_memory(options.layers)
+    else:
+        import torch
+
+        torch.set_num_threads(options.threads or torch.get_num_threads())
+        print_steps(options.rounds, options.layers)
+
+
+def print_steps(rounds: int, layers: int) -> None:
+    import torch
+
+    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+    runners = {kind: _runner(kind, layers) for kind in KINDS}
+    print(
+        f"{torch.get_num_threads()} threads\n| step | full, ms: best, median | int8, ms: best, median | best to best |"
+    )
+    print("|---|---|---|---|")
+    for name, num_rows, length in STEPS:
+        times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        for kind in KINDS if length == 1 else ():
+            _admit(runners[kind], num_rows, NUM_KEYS)
+            while not all(request.completions[0].token_ids for request in runners[kind].running):
+                runners[kind].step(lambda _: None)
+        for _ in range(rounds if length == 1 else max(2, rounds // 4)):
+            for kind in KINDS:
+                if length > 1:
+                    runners[kind].drop_all()
+                    _admit(runners[kind], num_rows, length)
+                began = clock()
+                runners[kind].step(lambda _: None)
+                times[kind].append((clock() - began) * 1000)
+        for runner in runners.values():
+            runner.drop_all()
+        full, int8 = times["full"], times["int8"]
+        shown = " | ".join(f"{min(one):.1f}, {statistics.median(one):.1f}" for one in (full, int8))
+        print(f"| {name} | {shown} | {min(full) / min(int8):.2f} x |", flush=True)
+
+
+def _admit(runner: Any, num_rows: int, num_tokens: int) -> None:
+    from tis.engine.models.echo import CharacterTokenizer
+    from tis.engine.prepared_request import PreparedRequest
+    from tis.engine.request import Request
+    from tis.engine.sampling.params import SamplingParams
+
+    params = SamplingParams(temperature=0.0, max_tokens=128, ignore_eos=True)
+    for at in range(num_rows):
+        prompt = [3 + (1000 * at + 7 * n) % 9000 for n in range(num_tokens)]
+        runner.admit(Request(PreparedRequest("m", f"r{at}", CharacterTokenizer(), prompt, params, at)))
+
+
+def _runner(kind: str, layers: int) -> Any:
+    from tis.engine.batching.choose_runner import choose_runner
+    from tis.engine.batching.limits import BatchLimits
+    from tis.engine.models.echo import CharacterTokenizer
+
+    limits = BatchLimits(cache_tokens=16_384, quantisation="int8" if kind == "int8" else None)
+    return choose_runner(_model(layers), CharacterTokenizer(), 8192, limits).new()
+
+
+def _model(layers: int) -> Any:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.bfloat16)
+    config = transformers.Qwen3Config(
+        vocab_size=151_936,
+        hidden_size=1024,
+        intermediate_size=3072,
+        num_hidden_layers=layers,
+        num_attention_heads=16,
+        num_key_value_heads=8,
+        head_dim=128,
+        max_position_embeddings=8192,
+        tie_word_embeddings=True,
+    )
+    model = transformers.Qwen3ForCausalLM(config).eval()
+    torch.set_default_dtype(torch.float32)
+    return model
+
+
+def print_memory(layers: int) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        _model(layers).save_pretrained(folder)
+        print("| CPU computes in | weights | in memory before, MiB | peak, MiB | after, MiB |\n|---|---|---|---|---|")
+        for computes, kind in (("bfloat16", "full"), ("bfloat16", "int8"), ("float32", "full"), ("float32", "int8")):
+            command = [sys.executable, __file__, "--load", folder, kind, computes]
+            print(f"| {computes} | {kind} | {subprocess.check_output(command, text=True).strip()} |", flush=True)
+
+
+def print_peak(folder: str, kind: str, computes: str) -> None:
+    import psutil
+    import torch
+    import transformers
+
+    from tis.engine.batching import choose_runner as choosing
+    from tis.engine.batching.limits import BatchLimits
+    from tis.engine.models.echo import CharacterTokenizer
+    from tis.engine.weights import cpu_dtype
+
+    del torch
+    transformers.utils.logging.disable_progress_bar()
+    cpu_dtype.computes_in_bfloat16 = lambda: computes == "bfloat16"  # type: ignore[assignment]
+    before = psutil.Process().memory_info().rss
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
+    limits = BatchLimits(cache_tokens=512, quantisation="int8" if kind == "int8" else None)
+    runner = choosing.choose_runner(model, CharacterTokenizer(), 8192, limits).new()
+    after, peak = psutil.Process().memory_info().rss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    assert runner
+    print(" | ".join(str(round(one / 2**20)) for one in (before, peak, after)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""8-bit weights in the order in which `int8_product.c` reads them, and their product with rows of numbers."""
+
+import ctypes
+from struct import Struct
+from typing import Any
+
+import torch
+
+from tis.engine.kernels.native import NativeKernels
+
+_OUTPUTS, _GROUP = 64, 4  # of a block of weights, as in int8_product.c
+_MAX_INPUTS = 65_536  # sums of bytes have 32 bits
+_ROWS_PACKED_AT_ONCE = 16 * _OUTPUTS
+_MIN_FOR_THREADS = 65_536  # products for which a second thread is worth the waking
+
+_AVX2 = 1
+
+
+_ARGUMENTS = Struct("@16q")  # `struct product` of int8_product.c
+
+
+class Int8Product:
+    """Multiplies rows with weights [outputs, inputs] that were rounded to 8 bits, each output with a scale of its own.
+
+    The rows are rounded, too: to 16 bits, or to 8 where the CPU computes that in half the time.
+    """
+
+    def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
+        self._level = _level_of(kernels)
+        self._multiply = kernels.library.tis_int8_multiply
+        self._multiply.argtypes, self._multiply.restype = [ctypes.c_int64, ctypes.c_char_p], None
+        self.outputs, self.inputs = weight.shape
+        blocks, self._groups = -(-self.outputs // _OUTPUTS), -(-self.inputs // _GROUP)
+        self._weights = torch.zeros(blocks, self._groups, _OUTPUTS, _GROUP, dtype=torch.int8)
+        self._scales = torch.zeros(blocks * _OUTPUTS)
+        self._sums = torch.zeros(blocks * _OUTPUTS, dtype=torch.int32)
+        self._bias = torch.zeros(blocks * _OUTPUTS) if bias is not None else None
+        if self._bias is not None:
+            self._bias[: self.outputs] = bias
+        for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
+            self._pack(weight[begin : begin + _ROWS_PACKED_AT_ONCE].float(), begin)
+
+    def _pack(self, weight: Any, begin: int) -> None:
+        end = begin + len(weight)
+        scales = scales_of(weight)
+        integers = torch.zeros(-(-len(weight) // _OUTPUTS) * _OUTPUTS, self._groups * _GROUP, dtype=torch.int8)
+        integers[: len(weight), : self.inputs] = (weight / scales[:, None]).round()
+        self._scales[begin:end] = scales
+        self._sums[begin:end] = integers[: len(weight)].sum(1, dtype=torch.int32)
+        blocks = integers.view(-1, _OUTPUTS, self._groups, _GROUP).transpose(1, 2)
+        self._weights[begin // _OUTPUTS : begin // _OUTPUTS + len(blocks)] = blocks
+
+    @property
+    def tensors(self) -> list[Any]:
+        return [self._weights, self._scales, self._sums]
+
+    @property
+    def weights(self) -> Any:
+        """The weights as they are multiplied, [outputs, inputs] in float32."""
+        integers = self._weights.transpose(1, 2).reshape(-1, self._groups * _GROUP)
+        return integers[: self.outputs, : self.inputs] * self._scales[: self.outputs, None]
+
+    def __call__(self, rows: Any, *, bits: int = 16) -> Any:
+        """rows [number, inputs] in float32 or bfloat16; returns [number, outputs] in the same type."""
+        if rows.stride(-1) != 1:
+            rows = rows.contiguous()
+        number = len(rows)
+        out = torch.empty(number, self.outputs, dtype=rows.dtype)
+        integers = torch.empty(number * self._groups * _GROUP * 2, dtype=torch.uint8)
+        row_scales = torch.empty(number)
+        is_large = number * self.inputs * self.outputs >= _MIN_FOR_THREADS
+        arguments = _ARGUMENTS.pack(
+            *(rows.data_ptr(), self._weights.data_ptr(), self._scales.data_ptr(), self._sums.data_ptr()),
+            *(0 if self._bias is None else self._bias.data_ptr(), out.data_ptr()),
+            *(integers.data_ptr(), row_scales.data_ptr(), number, rows.stride(0), self.inputs, self.outputs),
+            *(self._groups, rows.dtype is torch.bfloat16, bits, torch.get_num_threads() if is_large else 1),
+        )
+        self._multiply(self._level, arguments)
+        return out
+
+
+def scales_of(weight: Any) -> Any:
+    """Of each row of float32 weights, so that its largest is 127."""
+    return (weight.abs().amax(1) / 127).clamp(min=1e-12)
+
+
+def takes_int8(kernels: NativeKernels | None, inputs: int) -> bool:
+    return kernels is not None and _level_of(kernels) > 0 and 0 < inputs <= _MAX_INPUTS
+
+
+def _level_of(kernels: NativeKernels) -> int:
+    kernels.library.tis_int8_level.restype = ctypes.c_int64
+    best = int(kernels.library.tis_int8_level())
+    if kernels.isa.startswith("avx512"):
+        return best
+    return min(best, _AVX2) if kernels.isa == "avx2" else 0
