@@ -25,6 +25,7 @@ from tis.engine.kernels.native import native_kernels
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.fused_attention import FusedAttention
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
+from tis.engine.weights.int8 import Int8Linear
 from tis.engine.weights.packed import pack_weights, quantise_weights
 
 LENGTHS = (5, 30)
@@ -162,6 +163,12 @@ def test_merged_layers_are_quantised(qwen3: Any, kernels: Any) -> None:
     request = new_request(prompt(40, 1))
     readers = run(new_runner(qwen3, tokens_per_step=16, kernels=kernels), [request])
     assert not readers.errors and len(tokens(request)) == 12
+
+
+def test_a_model_to_be_quantised_is_merged_first(qwen3: Any) -> None:
+    choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=64, quantisation="int8"))
+    assert _number_of(FusedAttention, qwen3) == _number_of(FusedMlp, qwen3) == 2
+    assert _number_of(Int8Linear, qwen3) == 2 * 4 + 1
 
 
 def test_the_numbers_of_others_random_generators_stay(qwen3: Any) -> None:

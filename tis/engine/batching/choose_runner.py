@@ -57,14 +57,16 @@ def choose_runner(
             "this server. Leave it empty."
         )
     kernels = native_kernels() if limits.native_kernels else None
-    if not limits.quantisation:
-        suit_to_cpu(model)
-    if limits.native_kernels:
-        fuse_modules(model, kernels)
-    # Before the conversion to float32 that some CPUs need: the integers are made of the weights as they were saved.
-    num_packed = quantise_weights(model, kernels) if limits.quantisation else 0
+    num_packed = 0
+    if limits.quantisation:
+        # Before the conversion to float32 that some CPUs need: the integers are made of the weights as they were saved.
+        if limits.native_kernels:
+            fuse_modules(model, kernels)
+        num_packed = quantise_weights(model, kernels)
     suit_to_cpu(model)
     weight_bytes = weight_bytes_of(model)
+    if limits.native_kernels:
+        fuse_modules(model, kernels)
     num_packed = (num_packed or pack_weights(model)) + pack_vision_tower(model)
     shape = cache_shape(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(

@@ -39,8 +39,9 @@ def fuse_modules(model: Any, kernels: NativeKernels | None) -> int:
         num_mlps = _replace(decoder, _mlp_fuser(kernels))
         with _attention_named(model, PROBE):
             num_attentions = _replace(decoder, _attention_fuser(kernels, _calls_of_attentions(model, decoder)))
-    log.info("fused %d norms, %d MLPs and %d attentions", num_norms, num_mlps, num_attentions)
-    return num_norms + num_mlps + num_attentions
+    if number := num_norms + num_mlps + num_attentions:
+        log.info("fused %d norms, %d MLPs and %d attentions", num_norms, num_mlps, num_attentions)
+    return number
 
 
 Fuser = Callable[[Any], Any | None]  # returns the new module, if it computes the same
@@ -125,6 +126,8 @@ def _calls_of_attentions(model: Any, decoder: Any) -> dict[Any, dict[str, Any]]:
             calls[attention] = call
 
     candidates = [module for module in decoder.modules() if hasattr(module, "layer_idx") and projections_of(module)]
+    if not candidates:
+        return calls
     handles = [module.register_forward_pre_hook(record, with_kwargs=True) for module in candidates]
     try:
         number = len(_ROW_SIZES)
