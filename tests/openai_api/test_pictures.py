@@ -96,19 +96,22 @@ def test_the_same_picture_shares_its_prefix_and_another_does_not(demo: httpx2.Cl
 
 
 def test_pictures_keep_their_order_over_turns(demo: httpx2.Client) -> None:
-    def conversation(first: bytes, second: bytes) -> dict[str, Any]:
+    def conversation(first: bytes, second: bytes) -> dict[str, float]:
         turns = [
             {"role": "user", "content": [image_url(first), {"type": "text", "text": "Ini satu."}]},
             {"role": "assistant", "content": "Baik."},
             {"role": "user", "content": [{"type": "text", "text": "Ini dua."}, image_url(second)]},
         ]
-        body = {"messages": turns, "temperature": 0, "max_tokens": 8, "logprobs": True, "top_logprobs": 5}
+        body = {"messages": turns, "temperature": 0, "max_tokens": 8, "logprobs": True}
         reply = demo.post("/v1/chat/completions", json=body)
         assert reply.status_code == 200
-        return dict(reply.json()["choices"][0]["logprobs"])
+        logprobs = reply.json()["choices"][0]["logprobs"]["content"]
+        return {f"{at} {one['token']}": one["logprob"] for at, one in enumerate(logprobs)}
 
-    assert conversation(RED, BLUE) == conversation(RED, BLUE)
-    assert conversation(RED, BLUE) != conversation(BLUE, RED)
+    # How many tokens of a prompt a step computes depends on what is cached and on the time that is left: roundings do.
+    shown = pytest.approx(conversation(RED, BLUE), abs=1e-3)
+    assert conversation(RED, BLUE) == shown
+    assert conversation(BLUE, RED) != shown
 
 
 def test_a_streamed_answer_about_a_picture_is_repeated_from_its_recording(demo: httpx2.Client) -> None:

@@ -58,11 +58,14 @@ def test_every_spelling_of_a_video_is_the_same_video(demo: httpx2.Client, part: 
 def test_a_video_between_pictures_and_text(demo: httpx2.Client) -> None:
     red, blue = (image_url(picture_file(colour)) for colour in ("red", "blue"))
 
-    def said(*parts: dict[str, Any] | str) -> Any:
-        return _answer(demo, *parts, logprobs=True, top_logprobs=3)["choices"][0]["logprobs"]
+    def said(*parts: dict[str, Any] | str) -> dict[str, float]:
+        logprobs = _answer(demo, *parts, logprobs=True)["choices"][0]["logprobs"]["content"]
+        return {f"{at} {one['token']}": one["logprob"] for at, one in enumerate(logprobs)}
 
-    assert said(red, "lalu", _SHOWN, "lalu", blue) == said(red, "lalu", _SHOWN, "lalu", blue)
-    assert said(red, "lalu", _SHOWN, "lalu", blue) != said(blue, "lalu", _SHOWN, "lalu", red)
+    # How many tokens of a prompt a step computes depends on what is cached and on the time that is left: roundings do.
+    shown = pytest.approx(said(red, "lalu", _SHOWN, "lalu", blue), abs=1e-3)
+    assert said(red, "lalu", _SHOWN, "lalu", blue) == shown
+    assert said(blue, "lalu", _SHOWN, "lalu", red) != shown
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,14 @@ def showing(url: str, question: str = "Apa ini?") -> list[dict[str, Any]]:
     return [{"role": "user", "content": parts}]
 
 
+def numbers(response: dict[str, Any]) -> dict[str, float]:
+    tokens = response["output"][0]["content"][0]["logprobs"]
+    return {f"{at} {one['token']}": one["logprob"] for at, one in enumerate(tokens)}
+
+
 def logprobs(response: dict[str, Any]) -> Any:
-    return response["output"][0]["content"][0]["logprobs"]
+    """Equal to those that differ by roundings: a step computes less of a prompt where more of it is cached."""
+    return pytest.approx(numbers(response), abs=1e-3)
 
 
 def test_a_picture_is_seen_as_in_chat(demo: httpx2.Client) -> None:
@@ -58,7 +64,7 @@ def test_a_chain_still_sees_the_pictures_it_began_with(demo: httpx2.Client) -> N
         return create(demo, "Yang pertama apa?", previous_response_id=second["id"], **STEADY)
 
     red_blue = third(RED, BLUE)
-    assert logprobs(third(RED, BLUE)) == logprobs(red_blue) != logprobs(third(BLUE, RED))
+    assert numbers(third(RED, BLUE)) == logprobs(red_blue) != numbers(third(BLUE, RED))
 
 
 def test_a_conversation_shows_the_pictures_that_were_added_to_it(demo: httpx2.Client) -> None:
@@ -66,7 +72,7 @@ def test_a_conversation_shows_the_pictures_that_were_added_to_it(demo: httpx2.Cl
         conversation = demo.post(CONVERSATIONS, json={"items": showing(url)}).json()
         return create(demo, "Apa warnanya?", conversation=conversation["id"], **STEADY)
 
-    assert logprobs(answer(RED)) == logprobs(answer(RED)) != logprobs(answer(BLUE))
+    assert numbers(answer(RED)) == logprobs(answer(RED)) != numbers(answer(BLUE))
 
 
 def test_the_model_sees_a_picture_in_the_output_of_a_tool(demo: httpx2.Client) -> None:
@@ -75,7 +81,7 @@ def test_the_model_sees_a_picture_in_the_output_of_a_tool(demo: httpx2.Client) -
         output = {"type": "function_call_output", "call_id": "c", "output": showing(url)[0]["content"]}
         return create(demo, [{"role": "user", "content": "Lihat."}, call, output], **STEADY)
 
-    assert logprobs(answer(RED)) != logprobs(answer(BLUE))
+    assert numbers(answer(RED)) != logprobs(answer(BLUE))
 
 
 def test_a_reference_to_a_picture_among_others_is_that_picture(demo: httpx2.Client) -> None:
@@ -83,10 +89,10 @@ def test_a_reference_to_a_picture_among_others_is_that_picture(demo: httpx2.Clie
     [asked] = demo.get(f"{RESPONSES}/{first['id']}/input_items").json()["data"]
     items = [*showing(BLUE), {"type": "item_reference", "id": asked["id"]}]
     second = create(demo, items, **STEADY)
-    assert logprobs(second) == logprobs(create(demo, [*showing(BLUE), *showing(RED)], **STEADY))
+    assert numbers(second) == logprobs(create(demo, [*showing(BLUE), *showing(RED)], **STEADY))
     third = create(demo, "Apa warnanya?", previous_response_id=second["id"], **STEADY)
     said = [{"role": "assistant", "content": text_of(second)}, {"role": "user", "content": "Apa warnanya?"}]
-    assert logprobs(third) == logprobs(create(demo, [*showing(BLUE), *showing(RED), *said], **STEADY))
+    assert numbers(third) == logprobs(create(demo, [*showing(BLUE), *showing(RED), *said], **STEADY))
 
 
 def test_a_picture_is_listed_with_its_data_only_on_request(demo: httpx2.Client) -> None:
