@@ -17,8 +17,8 @@ NEEDS_A_CAPABLE_MODEL = {
     "test_agent_loop": "a tool that it does not know has to be called unasked",
     "test_unicode_tool_call_integration": "Chinese characters have to be copied into the call",
 }
-# A model this small does not know when to end a string: the tokens that do are made likelier, less so those that make an
-# empty one.
+# A model this small does not know when to end a string: the tokens that do are made likelier, less so those that make
+# an empty one.
 ENDS_STRINGS = {"1": 10, "289": 10, "579": 3, "780": 3}
 
 
