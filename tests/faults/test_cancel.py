@@ -25,10 +25,9 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MortalServer]:
     folder = tmp_path_factory.mktemp("cancel")
-    # Sixteen tokens a step: the prefill of a long prompt takes many. No drafts: an answer that repeats itself would be
-    # over before it is cancelled.
-    slow = {"MAX_BATCH_SIZE": "1", "MAX_BATCH_TOKENS": "16", "PROMPT_LOOKUP": "off", "LOAD_WAIT_SECONDS": "120"}
-    async with running(folder, **durable(folder, MODEL_REPO_ID="models/demo", **slow)) as server:
+    # Sixteen tokens a step: the prefill of a long prompt takes many.
+    one_at_a_time = {"MAX_BATCH_SIZE": "1", "MAX_BATCH_TOKENS": "16", "LOAD_WAIT_SECONDS": "120"}
+    async with running(folder, **durable(folder, MODEL_REPO_ID="models/demo", **one_at_a_time)) as server:
         await post(server.url, CHAT, said("Halo", max_tokens=1))
         yield server
 
