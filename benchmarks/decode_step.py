@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
+from random_model import new_model  # noqa: E402
 
 from tis.engine.batching.choose_runner import choose_runner  # noqa: E402
 from tis.engine.batching.limits import BatchLimits  # noqa: E402
@@ -113,7 +114,7 @@ def _print_row(name: str, steps: dict[str, Step], rounds: int, clock: Clock) -> 
 
 
 def _runner(kind: Any, dtype: Any, layers: int, rows: list[int], keys: list[int]) -> Any:
-    model = _model(dtype, layers)
+    model = new_model(dtype, layers=layers, vocab_size=_VOCABULARY)
     limits = BatchLimits(native_kernels=kind == "auto", cache_tokens=max(rows) * (max(keys) + 200) + 1024)
     began = time.perf_counter()
     chosen = choose_runner(model, NumbersOnly(), 8192, limits)
@@ -121,27 +122,6 @@ def _runner(kind: Any, dtype: Any, layers: int, rows: list[int], keys: list[int]
     runner: Any = chosen.new()
     _fill(runner._cache)
     return runner
-
-
-def _model(dtype: Any, layers: int) -> Any:
-    import transformers
-
-    torch.manual_seed(0)
-    torch.set_default_dtype(dtype)
-    config = transformers.Qwen3Config(
-        vocab_size=_VOCABULARY,
-        hidden_size=1024,
-        intermediate_size=3072,
-        num_hidden_layers=layers,
-        num_attention_heads=16,
-        num_key_value_heads=8,
-        head_dim=128,
-        max_position_embeddings=8192,
-        tie_word_embeddings=True,
-    )
-    model = transformers.Qwen3ForCausalLM(config).eval()
-    torch.set_default_dtype(torch.float32)
-    return model
 
 
 _seeds = count()

@@ -85,6 +85,13 @@ def _admit(runner: Any, num_rows: int, num_tokens: int) -> None:
         runner.admit(Request(PreparedRequest("m", f"r{at}", CharacterTokenizer(), prompt, params, at)))
 
 
+def _model(layers: int) -> Any:
+    import torch
+    from random_model import new_model
+
+    return new_model(torch.bfloat16, layers=layers)
+
+
 def _runner(kind: str, layers: int) -> Any:
     from tis.engine.batching.choose_runner import choose_runner
     from tis.engine.batching.limits import BatchLimits
@@ -92,28 +99,6 @@ def _runner(kind: str, layers: int) -> Any:
 
     limits = BatchLimits(cache_tokens=16_384, quantisation="int8" if kind == "int8" else None)
     return choose_runner(_model(layers), CharacterTokenizer(), 8192, limits).new()
-
-
-def _model(layers: int) -> Any:
-    import torch
-    import transformers
-
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.bfloat16)
-    config = transformers.Qwen3Config(
-        vocab_size=151_936,
-        hidden_size=1024,
-        intermediate_size=3072,
-        num_hidden_layers=layers,
-        num_attention_heads=16,
-        num_key_value_heads=8,
-        head_dim=128,
-        max_position_embeddings=8192,
-        tie_word_embeddings=True,
-    )
-    model = transformers.Qwen3ForCausalLM(config).eval()
-    torch.set_default_dtype(torch.float32)
-    return model
 
 
 def print_memory(layers: int) -> None:

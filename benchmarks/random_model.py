@@ -20,25 +20,11 @@ def build_model(folder: Path) -> None:
     if (folder / "model.safetensors").exists():
         return
     import torch
-    import transformers
 
     print(f"building the model in {folder}", flush=True)
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.bfloat16)
-    config = transformers.Qwen3Config(
-        vocab_size=_PADDED_VOCABULARY,
-        hidden_size=1024,
-        intermediate_size=3072,
-        num_hidden_layers=28,
-        num_attention_heads=16,
-        num_key_value_heads=8,
-        head_dim=128,
-        max_position_embeddings=8192,
-        tie_word_embeddings=False,
-    )
-    model = transformers.Qwen3ForCausalLM(config)
+    model = new_model(torch.bfloat16, vocab_size=_PADDED_VOCABULARY, tie_word_embeddings=False)
     words = torch.tensor(list(_plain_text_tokens(_tokenizer(_DEMO))))
-    vectors = torch.randn(_PADDED_VOCABULARY, config.hidden_size)
+    vectors = torch.randn(_PADDED_VOCABULARY, model.config.hidden_size, dtype=torch.bfloat16)
     model.get_input_embeddings().weight.data.copy_(vectors)  # large enough to outweigh what 28 random layers add
     output = torch.zeros_like(vectors)
     output[words.roll(-1)] = vectors[words] * 0.02  # each word is followed by the next of the vocabulary
@@ -47,7 +33,30 @@ def build_model(folder: Path) -> None:
     model.save_pretrained(folder)
     for name in _TOKENIZER_FILES:
         (folder / name).write_bytes((_DEMO / name).read_bytes())
-    torch.set_default_dtype(torch.float32)
+
+
+def new_model(dtype: Any, *, layers: int = 28, vocab_size: int = 151_936, tie_word_embeddings: bool = True) -> Any:
+    """Random weights throughout, in memory only."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    torch.set_default_dtype(dtype)
+    try:
+        config = transformers.Qwen3Config(
+            vocab_size=vocab_size,
+            hidden_size=1024,
+            intermediate_size=3072,
+            num_hidden_layers=layers,
+            num_attention_heads=16,
+            num_key_value_heads=8,
+            head_dim=128,
+            max_position_embeddings=8192,
+            tie_word_embeddings=tie_word_embeddings,
+        )
+        return transformers.Qwen3ForCausalLM(config).eval()
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def words_for(folder: Path, num_tokens: int) -> int:

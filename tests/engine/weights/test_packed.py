@@ -26,6 +26,15 @@ def test_all_and_only_the_matrices_of_the_text_part_are_packed(qwen3: Any) -> No
     assert pack_weights(qwen3) == len(_packed(qwen3)) == 2 * 7 + 1
 
 
+def test_a_model_that_others_have_quantised_in_float16_keeps_its_head(
+    qwen3: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    qwen3.half().is_quantized = True
+    suit_to_cpu(qwen3)
+    assert pack_weights(qwen3) == 0 and qwen3.dtype is torch.float16
+    assert not caplog.records  # nothing is tried
+
+
 @pytest.mark.parametrize("saved", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("has_instructions", [True, False])
 def test_16_bit_weights_are_computed_in_what_the_cpu_has_instructions_for(

@@ -29,7 +29,12 @@ class PackedLinear(torch.nn.Module):  # type: ignore[misc]
 def pack_weights(model: Any) -> int:
     """Packs the text part of a CPU model in place. Returns the number of layers that it changed."""
     places = _linears_of(model)
-    if _why_not(model, places) or not torch.backends.mkldnn.is_available() or not _packs_correctly(places[0]):
+    if (
+        model.dtype not in _TOLERANCE
+        or _why_not(model, places)
+        or not torch.backends.mkldnn.is_available()
+        or not _packs_correctly(places[0])
+    ):
         return 0
     return _replace(places, PackedLinear)
 

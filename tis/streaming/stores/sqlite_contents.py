@@ -12,7 +12,7 @@ from tis.streaming.stores.store import SessionKey, SessionRecord, Status, TurnRe
 _TYPES_OF_A_TURN = (int, int, str, bytes, int, int | None, str, bytes, float, int)
 _TYPES_OF_A_SESSION = (int, str, str, int, float, float | None, str, float | None, float | None, int, int, int)
 _TYPES_OF_A_CLOCK = (str, float, float, float)
-_HIGHEST_NUMBER = 2**53  # numbers are counted up from here, and SQLite ends at 2**63
+_END_OF_NUMBERS = 2**53  # nothing is counted so far, and SQLite ends at 2**63
 
 
 class FileCorrupt(Exception):
@@ -31,9 +31,10 @@ class StoreContents:
 
 def load_contents(connection: sqlite3.Connection) -> StoreContents:
     """Reads sessions and turns, and counts the events of running turns: its time does not grow with the file."""
-    [highest] = connection.execute(
+    numbers = connection.execute(
         "SELECT max(ifnull((SELECT max(number) FROM sessions), 0), ifnull((SELECT max(session) FROM forgotten), 0))"
-    ).fetchone()
+    )
+    [highest] = _checked(numbers.fetchone(), (int,), "sessions or forgotten")
     contents = StoreContents(next_number=highest + 1)
     _load_sessions(connection, contents)
     clock = connection.execute("SELECT boot_id, since_boot, wall, house FROM clock").fetchone()
@@ -66,7 +67,7 @@ def _load_sessions(connection: sqlite3.Connection, contents: StoreContents) -> N
 
 def _checked(row: Sequence[Any], types: Sequence[Any], table: str) -> Sequence[Any]:
     for value, kind in zip(row, types, strict=True):
-        if not isinstance(value, kind) or (isinstance(value, int) and not -1 <= value < _HIGHEST_NUMBER):
+        if not isinstance(value, kind) or (isinstance(value, int) and not -1 <= value < _END_OF_NUMBERS):
             raise FileCorrupt(f"a row of {table} has a value that nobody writes")
     return row
 
