@@ -115,7 +115,9 @@ def _print_row(name: str, steps: dict[str, Step], rounds: int, clock: Clock) -> 
 
 def _runner(kind: Any, dtype: Any, layers: int, rows: list[int], keys: list[int]) -> Any:
     model = new_model(dtype, layers=layers, vocab_size=_VOCABULARY)
-    limits = BatchLimits(native_kernels=kind == "auto", cache_tokens=max(rows) * (max(keys) + 200) + 1024)
+    limits = BatchLimits(
+        native_kernels=kind == "auto", cache_tokens=max(rows) * (max(keys) + 200) + 1024, prompt_lookup=False
+    )
     began = time.perf_counter()
     chosen = choose_runner(model, NumbersOnly(), 8192, limits)
     print(f"{kind}: prepared in {time.perf_counter() - began:.2f} s", flush=True)

@@ -96,11 +96,11 @@ def test_an_attention_of_a_model_that_runs_through_generate_is_its_own_affair() 
 
 
 def test_a_new_runner_after_a_dead_worker_starts_with_an_empty_cache(qwen3: Any) -> None:
+    lonely = new_request(prompt(40, 1))
+    alone(qwen3, lonely)
     chosen = choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=640))
     for _ in range(2):
         request = new_request(prompt(40, 1))
         run(chosen.new(), [request])
         assert request.answer.cached_tokens == 0
-        lonely = new_request(prompt(40, 1))
-        alone(qwen3, lonely)
         assert tokens(request) == tokens(lonely)

@@ -21,17 +21,17 @@ def prompt_tokens_of(cost: Callable[[int], float], steps: int = 30, cap: int = 2
 
 def test_a_step_takes_about_the_time_it_may() -> None:
     sizes = prompt_tokens_of(lambda number: 0.05 + number * 0.0004)
-    assert sizes[0] == 64 and set(sizes[5:]) == {448}  # 0.05 + 448 * 0.0004 = 0.23
+    assert sizes[0] == 48 and set(sizes[5:]) == {496}  # 0.05 + 496 * 0.0004 = 0.248
 
 
 def test_costs_that_grow_with_the_context_make_steps_smaller() -> None:
     steps = iter(range(1000))
     sizes = prompt_tokens_of(lambda number: number * 0.0004 * (1 + next(steps) / 20))
-    assert sizes[2] > 256 > 128 >= sizes[-1]
+    assert sizes[2] > 512 > 160 >= sizes[-1]
 
 
 def test_a_slow_machine_still_advances_by_a_chunk_and_a_fast_one_stops_at_the_cap() -> None:
-    assert set(prompt_tokens_of(lambda number: 2 + number * 0.1)) == {64}
+    assert set(prompt_tokens_of(lambda number: 2 + number * 0.1)) == {48}
     assert prompt_tokens_of(lambda number: number * 1e-6, cap=500)[-1] == 500
 
 
@@ -71,4 +71,4 @@ def test_a_long_prompt_is_computed_in_chunks_of_the_time(qwen3: Any) -> None:
     embeddings = qwen3.get_input_embeddings()
     embeddings.register_forward_pre_hook(lambda module, given: sizes.append(given[0].shape[-1]))
     run(new_runner(qwen3, step_seconds=1e-6), [new_request(prompt(300, 1), max_tokens=2)])
-    assert sizes == [64, 64, 64, 64, 44, 1]
+    assert sizes == [48, 48, 48, 48, 48, 48, 12, 1]

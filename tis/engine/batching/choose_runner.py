@@ -7,6 +7,7 @@ from typing import Any
 
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import cache_shape, why_not_batchable
+from tis.engine.batching.fused_layers import fuse_layers
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
@@ -64,11 +65,11 @@ def choose_runner(
             fuse_modules(model, kernels)
         num_packed = quantise_weights(model, kernels)
     suit_to_cpu(model)
-    weight_bytes = weight_bytes_of(model)
+    weight_bytes, shape = weight_bytes_of(model), cache_shape(model)
     if limits.native_kernels:
         fuse_modules(model, kernels)
-    num_packed = (num_packed or pack_weights(model)) + pack_vision_tower(model)
-    shape = cache_shape(model)
+        num_packed = num_packed or fuse_layers(model, kernels)
+    num_packed += pack_weights(model, kernels) + pack_vision_tower(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes, shape.bytes_per_token, context_length
     )

@@ -6,7 +6,9 @@ which grows with the context and with the load of the machine. The newest steps 
 
 from dataclasses import dataclass
 
-CHUNK = 64  # tokens of prompts, and patches of images, come in multiples of it
+CHUNK = 16  # tokens of prompts, and patches of images, come in multiples of it
+# With fewer, a CPU reads its weights for longer than it computes with them.
+MIN_CHUNK = 48
 # A shorter chunk says little about the cost of a token.
 _MIN_OBSERVED_TOKENS = 32
 _WEIGHT_OF_NEWEST = 0.4
@@ -64,6 +66,6 @@ def _newer(before: float | None, now: float) -> float:
 
 
 def _fitting(seconds: float, seconds_per_one: float | None, maximum: int) -> int:
-    """One chunk at least, whatever it takes, and one while nothing is known."""
-    number = seconds / seconds_per_one if seconds_per_one else CHUNK
-    return maximum if number >= maximum else min(maximum, max(CHUNK, int(number) // CHUNK * CHUNK))
+    """`MIN_CHUNK` at least, whatever it takes, and that while nothing is known."""
+    number = seconds / seconds_per_one if seconds_per_one else MIN_CHUNK
+    return maximum if number >= maximum else min(maximum, max(MIN_CHUNK, int(number) // CHUNK * CHUNK))

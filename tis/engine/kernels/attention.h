@@ -87,12 +87,18 @@ IN void NAME(take_query)(float *to, const E *from, int64_t size) {
 }
 #endif
 
-/* sums[0..1] += weights[0..1] * values, for `count` vectors of a row of values */
+/* Into the cache, for later. */
+IN void NAME(fetch)(const E *row, int64_t size) {
+  for (int64_t j = 0; j < size; j += 64 / (int64_t)sizeof(E)) __builtin_prefetch(row + j, 0, 2);
+}
+
+/* sums[0..1] += weights[0..1] * values, for `count` vectors of a row of values. Meanwhile `ahead` is fetched, if any. */
 IN void NAME(add_values)(float *sums, int64_t size, const float *weights, const E *values, int64_t stride, int first,
-                         int end, const int count) {
+                         int end, const E *ahead, int64_t ahead_stride, const int count) {
   vec one[4], other[4];
   for (int i = 0; i < count; i++) one[i] = v_load_float(sums + i * W), other[i] = v_load_float(sums + size + i * W);
   for (int t = first; t < end; t++) {
+    if (ahead) NAME(fetch)(ahead + t * ahead_stride, size);
     vec weight = v_set(weights[t]), next = v_set(weights[TILE_KEYS + t]);
     for (int i = 0; i < count; i++) {
       vec value = LOAD(values + t * stride + i * W);
@@ -103,7 +109,14 @@ IN void NAME(add_values)(float *sums, int64_t size, const float *weights, const 
   for (int i = 0; i < count; i++) v_store_float(sums + i * W, one[i]), v_store_float(sums + size + i * W, other[i]);
 }
 
-FN void NAME(attend_few)(const struct attention *a, struct attention_part part) {
+/* Where a part begins to read, or NULL. */
+IN const E *NAME(first_keys)(const struct attention *a, const struct attention_part *part) {
+  if (!part) return NULL;
+  return (const E *)a->keys + part->key_head * a->key_head_stride +
+         (part->run[2] + NAME(visible_of)(a, *part, part->begin).first) * a->key_slot_stride;
+}
+
+FN void NAME(attend_few)(const struct attention *a, struct attention_part part, const struct attention_part *following) {
   const int num_rows = (int)(part.end - part.begin);
   const int64_t size = a->size;
   const E *keys = (const E *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
@@ -130,20 +143,25 @@ FN void NAME(attend_few)(const struct attention *a, struct attention_part part) 
         continue;
       }
       lowest = from < lowest ? from : lowest, highest = to > highest ? to : highest;
-      for (int t = from; t < to; t++)
+      for (int t = from; t < to; t++) {
+        if (row == 0) NAME(fetch)(values + (tile + t) * a->value_slot_stride, size);
         scores[row][t] = NAME(product)(queries[row], keys + (tile + t) * a->key_slot_stride, size);
+      }
       float factor = NAME(weigh)(scores[row], from, to, a, &largest[row], &total[row]);
       if (factor != 1)
         for (int64_t j = 0; j < size; j += W)
           v_store_float(sums + row * size + j, v_mul(v_load_float(sums + row * size + j), v_set(factor)));
     }
-    for (int row = 0; row < num_rows; row += 2) {
+    const E *ahead = tile + TILE_KEYS < end ? keys + (tile + TILE_KEYS) * a->key_slot_stride : NAME(first_keys)(a, following);
+    for (int row = 0; row < num_rows; row += 2, ahead = NULL) {
       int64_t j = 0;
       const E *tile_values = values + tile * a->value_slot_stride;
       for (; j + 4 * W <= size; j += 4 * W)
-        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest, 4);
+        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest,
+                         j ? NULL : ahead, a->key_slot_stride, 4);
       for (; j < size; j += W)
-        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest, 1);
+        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest,
+                         NULL, 0, 1);
     }
   }
   for (int row = 0; row < num_rows; row++) {

@@ -9,6 +9,7 @@
 #define NAME(name) float_##name
 #include "small_operations.h"
 #include "attention.h"
+#include "product.h"
 #undef E
 #undef IS_BFLOAT
 #undef LOAD
@@ -22,6 +23,7 @@
 #define NAME(name) bfloat_##name
 #include "small_operations.h"
 #include "attention.h"
+#include "product.h"
 
 #define OPERATIONS(type) \
-  { type##_rms_norm, type##_silu_mul, type##_rotary, type##_attend_few, type##_attend_tile }
+  { type##_WIDTH, type##_STEP_INPUTS, type##_multiply_block, type##_rms_norm, type##_silu_mul, type##_rotary, type##_attend_few, type##_attend_tile }

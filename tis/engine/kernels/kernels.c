@@ -3,15 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels.h"
-
-#define API __attribute__((visibility("default")))
+#include "parts.h"
 
 /* Python refuses a library of another version: raise it with every change of a signature. */
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 /* Products of attention: fewer are computed before a second thread has woken up, in some 20 microseconds. */
 enum { MIN_FOR_THREADS = 1 << 18 };
-enum { OK = 0, OUT_OF_RANGE = 1, NO_MEMORY = 2 };
 
 API int64_t tis_version(void) { return VERSION; }
 
@@ -26,15 +23,6 @@ API int64_t tis_best_level(void) {
   return __builtin_cpu_supports("avx512bf16") ? 3 : 2;
 #else
   return 0;
-#endif
-}
-
-static const struct operations *operations_of(struct call call) {
-#ifdef __x86_64__
-  static const struct operations *const levels[] = {tis_scalar, tis_avx2, tis_avx512, tis_avx512_bf16};
-  return &levels[call.level][call.type];
-#else
-  return &tis_scalar[call.type];
 #endif
 }
 
@@ -76,56 +64,33 @@ API int64_t tis_write_cache(const struct write_cache *a) {
   return OK;
 }
 
-static int64_t rows_per_part(const struct attention *a, const int64_t *run) {
-  const int64_t rows = run[1] * (a->heads / a->key_heads);
-  return rows <= MAX_FEW_ROWS || run[1] == 1 ? MAX_FEW_ROWS : MAX_TILE_ROWS;
-}
-
-static int64_t parts_of(const struct attention *a, const int64_t *run) {
-  const int64_t rows = run[1] * (a->heads / a->key_heads), most = rows_per_part(a, run);
-  return a->key_heads * ((rows + most - 1) / most);
-}
-
 API int64_t tis_attend(const struct attention *a) {
-  const struct operations *operations = operations_of(a->call);
-  int64_t threads = a->call.threads;
-  int64_t num_parts = 0, needs_scratch = 0, failed = 0, num_products = 0;
-  for (int64_t number = 0; number < a->num_runs; number++) {
-    const int64_t *run = a->runs + 4 * number;
-    if (run[0] < 0 || run[1] < 0 || run[2] < 0 || run[3] < 0 || run[0] + run[1] > a->tokens ||
-        run[2] + run[3] + run[1] > a->slots)
-      return OUT_OF_RANGE;
-    num_parts += parts_of(a, run);
-    num_products += run[1] * (run[1] + run[3]) * a->heads * a->size;
-    needs_scratch |= rows_per_part(a, run) == MAX_TILE_ROWS;
-  }
-  if (!num_parts) return OK;
-  struct attention_part *parts = malloc(num_parts * sizeof *parts);
-  if (!parts) return NO_MEMORY;
-  /* From the last rows to the first, as those have the longest way to go. */
-  struct attention_part *part = parts;
-  for (int64_t number = a->num_runs - 1; number >= 0; number--) {
-    const int64_t *run = a->runs + 4 * number;
-    const int64_t rows = run[1] * (a->heads / a->key_heads), most = rows_per_part(a, run);
-    for (int64_t begin = (rows + most - 1) / most * most - most; begin >= 0; begin -= most)
-      for (int64_t head = 0; head < a->key_heads; head++)
-        *part++ = (struct attention_part){run, head, begin, begin + most < rows ? begin + most : rows};
-  }
-  if (threads > num_parts) threads = num_parts;
-  if (num_products < MIN_FOR_THREADS) threads = 1;
-#pragma omp parallel num_threads((int)threads) if (threads > 1) reduction(| : failed)
+  struct attention_parts parts;
+  int64_t code = divide_attention(a, &parts), next = 0;
+  if (code || !parts.count) return code;
+  int64_t threads = parts.num_products < MIN_FOR_THREADS ? 1 : a->call.threads;
+  if (threads > parts.count) threads = parts.count;
+#pragma omp parallel num_threads((int)threads) if (threads > 1) reduction(| : code)
   {
-    float *scratch = needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size) * sizeof(float)) : NULL;
-    failed = needs_scratch && !scratch;
-#pragma omp for schedule(dynamic, 1)
-    for (int64_t number = 0; number < num_parts; number++) {
-      if (rows_per_part(a, parts[number].run) == MAX_FEW_ROWS)
-        operations->attend_few(a, parts[number]);
-      else if (scratch)
-        operations->attend_tile(a, parts[number], scratch);
-    }
+    float *scratch = parts.needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size) * sizeof(float)) : NULL;
+    code = parts.needs_scratch && !scratch ? NO_MEMORY : OK;
+    attend_parts(a, &parts, scratch, &next);
     free(scratch);
   }
-  free(parts);
-  return failed ? NO_MEMORY : OK;
+  free(parts.parts);
+  return code;
+}
+
+/* Which blocks `multiply` takes: their outputs, and the inputs of a step. */
+API int64_t tis_product_width(int64_t level, int64_t type) {
+  return operations_of((struct call){level, type, 1})->product_width;
+}
+API int64_t tis_product_step(int64_t level, int64_t type) {
+  return operations_of((struct call){level, type, 1})->product_step;
+}
+
+API void tis_multiply(const struct product *p) {
+  int64_t next = 0;
+#pragma omp parallel num_threads((int)p->call.threads) if (p->call.threads > 1)
+  multiply_parts(p, &next);
 }

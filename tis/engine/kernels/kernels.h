@@ -76,12 +76,33 @@ struct attention_part {
   int64_t key_head, begin, end;
 };
 
+/* [rows, inputs] times weights, to [rows, columns]. SILU_MUL: a block has half as many columns as outputs, the gates of
+   its columns and then their factors. */
+struct product {
+  struct call call;
+  const void *x;
+  int64_t x_stride;
+  const void *weights;
+  const float *bias; /* padded to whole blocks, or NULL */
+  void *out;
+  int64_t out_stride;
+  const void *residual;
+  int64_t residual_stride;
+  int64_t rows, inputs, columns, behind;
+};
+enum { NOTHING = 0, ADD_RESIDUAL = 1, SILU_MUL = 2 };
+/* Rows whose sums are kept at once; what of a block of weights is read by all of them before the next part, so that it
+   stays in the far cache; and how long before its use a weight is fetched from there. */
+enum { MAX_GROUP_ROWS = 96, MAX_PART_BYTES = 1 << 16, FETCHED_BYTES = 1 << 12 };
+
 struct operations {
+  int64_t product_width, product_step; /* outputs of a block of weights, inputs of a step */
+  void (*multiply_block)(const struct product *, int64_t block, int64_t begin, int64_t end, const void *ahead);
   void (*rms_norm)(const void *arguments, int64_t begin, int64_t end);
   void (*silu_mul)(const void *arguments, int64_t begin, int64_t end);
   void (*rotary)(const void *arguments, int64_t begin, int64_t end);
-  /* At most MAX_FEW_ROWS rows; needs no scratch. */
-  void (*attend_few)(const struct attention *, struct attention_part);
+  /* At most MAX_FEW_ROWS rows; needs no scratch. `following` is the part that is likely to be next, or NULL. */
+  void (*attend_few)(const struct attention *, struct attention_part, const struct attention_part *following);
   /* At most MAX_TILE_ROWS rows; `scratch` has SCRATCH_FLOATS(size) floats, aligned to 64 bytes. */
   void (*attend_tile)(const struct attention *, struct attention_part, float *scratch);
 };

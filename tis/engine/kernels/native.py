@@ -14,8 +14,8 @@ from tis.engine.kernels.build import library_path, why_not_here
 log = logging.getLogger("tis.engine")
 
 ISAS = ("scalar", "avx2", "avx512", "avx512_bf16")
-_VERSION = 2  # of the interface, as in kernels.c
-_TYPES = {torch.float32: 0, torch.bfloat16: 1}
+_VERSION = 3  # of the interface, as in kernels.c
+TYPES = {torch.float32: 0, torch.bfloat16: 1}
 _MAX_HEAD_SIZE = 512
 # Below so many numbers the waking of a second thread takes longer than their computation.
 _MIN_FOR_THREADS = 65_536
@@ -36,7 +36,7 @@ class NativeKernels:
 
     def __init__(self, library: Any, isa: str) -> None:
         self.isa = isa
-        self._level = ISAS.index(isa)
+        self.level = ISAS.index(isa)
         self._library = library
 
     @property
@@ -46,7 +46,7 @@ class NativeKernels:
 
     def takes(self, dtype: Any, head_size: int) -> bool:
         """Whether `attend` computes heads of this size; the other operations take any size."""
-        return dtype in _TYPES and head_size % 16 == 0 and 0 < head_size <= _MAX_HEAD_SIZE
+        return dtype in TYPES and head_size % 16 == 0 and 0 < head_size <= _MAX_HEAD_SIZE
 
     def rms_norm(self, x: Any, weight: Any, eps: float) -> Any:
         """x [..., size]: normalised in float32, rounded to its type, then multiplied by the weight."""
@@ -57,7 +57,7 @@ class NativeKernels:
         size = x.shape[-1]
         self._library.tis_rms_norm(
             _RMS_NORM.pack(
-                *(self._level, _TYPES[x.dtype], _num_threads(count), x.data_ptr(), *rows),
+                *(self.level, TYPES[x.dtype], _num_threads(count), x.data_ptr(), *rows),
                 *(weight.data_ptr(), out.data_ptr(), count // size, size, eps),
             )
         )
@@ -73,7 +73,7 @@ class NativeKernels:
         size = gate.shape[-1]
         self._library.tis_silu_mul(
             _SILU_MUL.pack(
-                *(self._level, _TYPES[gate.dtype], _num_threads(count), gate.data_ptr(), *gate_rows),
+                *(self.level, TYPES[gate.dtype], _num_threads(count), gate.data_ptr(), *gate_rows),
                 *(up.data_ptr(), *up_rows, out.data_ptr(), count // size, size),
             )
         )
@@ -86,7 +86,7 @@ class NativeKernels:
         """
         self._library.tis_rotary(
             _ROTARY.pack(
-                *(self._level, _TYPES[x.dtype], _num_threads(x.numel()), x.data_ptr(), *x.shape, *x.stride()[:2]),
+                *(self.level, TYPES[x.dtype], _num_threads(x.numel()), x.data_ptr(), *x.shape, *x.stride()[:2]),
                 *(cos.data_ptr(), sin.data_ptr(), cos.stride(0), sin.stride(0)),
             )
         )
@@ -94,10 +94,10 @@ class NativeKernels:
     def write_cache(self, keys: Any, values: Any, key: Any, value: Any, slots: Any) -> None:
         """Writes key and value [heads, tokens, size] to the rows `slots` of keys and values [heads, slots, size]."""
         heads, num_slots, size = keys.shape
-        _check(
+        check_code(
             self._library.tis_write_cache(
                 _WRITE_CACHE.pack(
-                    *(self._level, _TYPES[keys.dtype], _num_threads(key.numel())),
+                    *(self.level, TYPES[keys.dtype], _num_threads(key.numel())),
                     *(keys.data_ptr(), *keys.stride()[:2], key.data_ptr(), *key.stride()[:2]),
                     *(values.data_ptr(), *values.stride()[:2], value.data_ptr(), *value.stride()[:2]),
                     *(slots.data_ptr(), len(slots), heads, num_slots, size),
@@ -122,10 +122,10 @@ class NativeKernels:
         """
         heads, tokens, size = query.shape
         out = query.new_empty((tokens, heads, size))
-        _check(
+        check_code(
             self._library.tis_attend(
                 _ATTENTION.pack(
-                    *(self._level, _TYPES[query.dtype], torch.get_num_threads(), query.data_ptr(), keys.data_ptr()),
+                    *(self.level, TYPES[query.dtype], torch.get_num_threads(), query.data_ptr(), keys.data_ptr()),
                     *(values.data_ptr(), out.data_ptr(), runs.data_ptr(), len(runs), tokens, heads, *keys.shape),
                     *(
                         *query.stride()[:2],
@@ -164,7 +164,7 @@ def _as_rows(x: Any) -> tuple[Any, int, int, int]:
     return x, 1, levels[0][1] if levels else 0, 0
 
 
-def _check(code: int) -> None:
+def check_code(code: int) -> None:
     if code == 2:
         raise MemoryError("There is no memory for the scratch of the attention.")
     if code:

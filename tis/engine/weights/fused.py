@@ -19,9 +19,9 @@ from tis.engine.weights.fused_modules import FusedMlp, FusedNorm, merged_linear,
 log = logging.getLogger("tis.engine")
 
 # What a module may raise that is called in a way it does not expect.
-_MISFITS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
+MISFITS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 # Small rows show the epsilon of a norm, large ones show where a module clips its values.
-_ROW_SIZES = (0.003, 0.1, 0.5, 2.0, 8.0, 30.0, 500.0)
+ROW_SIZES = (0.003, 0.1, 0.5, 2.0, 8.0, 30.0, 500.0)
 # Relative to the largest number of a row: sums in another order, or roundings to bfloat16 at other places.
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 2**-6}
 
@@ -37,7 +37,7 @@ def fuse_modules(model: Any, kernels: NativeKernels | None) -> int:
     with torch.no_grad():
         num_norms = 0 if kernels is None else _replace(decoder, _norm_fuser(kernels))
         num_mlps = _replace(decoder, _mlp_fuser(kernels))
-        with _attention_named(model, PROBE):
+        with attention_named(model, PROBE):
             num_attentions = _replace(decoder, _attention_fuser(kernels, _calls_of_attentions(model, decoder)))
     if number := num_norms + num_mlps + num_attentions:
         log.info("fused %d norms, %d MLPs and %d attentions", num_norms, num_mlps, num_attentions)
@@ -55,7 +55,7 @@ def _replace(decoder: Any, fuse: Fuser) -> int:
                 continue
             try:
                 new = fuse(child)
-            except _MISFITS as error:
+            except MISFITS as error:
                 log.debug("%s is not fused: %s", type(child).__name__, error)
                 continue
             if new is not None:
@@ -69,7 +69,7 @@ def _norm_fuser(kernels: NativeKernels) -> Fuser:
         [(name, weight)] = norm.named_parameters()
         if name != "weight" or weight.ndim != 1:
             return None
-        x = _random_rows(len(weight), weight.dtype)
+        x = random_rows(len(weight), weight.dtype)
         new = (FusedNorm(norm, offset, kernels) for offset in (0.0, 1.0))
         return next((one for one in new if _is_close(one(x), norm(x))), None)
 
@@ -81,7 +81,7 @@ def _mlp_fuser(kernels: NativeKernels | None) -> Fuser:
         linears = plain_linears(mlp, "gate_proj", "up_proj") or plain_linears(mlp, "gate_up_proj")
         if not linears or not plain_linears(mlp, "down_proj"):
             return None
-        x = _random_rows(linears[0].in_features, linears[0].weight.dtype)
+        x = random_rows(linears[0].in_features, linears[0].weight.dtype)
         [activation] = [child for child in mlp.children() if type(child) is not torch.nn.Linear]
         is_silu = kernels is not None and _is_silu(activation, kernels, x.dtype)
         new = FusedMlp(merged_linear(linears), mlp.down_proj, None if is_silu else activation, kernels)
@@ -100,7 +100,7 @@ def _attention_fuser(kernels: NativeKernels | None, calls: dict[Any, dict[str, A
         call = calls.pop(attention, None)
         if call is None:
             return None
-        x = _random_rows(projections_of(attention)[0].in_features, attention.o_proj.weight.dtype)
+        x = random_rows(projections_of(attention)[0].in_features, attention.o_proj.weight.dtype)
         call |= {"hidden_states": x[None], "probe": (seen := AttentionCalls())}
         theirs = attention(**call)
         added = {name: value for name, value in seen.arguments[0].items() if name not in call}
@@ -130,10 +130,10 @@ def _calls_of_attentions(model: Any, decoder: Any) -> dict[Any, dict[str, Any]]:
         return calls
     handles = [module.register_forward_pre_hook(record, with_kwargs=True) for module in candidates]
     try:
-        number = len(_ROW_SIZES)
+        number = len(ROW_SIZES)
         ids = torch.arange(number)[None] + 3
-        decoder(input_ids=ids, position_ids=_positions(model, number), use_cache=False, probe=AttentionCalls())
-    except _MISFITS as error:
+        decoder(input_ids=ids, position_ids=positions_of(model, number), use_cache=False, probe=AttentionCalls())
+    except MISFITS as error:
         log.debug("no attention is fused: %s", error)
         calls.clear()
     finally:
@@ -142,7 +142,7 @@ def _calls_of_attentions(model: Any, decoder: Any) -> dict[Any, dict[str, Any]]:
     return calls
 
 
-def _positions(model: Any, number: int) -> Any:
+def positions_of(model: Any, number: int) -> Any:
     """The axes of M-RoPE get different ones."""
     parameters = getattr(model.config.get_text_config(), "rope_parameters", None) or {}
     positions = torch.arange(number)[None] ** 2
@@ -158,7 +158,7 @@ def _has_equal_halves(embeddings: Any) -> bool:
 
 
 @contextmanager
-def _attention_named(model: Any, name: str) -> Iterator[None]:
+def attention_named(model: Any, name: str) -> Iterator[None]:
     before = model.config.get_text_config()._attn_implementation
     has_parts = "text_config" in model.config.sub_configs
     model.set_attn_implementation({"text_config": name} if has_parts else name)
@@ -168,9 +168,9 @@ def _attention_named(model: Any, name: str) -> Iterator[None]:
         model.set_attn_implementation({"text_config": before} if has_parts else before)
 
 
-def _random_rows(width: int, dtype: Any) -> Any:
-    sizes = torch.tensor(_ROW_SIZES)[:, None]
-    noise = torch.randn(len(_ROW_SIZES), width, generator=torch.Generator().manual_seed(1))
+def random_rows(width: int, dtype: Any) -> Any:
+    sizes = torch.tensor(ROW_SIZES)[:, None]
+    noise = torch.randn(len(ROW_SIZES), width, generator=torch.Generator().manual_seed(1))
     # Their mean is not zero: a LayerNorm would subtract it.
     return ((noise + 0.5) * sizes).to(dtype)
 

@@ -31,8 +31,8 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
         self.q_norm, self.k_norm = getattr(attention, "q_norm", None), getattr(attention, "k_norm", None)
         num_heads = self.qkv_proj.out_features // self.head_dim
         num_key_heads = num_heads // (self.num_key_value_groups + 2)
-        self._split = (num_heads - 2 * num_key_heads, num_key_heads, num_key_heads)
-        self._arguments = arguments
+        self.head_counts = (num_heads - 2 * num_key_heads, num_key_heads, num_key_heads)
+        self.arguments = arguments
         # Reading an attribute of a config takes longer than a native kernel.
         self._config_values = vars(attention.config)
         self._kernels = kernels
@@ -47,11 +47,11 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
     ) -> tuple[Any, Any]:
         shape = hidden_states.shape[:-1]
         heads = self.qkv_proj(hidden_states).view(*shape, -1, self.head_dim)
-        query, key, value = heads.split_with_sizes(self._split, 2)
+        query, key, value = heads.split_with_sizes(self.head_counts, 2)
         if self.q_norm is None or self.k_norm is None:
-            num_rotated = self._split[0] + self._split[1]
+            num_rotated = self.head_counts[0] + self.head_counts[1]
             rotated = self._rotate(heads[:, :, :num_rotated], *position_embeddings)
-            query, key = rotated[:, :, : self._split[0]], rotated[:, :, self._split[0] :]
+            query, key = rotated[:, :, : self.head_counts[0]], rotated[:, :, self.head_counts[0] :]
         else:
             query = self._rotate(self.q_norm(query), *position_embeddings)
             key = self._rotate(self.k_norm(key), *position_embeddings)
@@ -59,7 +59,7 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
         if past_key_values is not None:
             key, value = past_key_values.update(key, value, self.layer_idx)
         interface = ALL_ATTENTION_FUNCTIONS[self._config_values["_attn_implementation_internal"]]
-        out, weights = interface(self, query, key, value, attention_mask, **self._arguments, **kwargs)
+        out, weights = interface(self, query, key, value, attention_mask, **self.arguments, **kwargs)
         return self.o_proj(out.reshape(*shape, -1)), weights
 
     def _rotate(self, x: Any, cos: Any, sin: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Packs the weights of a CPU model once into the layout of its matrix kernels, which otherwise pack at every call."""
+"""Packs the weights of a CPU model once into the layout of its matrix kernels, which otherwise pack at every call.
+
+Those of this package where they are the fastest, else oneDNN's.
+"""
 
 import logging
 from collections.abc import Callable
@@ -7,6 +10,7 @@ from typing import Any
 import torch
 
 from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.weights.int8 import Int8Linear
 
 log = logging.getLogger("tis.engine")
@@ -26,9 +30,21 @@ class PackedLinear(torch.nn.Module):  # type: ignore[misc]
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
 
 
-def pack_weights(model: Any) -> int:
+class NativeLinear(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, linear: Any, kernels: NativeKernels) -> None:
+        super().__init__()
+        bias = None if linear.bias is None else linear.bias.detach()
+        self._product = NativeProduct(linear.weight.detach(), bias, kernels)
+
+    def forward(self, x: Any) -> Any:
+        return self._product(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], -1)
+
+
+def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
     """Packs the text part of a CPU model in place. Returns the number of layers that it changed."""
     places = _linears_of(model)
+    if kernels is not None and places and not _why_not(model, places) and _is_native(places, kernels):
+        return _replace(places, lambda linear: NativeLinear(linear, kernels))
     if (
         model.dtype not in _TOLERANCE
         or _why_not(model, places)
@@ -76,6 +92,13 @@ def _linears_of(model: Any) -> list[tuple[Any, str, Any]]:
     layers = [(parent, *found) for parent in model.get_decoder().modules() for found in parent.named_children()]
     head = (model, "lm_head", getattr(model, "lm_head", None))
     return [place for place in (*layers, head) if type(place[2]) is torch.nn.Linear]
+
+
+def _is_native(places: list[tuple[Any, str, Any]], kernels: NativeKernels) -> bool:
+    dtype = places[0][2].weight.dtype
+    return takes_products(kernels, dtype) and BlockFormat(kernels, dtype).takes(
+        *(one.in_features for *_, one in places)
+    )
 
 
 def _packs_correctly(place: tuple[Any, str, Any]) -> bool:

@@ -1,0 +1,137 @@
+"""Models whose layers are computed in one native call give the tokens of model.generate()."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.engine.batching.tiny import (
+    TOKENIZER,
+    alone,
+    greedy,
+    new_model,
+    new_model_of,
+    new_request,
+    prompt,
+    run,
+    tokens,
+)
+from tests.engine.batching.tiny_vision import mixed, new_vision_model
+from tis.engine.batching.choose_runner import choose_runner
+from tis.engine.batching.fused_layers import FusedLayers, fuse_layers
+from tis.engine.batching.limits import BatchLimits
+from tis.engine.kernels.native import NativeKernels, native_kernels
+from tis.engine.kernels.product import takes_products
+from tis.engine.weights.fused import fuse_modules
+
+# Gemma has other layers: norms behind attention and MLP, and another activation.
+USUAL = ("qwen2", "qwen3", "qwen3_vl", "llama", "mistral_sliding", "phi3")
+LENGTHS = (5, 30, 1)
+
+
+@pytest.fixture
+def kernels() -> NativeKernels:
+    return native_kernels() or pytest.skip("the native kernels are not built here")
+
+
+def fused_in(model: Any) -> list[Any]:
+    return [layer for layer in model.get_decoder().layers if isinstance(layer, FusedLayers)]
+
+
+def new_runner_of(model: Any, **limits: Any) -> Any:
+    return choose_runner(model, TOKENIZER, 512, BatchLimits(cache_tokens=2048, **limits)).new()
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("architecture", USUAL)
+def test_usual_layers_are_fused_and_give_the_tokens_of_generate(architecture: str) -> None:
+    model = new_model(architecture)
+    prompts = [prompt(length, length) for length in LENGTHS]
+    expected = [greedy(model, one, 12) for one in prompts]
+    lonely = new_request(prompts[1], temperature=0.9, top_p=0.95)
+    alone(model, lonely)
+    runner = new_runner_of(model, tokens_per_step=9)
+    assert len(fused_in(model)) == (2 if architecture == "qwen3_vl" else 1)
+    requests = [new_request(one) for one in prompts] + [new_request(prompts[1], temperature=0.9, top_p=0.95)]
+    run(runner, requests)
+    assert [tokens(request) for request in requests] == [*expected, tokens(lonely)]
+
+
+@pytest.mark.usefixtures("kernels")
+def test_features_of_images_are_added_between_the_first_layers() -> None:
+    model = new_vision_model("qwen3_vl")
+    prompts = mixed(model)[:3]
+    expected = [one.greedy(8) for one in prompts]
+    runner = new_runner_of(model)
+    assert fused_in(model)
+    requests = [one.request(max_tokens=8) for one in prompts]
+    run(runner, requests)
+    assert [tokens(request) for request in requests] == expected
+
+
+def test_other_layers_stay(kernels: NativeKernels) -> None:
+    for architecture in ("gemma2_softcap", "gemma3"):
+        model = new_model(architecture)
+        fuse_modules(model, kernels)
+        assert fuse_layers(model, kernels) == 0 and not fused_in(model)
+
+
+@pytest.mark.parametrize("what", ["residual", "twice", "order"])
+def test_a_layer_that_computes_something_else_stays(kernels: NativeKernels, what: str) -> None:
+    model = new_model("qwen3")
+    fuse_modules(model, kernels)
+    layer = model.model.layers[1]
+    plain = type(layer).forward
+    if what == "residual":
+        layer.forward = lambda x, **more: x + 0.9 * (plain(layer, x, **more) - x)
+    elif what == "twice":
+        layer.forward = lambda x, **more: plain(layer, plain(layer, x, **more), **more)
+    else:
+        model.model.layers[0], model.model.layers[1] = layer, model.model.layers[0]
+    if what == "order":  # the cache goes by the number of a layer, whatever its place
+        assert fuse_layers(model, kernels) == 2 and len(fused_in(model)) == 1
+    else:
+        assert fuse_layers(model, kernels) == 1
+        assert [type(one) for one in model.model.layers] == [FusedLayers, type(layer)]
+
+
+def test_granite_scales_what_it_adds(kernels: NativeKernels) -> None:
+    model = new_model_of("Granite", residual_multiplier=0.3, embedding_multiplier=3.0)
+    expected = greedy(model, prompt(20, 1), 12)
+    runner = new_runner_of(model)
+    assert not fused_in(model)
+    request = new_request(prompt(20, 1))
+    run(runner, [request])
+    assert tokens(request) == expected
+
+
+@pytest.mark.usefixtures("kernels")
+def test_off_and_quantised_models_keep_their_layers() -> None:
+    for limits in ({"native_kernels": False}, {"quantisation": "int8"}):
+        model = new_model("qwen3")
+        new_runner_of(model, **limits)
+        assert not fused_in(model)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_a_new_runner_has_a_cache_of_its_own() -> None:
+    """The addresses of a cache are kept with the layers."""
+    model = new_model("llama")
+    expected = [greedy(model, prompt(30, one), 8) for one in range(3)]
+    chosen = choose_runner(model, TOKENIZER, 512, BatchLimits(cache_tokens=512))
+    for one in range(3):
+        request = new_request(prompt(30, one), max_tokens=8)
+        run(chosen.new(), [request])
+        assert tokens(request) == expected[one]
+
+
+def test_bfloat16_agrees_with_float32(kernels: NativeKernels) -> None:
+    if not takes_products(kernels, torch.bfloat16):
+        pytest.skip("this CPU multiplies bfloat16 by other kernels")
+    wide, model = new_model("llama"), new_model("llama").bfloat16()
+    expected = new_request(prompt(40, 1), max_tokens=1, top_logprobs=5)
+    run(new_runner_of(wide), [expected])
+    request = new_request(prompt(40, 1), max_tokens=1, top_logprobs=5)
+    run(new_runner_of(model), [request])
+    assert fused_in(model) and model.get_input_embeddings().weight.dtype is torch.bfloat16
+    assert tokens(request) == tokens(expected)

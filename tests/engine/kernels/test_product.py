@@ -1,0 +1,217 @@
+"""Products of the native kernels and whole decoder layers, on every instruction set of this CPU, against torch."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import linear, scaled_dot_product_attention, silu
+
+from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
+from tis.engine.kernels.native import ISAS, NativeKernels, load_kernels
+from tis.engine.kernels.product import BlockFormat, NativeProduct
+
+SHAPES = [(1, 64, 32), (3, 100, 64), (6, 16, 2), (7, 130, 128), (13, 300, 96), (100, 72, 48), (203, 64, 1030)]
+
+
+@pytest.fixture(scope="module", params=ISAS)
+def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
+    try:
+        return load_kernels(library, request.param)
+    except OSError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def dtype(request: pytest.FixtureRequest) -> Any:
+    torch.manual_seed(0)
+    return request.param
+
+
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_a_product_is_that_of_torch(
+    kernels: NativeKernels, dtype: Any, rows: int, outputs: int, inputs: int, has_bias: bool
+) -> None:
+    x, weight = torch.randn(rows, inputs + 8).to(dtype)[:, 8:], torch.randn(outputs, inputs).to(dtype)
+    bias = torch.randn(outputs).to(dtype) if has_bias else None
+    exact = linear(x.double(), weight.double(), None if bias is None else bias.double())
+    error = (NativeProduct(weight, bias, kernels)(x).double() - exact).abs()
+    sizes = linear(x.double().abs(), weight.double().abs()) + 1
+    rounding = 2**-8 * exact.abs() if dtype is torch.bfloat16 else 0
+    assert (error <= 1e-5 * sizes + rounding).all()
+
+
+def test_a_row_has_the_same_result_beside_any_others(kernels: NativeKernels, dtype: Any) -> None:
+    product = NativeProduct(torch.randn(200, 1024).to(dtype), None, kernels)
+    x = torch.randn(110, 1024).to(dtype)
+    together = product(x)
+    for begin, end in ((0, 1), (5, 12), (40, 110), (109, 110)):
+        assert torch.equal(product(x[begin:end]), together[begin:end])
+
+
+def test_no_rows_and_rows_in_steps(kernels: NativeKernels, dtype: Any) -> None:
+    product = NativeProduct(torch.randn(20, 32).to(dtype), None, kernels)
+    assert product(torch.randn(0, 32).to(dtype)).shape == (0, 20)
+    x = torch.randn(5, 32, 2).to(dtype)
+    assert torch.equal(product(x[..., 0]), product(x[..., 0].contiguous()))
+
+
+def test_threads_change_no_bit(kernels: NativeKernels, dtype: Any) -> None:
+    product = NativeProduct(torch.randn(192, 512).to(dtype), None, kernels)
+    x = torch.randn(40, 512).to(dtype)
+    before = torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            results.append(product(x))
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(result, results[0]) for result in results)
+
+
+def test_numbers_that_are_none_stay_in_their_row(kernels: NativeKernels, dtype: Any) -> None:
+    x = torch.randn(7, 64).to(dtype)
+    x[3, 5] = torch.nan
+    result = NativeProduct(torch.randn(64, 64).to(dtype), None, kernels)(x)
+    assert result.isnan().all(1).tolist() == [row == 3 for row in range(7)]
+
+
+# --- decoder layers ---
+
+SHAPE = LayerShape(hidden=48, inner=72, heads=6, key_heads=2, head_size=16, rotary_size=16)
+
+
+def new_layer(dtype: Any, shape: LayerShape = SHAPE, *, biases: bool = False, head_norms: bool = False) -> DecoderLayer:
+    def new_linear(outputs: int, inputs: int) -> Linear:
+        bias = torch.randn(outputs).to(dtype) if biases else None
+        return Linear((torch.randn(outputs, inputs) * inputs**-0.5).to(dtype), bias)
+
+    def norm(size: int) -> Norm:
+        return Norm((1 + torch.rand(size)).to(dtype), 1e-6)
+
+    return DecoderLayer(
+        number=0,
+        input_norm=norm(shape.hidden),
+        qkv=new_linear(shape.qkv_width, shape.hidden),
+        query_norm=norm(shape.head_size) if head_norms else None,
+        key_norm=norm(shape.head_size) if head_norms else None,
+        output=new_linear(shape.hidden, shape.heads * shape.head_size),
+        inner_norm=norm(shape.hidden),
+        gate=new_linear(shape.inner, shape.hidden),
+        up=new_linear(shape.inner, shape.hidden),
+        down=new_linear(shape.hidden, shape.inner),
+        scale=shape.head_size**-0.5,
+    )
+
+
+def computed_by_torch(layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, sin: Any) -> Any:
+    """One sequence from its beginning, in float64."""
+
+    def norm(values: Any, by: Norm | None) -> Any:
+        if by is None:
+            return values
+        return values * torch.rsqrt(values.pow(2).mean(-1, keepdim=True) + by.eps) * by.weight.double()
+
+    def times(values: Any, by: Linear) -> Any:
+        return linear(values, by.weight.double(), None if by.bias is None else by.bias.double())
+
+    def turned(heads: Any) -> Any:
+        part, rest = heads[..., : shape.rotary_size], heads[..., shape.rotary_size :]
+        low, high = part.chunk(2, -1)
+        part = part * cos.double()[:, None] + torch.cat((-high, low), -1) * sin.double()[:, None]
+        return torch.cat((part, rest), -1)
+
+    x = x.double()
+    heads = times(norm(x, layer.input_norm), layer.qkv).unflatten(-1, (-1, shape.head_size))
+    query, key, value = heads.split((shape.heads, shape.key_heads, shape.key_heads), 1)
+    query, key = turned(norm(query, layer.query_norm)), turned(norm(key, layer.key_norm))
+    tokens = torch.arange(len(x))
+    visible = tokens[None] <= tokens[:, None]
+    if layer.window:
+        visible &= tokens[None] > tokens[:, None] - layer.window
+    out = scaled_dot_product_attention(
+        *(one.transpose(0, 1)[None] for one in (query, key, value)), visible, scale=layer.scale, enable_gqa=True
+    )[0]
+    x = x + times(out.transpose(0, 1).flatten(1), layer.output)
+    inner = norm(x, layer.inner_norm)
+    return x + times(silu(times(inner, layer.gate)) * times(inner, layer.up), layer.down)
+
+
+def new_cache(dtype: Any, shape: LayerShape, layers: int, slots: int) -> Any:
+    def tensors() -> list[Any]:
+        return [torch.full((shape.key_heads, slots, shape.head_size), torch.nan).to(dtype) for _ in range(layers)]
+
+    return SimpleNamespace(keys=tensors(), values=tensors())
+
+
+@pytest.mark.parametrize("way", ["plain", "biases", "head norms", "half of a head is turned", "window", "one group"])
+def test_layers_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str) -> None:
+    shape = {
+        "half of a head is turned": replace(SHAPE, rotary_size=8),
+        "one group": replace(SHAPE, key_heads=6, hidden=34, inner=50),
+    }.get(way, SHAPE)
+    window = 5 if way == "window" else None
+    layers = [
+        replace(
+            new_layer(dtype, shape, biases=way == "biases", head_norms=way == "head norms"),
+            number=number,
+            window=window,
+        )
+        for number in range(3)
+    ]
+    native = NativeLayers([PackedLayer(layer, shape, kernels) for layer in layers], kernels)
+    x = torch.randn(23, shape.hidden).to(dtype)
+    angles = torch.arange(23)[:, None] * 0.7 ** torch.arange(shape.rotary_size // 2)
+    cos, sin = (torch.cat([table, table], -1).to(dtype) for table in (angles.cos(), angles.sin()))
+    exact = x
+    for layer in layers:
+        exact = computed_by_torch(layer, shape, exact, cos, sin)
+    cache, result = new_cache(dtype, shape, 3, 64), x.clone()
+    # A prompt in two steps, then token after token.
+    for begin, end in ((0, 9), (9, 20), (20, 21), (21, 22), (22, 23)):
+        run = torch.tensor([[0, end - begin, 30, begin]])
+        slots = torch.arange(30 + begin, 30 + end)
+        native.compute_(result[begin:end], cos[begin:end], sin[begin:end], cache, slots, run)
+    tolerance = 0.06 if dtype is torch.bfloat16 else 1e-4
+    assert (result.double() - exact).abs().max() <= tolerance * exact.abs().max()
+
+
+def test_sequences_of_one_step_do_not_see_each_other(kernels: NativeKernels, dtype: Any) -> None:
+    native = NativeLayers([PackedLayer(new_layer(dtype), SHAPE, kernels)], kernels)
+    x = torch.randn(30, SHAPE.hidden).to(dtype)
+    cos, sin = torch.ones(30, 16).to(dtype), torch.zeros(30, 16).to(dtype)
+    together, cache = x.clone(), new_cache(dtype, SHAPE, 1, 64)
+    runs = torch.tensor([[0, 1, 0, 0], [1, 4, 8, 0], [5, 25, 16, 0]])
+    slots = torch.cat([torch.arange(first, first + length) for _, length, first, _ in runs.tolist()])
+    native.compute_(together, cos, sin, cache, slots, runs)
+    for begin, length, first, _ in runs.tolist():
+        alone = x[begin : begin + length].clone()
+        run, end = torch.tensor([[0, length, first, 0]]), begin + length
+        native.compute_(alone, cos[:length], sin[:length], new_cache(dtype, SHAPE, 1, 64), slots[begin:end], run)
+        assert torch.equal(alone, together[begin:end])
+
+
+@pytest.mark.parametrize("slot", [-1, 64])
+def test_a_slot_outside_of_the_cache_is_refused(kernels: NativeKernels, dtype: Any, slot: int) -> None:
+    native = NativeLayers([PackedLayer(new_layer(dtype), SHAPE, kernels)], kernels)
+    x, turn = torch.randn(1, SHAPE.hidden).to(dtype), torch.ones(1, 16).to(dtype)
+    with pytest.raises(IndexError):
+        native.compute_(
+            x, turn, turn, new_cache(dtype, SHAPE, 1, 64), torch.tensor([slot]), torch.tensor([[0, 1, 0, 0]])
+        )
+    with pytest.raises(IndexError):
+        native.compute_(x, turn, turn, new_cache(dtype, SHAPE, 1, 64), torch.tensor([0]), torch.tensor([[0, 1, 0, 64]]))
+
+
+def test_gates_and_factors_lie_side_by_side(kernels: NativeKernels, dtype: Any) -> None:
+    form = BlockFormat(kernels, dtype)
+    gate, up = torch.arange(1.0, 71.0)[:, None].to(dtype), -torch.arange(1.0, 71.0)[:, None].to(dtype)
+    both = form.interleave(gate, up)[:, 0]
+    half = form.width // 2
+    assert len(both) % form.width == 0
+    for begin in range(0, len(both), form.width):
+        assert torch.equal(both[begin : begin + half], -both[begin + half : begin + form.width])

@@ -1,0 +1,201 @@
+"""Replaces the decoder layers of a CPU model by one module that computes all of them in one native call.
+
+The usual layer is taken: norm, attention, norm, MLP, each behind the last, with what `fuse_modules` has found inside.
+Each layer is tried against the model's own on random numbers. One that differs stays as it is, between the others.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tis.engine.batching.attention import NAME
+from tis.engine.batching.batch import Batch, QueryRun
+from tis.engine.batching.eligibility import cache_shape
+from tis.engine.batching.kv_cache import CacheSize, PagedCache
+from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
+from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.product import BlockFormat, takes_products
+from tis.engine.weights.fused import MISFITS, attention_named, positions_of, random_rows
+from tis.engine.weights.fused_attention import FusedAttention
+from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
+
+log = logging.getLogger("tis.engine")
+
+# Of the largest number that a layer adds to a row, and of the row itself, which is rounded at every addition.
+_TOLERANCE = {torch.float32: (1e-4, 1e-6), torch.bfloat16: (2**-6, 2**-7)}
+_NUM_TOKENS = 7
+
+
+class FusedLayers(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, layers: NativeLayers) -> None:
+        super().__init__()
+        self._layers = layers
+
+    def forward(self, hidden_states: Any, *, position_embeddings: tuple[Any, Any], batch: Batch, **ignored: Any) -> Any:
+        x = hidden_states[0].clone(memory_format=torch.contiguous_format)
+        cos, sin = position_embeddings
+        self._layers.compute_(x, cos[0], sin[0], batch.cache, batch.slots, batch.runs)
+        return x[None]
+
+
+@dataclass(slots=True)
+class _Call:
+    """How the decoder called one of its layers."""
+
+    hidden_states: Any
+    arguments: dict[str, Any]
+    result: Any = None
+
+
+def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
+    """Returns the number of layers that were replaced, in place. `fuse_modules` should have run before."""
+    if kernels is None or model.device.type != "cpu" or not takes_products(kernels, model.dtype):
+        return 0
+    decoder = model.get_decoder()
+    layers = list(getattr(decoder, "layers", ()))
+    if not layers or not kernels.takes(model.dtype, cache_shape(model).head_size):
+        return 0
+    with torch.inference_mode(), attention_named(model, NAME):
+        try:
+            calls = _calls_of_layers(model, decoder, layers)
+        except (_LayerDiffers, *MISFITS) as error:
+            log.debug("the layers are not fused: %s", error)
+            return 0
+        decoder.layers = torch.nn.ModuleList()
+        found: list[Any] = []
+        while layers:  # the memory of a layer is free before the next needs some
+            found.append(_packed_or_itself(layers.pop(0), calls[len(found)], kernels))
+    groups = list(_groups(calls, found, _num_deep(model)))
+    decoder.layers.extend(
+        FusedLayers(NativeLayers(group, kernels)) if isinstance(group, list) else group for group in groups
+    )
+    number = sum(isinstance(one, PackedLayer) for one in found)
+    log.info("fused %d of %d layers into %d", number, len(found), sum(isinstance(group, list) for group in groups))
+    return number
+
+
+class _LayerDiffers(Exception):
+    """From the usual one."""
+
+
+def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]:
+    """Computes a few tokens, and returns how each layer was called."""
+    calls: list[_Call] = []
+
+    def before(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if len(args) != 1 or layer is not layers[len(calls)]:
+            raise _LayerDiffers("the decoder calls its layers in another way")
+        calls.append(_Call(args[0], kwargs))
+
+    def behind(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        calls[-1].result = result
+
+    handles = [layer.register_forward_pre_hook(before, with_kwargs=True) for layer in layers]
+    handles += [layer.register_forward_hook(behind, with_kwargs=True) for layer in layers]
+    size = CacheSize.of(cache_shape(model), _NUM_TOKENS + 16)
+    slots = torch.arange(_NUM_TOKENS)
+    cache = PagedCache(cache_shape(model), size.num_blocks, size.block_size)
+    batch = Batch(cache, [QueryRun(0, _NUM_TOKENS, 0, 0)], slots)
+    try:
+        decoder(
+            input_ids=torch.arange(_NUM_TOKENS)[None] + 3,
+            position_ids=positions_of(model, _NUM_TOKENS),
+            use_cache=False,
+            batch=batch,
+        )
+    finally:
+        for handle in handles:
+            handle.remove()
+    if len({id(call.arguments.get("position_embeddings")) for call in calls}) > 1:
+        raise _LayerDiffers("not all layers have the same rotary embedding")
+    return calls
+
+
+def _packed_or_itself(layer: Any, call: _Call, kernels: NativeKernels) -> Any:
+    try:
+        described, shape = _described(layer, call)
+        if not BlockFormat(kernels, described.dtype).takes(shape.hidden, shape.inner, shape.heads * shape.head_size):
+            raise _LayerDiffers("it has a size that the kernels do not take")
+        packed = PackedLayer(described, shape, kernels)
+        ours = FusedLayers(NativeLayers([packed], kernels))
+        x = random_rows(shape.hidden, described.dtype)[None]
+        if not _is_close(ours(x, **call.arguments) - x, layer(x, **call.arguments) - x, x):
+            raise _LayerDiffers("it computes something else")
+    except (_LayerDiffers, *MISFITS) as error:
+        log.debug("%s is not fused: %s", type(layer).__name__, error)
+        return layer
+    return packed
+
+
+def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
+    attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
+    if not isinstance(attention, FusedAttention) or not isinstance(mlp, FusedMlp) or mlp.act_fn is not None:
+        raise _LayerDiffers("it has another attention or another MLP")
+    if call.arguments.get("attention_mask") is not None:
+        raise _LayerDiffers("it wants a mask")
+    rotary_size = call.arguments["position_embeddings"][0].shape[-1]
+    weight = attention.qkv_proj.weight
+    if any(one.dtype is not weight.dtype for one in call.arguments["position_embeddings"]):
+        raise _LayerDiffers("its rotary embedding has another type than its weights")
+    gate_up, inner = _linear(mlp.gate_up_proj), mlp.gate_up_proj.out_features // 2
+    biases = (None, None) if gate_up.bias is None else (gate_up.bias[:inner], gate_up.bias[inner:])
+    heads, key_heads, _ = attention.head_counts
+    described = DecoderLayer(
+        number=attention.layer_idx,
+        input_norm=_norm(layer.input_layernorm, weight),
+        qkv=_linear(attention.qkv_proj),
+        query_norm=None if attention.q_norm is None else _norm(attention.q_norm, weight, attention.head_dim),
+        key_norm=None if attention.k_norm is None else _norm(attention.k_norm, weight, attention.head_dim),
+        output=_linear(attention.o_proj),
+        inner_norm=_norm(layer.post_attention_layernorm, weight),
+        gate=Linear(gate_up.weight[:inner], biases[0]),
+        up=Linear(gate_up.weight[inner:], biases[1]),
+        down=_linear(mlp.down_proj),
+        scale=attention.arguments.get("scaling") or attention.head_dim**-0.5,
+        window=attention.arguments.get("sliding_window"),
+        softcap=attention.arguments.get("softcap"),
+    )
+    return described, LayerShape(weight.shape[1], inner, heads, key_heads, attention.head_dim, rotary_size)
+
+
+def _linear(linear: Any) -> Linear:
+    if type(linear) is not torch.nn.Linear:
+        raise _LayerDiffers(f"{type(linear).__name__} is no plain linear layer")
+    return Linear(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
+
+
+def _norm(norm: Any, beside: Any, size: int | None = None) -> Norm:
+    if not isinstance(norm, FusedNorm) or norm.weight.dtype is not beside.dtype or size not in (None, len(norm.weight)):
+        raise _LayerDiffers("a norm is of another kind")
+    return Norm(norm.weight, norm.eps)
+
+
+def _is_close(ours: Any, theirs: Any, x: Any) -> bool:
+    of_added, of_row = _TOLERANCE[theirs.dtype]
+    allowed = of_added * theirs.float().abs().amax(-1) + of_row * x.float().abs().amax(-1)
+    return bool(((ours.float() - theirs.float()).abs().amax(-1) <= allowed).all())
+
+
+def _groups(calls: list[_Call], found: list[Any], num_deep: int) -> Iterator[Any]:
+    """Packed layers that follow each other with nothing between them, and the others one by one."""
+    group: list[PackedLayer] = []
+    for number, one in enumerate(found):
+        is_next = number > num_deep and calls[number].hidden_states is calls[number - 1].result
+        if group and not (isinstance(one, PackedLayer) and is_next and one.shape == group[-1].shape):
+            yield group
+            group = []
+        if isinstance(one, PackedLayer):
+            group.append(one)
+        else:
+            yield one
+    if group:
+        yield group
+
+
+def _num_deep(model: Any) -> int:
+    """Behind so many layers the decoder adds features of images, when there are some."""
+    vision = getattr(model.config, "vision_config", None)
+    return len(getattr(vision, "deepstack_visual_indexes", None) or ())

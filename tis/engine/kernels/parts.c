@@ -1,0 +1,78 @@
+#include <stdlib.h>
+
+#include "parts.h"
+
+const struct operations *operations_of(struct call call) {
+#ifdef __x86_64__
+  static const struct operations *const levels[] = {tis_scalar, tis_avx2, tis_avx512, tis_avx512_bf16};
+  return &levels[call.level][call.type];
+#else
+  return &tis_scalar[call.type];
+#endif
+}
+
+static int64_t rows_per_part(const struct attention *a, const int64_t *run) {
+  const int64_t rows = run[1] * (a->heads / a->key_heads);
+  return rows <= MAX_FEW_ROWS || run[1] == 1 ? MAX_FEW_ROWS : MAX_TILE_ROWS;
+}
+
+static int64_t parts_of(const struct attention *a, const int64_t *run) {
+  const int64_t rows = run[1] * (a->heads / a->key_heads), most = rows_per_part(a, run);
+  return a->key_heads * ((rows + most - 1) / most);
+}
+
+int64_t divide_attention(const struct attention *a, struct attention_parts *parts) {
+  *parts = (struct attention_parts){NULL, 0, 0, 0};
+  for (int64_t number = 0; number < a->num_runs; number++) {
+    const int64_t *run = a->runs + 4 * number;
+    if (run[0] < 0 || run[1] < 0 || run[2] < 0 || run[3] < 0 || run[0] + run[1] > a->tokens ||
+        run[2] + run[3] + run[1] > a->slots)
+      return OUT_OF_RANGE;
+    parts->count += parts_of(a, run);
+    parts->num_products += run[1] * (run[1] + run[3]) * a->heads * a->size;
+    parts->needs_scratch |= rows_per_part(a, run) == MAX_TILE_ROWS;
+  }
+  if (!parts->count) return OK;
+  struct attention_part *part = parts->parts = malloc(parts->count * sizeof *part);
+  if (!part) return NO_MEMORY;
+  /* From the last rows to the first, as those have the longest way to go. */
+  for (int64_t number = a->num_runs - 1; number >= 0; number--) {
+    const int64_t *run = a->runs + 4 * number;
+    const int64_t rows = run[1] * (a->heads / a->key_heads), most = rows_per_part(a, run);
+    for (int64_t begin = (rows + most - 1) / most * most - most; begin >= 0; begin -= most)
+      for (int64_t head = 0; head < a->key_heads; head++)
+        *part++ = (struct attention_part){run, head, begin, begin + most < rows ? begin + most : rows};
+  }
+  return OK;
+}
+
+void attend_parts(const struct attention *a, const struct attention_parts *parts, float *scratch, int64_t *next) {
+  const struct operations *operations = operations_of(a->call);
+  for (;;) {
+    const int64_t number = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+    if (number >= parts->count) return;
+    const struct attention_part part = parts->parts[number];
+    if (rows_per_part(a, part.run) == MAX_FEW_ROWS)
+      operations->attend_few(a, part, number + a->call.threads < parts->count ? parts->parts + number + a->call.threads : NULL);
+    else if (scratch)
+      operations->attend_tile(a, part, scratch);
+  }
+}
+
+void multiply_parts(const struct product *p, int64_t *next) {
+  const struct operations *operations = operations_of(p->call);
+  const int64_t block_columns = operations->product_width / (p->behind == SILU_MUL ? 2 : 1);
+  const int64_t blocks = (p->columns + block_columns - 1) / block_columns;
+  const int64_t block_bytes = p->inputs * operations->product_width * (p->call.type == BFLOAT16 ? 2 : 4);
+  /* Rows are divided, too, where there are few blocks for many threads. */
+  const int64_t tiles = (p->rows + 5) / 6, wanted = (4 * p->call.threads + blocks - 1) / blocks;
+  const int64_t splits = p->call.threads == 1 ? 1 : wanted < tiles ? wanted : tiles;
+  for (;;) {
+    const int64_t unit = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED), following = (unit + p->call.threads) / splits;
+    if (unit >= blocks * splits) return;
+    const int64_t block = unit / splits, split = unit % splits;
+    const char *ahead = following > block && following < blocks ? (const char *)p->weights + following * block_bytes : NULL;
+    operations->multiply_block(p, block, tiles * split / splits * 6,
+                               split + 1 == splits ? p->rows : tiles * (split + 1) / splits * 6, ahead);
+  }
+}

@@ -1,0 +1,23 @@
+/* Operations that threads share: each takes the next part that nobody has begun. */
+#ifndef TIS_PARTS_H
+#define TIS_PARTS_H
+
+#include "kernels.h"
+
+#define API __attribute__((visibility("default")))
+enum { OK = 0, OUT_OF_RANGE = 1, NO_MEMORY = 2 };
+
+const struct operations *operations_of(struct call call);
+
+struct attention_parts {
+  struct attention_part *parts; /* to be freed */
+  int64_t count, needs_scratch, num_products;
+};
+
+/* Checks the runs, too. Returns OK, or a code, and then there is nothing to free. */
+int64_t divide_attention(const struct attention *a, struct attention_parts *parts);
+/* `next` counts the parts that were taken. Without the scratch that they need, tiles are left out. */
+void attend_parts(const struct attention *a, const struct attention_parts *parts, float *scratch, int64_t *next);
+void multiply_parts(const struct product *p, int64_t *next);
+
+#endif

@@ -1,0 +1,96 @@
+"""Weights in the order in which the native kernels read them, and their product with rows of numbers."""
+
+import ctypes
+from struct import Struct
+from typing import Any
+
+import torch
+
+from tis.engine.kernels.native import TYPES, NativeKernels
+
+_PRODUCT = Struct("@15q")  # `struct product` of kernels.h
+_MIN_FOR_THREADS = 262_144  # products for which a second thread is worth the waking
+
+
+class BlockFormat:
+    """How an instruction set wants its weights: [block][step][output of the block][input of the step]."""
+
+    def __init__(self, kernels: NativeKernels, dtype: Any) -> None:
+        self.dtype = dtype
+        self.width, self.step = (
+            int(_function(kernels, name, ctypes.c_int64, [ctypes.c_int64] * 2)(kernels.level, TYPES[dtype]))
+            for name in ("tis_product_width", "tis_product_step")
+        )
+
+    def takes(self, *inputs: int) -> bool:
+        return all(number % self.step == 0 for number in inputs)
+
+    def pack(self, weight: Any) -> Any:
+        """weight [outputs, inputs]. What is missing in the last block is zero."""
+        outputs, inputs = weight.shape
+        blocks = -(-outputs // self.width)
+        if outputs < blocks * self.width:
+            weight = torch.cat([weight, weight.new_zeros(blocks * self.width - outputs, inputs)])
+        return weight.view(blocks, self.width, inputs // self.step, self.step).transpose(1, 2).contiguous()
+
+    def pack_bias(self, bias: Any | None) -> Any | None:
+        if bias is None:
+            return None
+        padded = torch.zeros(-(-len(bias) // self.width) * self.width)
+        padded[: len(bias)] = bias
+        return padded
+
+    def interleave(self, gate: Any, up: Any) -> Any:
+        """The rows of two matrices, or of two biases, in turn: half a block of gates, and the other half for them."""
+        half = self.width // 2
+        missing = -len(gate) % half
+        parts = (
+            torch.cat([one, one.new_zeros(missing, *one.shape[1:])]).unflatten(0, (-1, half)) for one in (gate, up)
+        )
+        return torch.stack([*parts], 1).flatten(0, 2)
+
+
+class NativeProduct:
+    """Multiplies rows with weights [outputs, inputs]. A row has the same result beside any other rows."""
+
+    def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
+        form = BlockFormat(kernels, weight.dtype)
+        self.outputs, self.inputs = weight.shape
+        self._weights, self._bias = form.pack(weight), form.pack_bias(bias)
+        self._multiply = _function(kernels, "tis_multiply", None, [ctypes.c_char_p])
+        self._call = (kernels.level, TYPES[weight.dtype])
+
+    def __call__(self, rows: Any) -> Any:
+        """rows [number, inputs] in the type of the weights."""
+        if rows.stride(-1) != 1:
+            rows = rows.contiguous()
+        number = len(rows)
+        out = rows.new_empty(number, self.outputs)
+        is_large = number * self.inputs * self.outputs >= _MIN_FOR_THREADS
+        self._multiply(
+            _PRODUCT.pack(
+                *(*self._call, torch.get_num_threads() if is_large else 1, rows.data_ptr(), rows.stride(0)),
+                *(self._weights.data_ptr(), address_of(self._bias), out.data_ptr(), self.outputs, 0, 0),
+                *(number, self.inputs, self.outputs, 0),
+            )
+        )
+        return out
+
+
+def takes_products(kernels: NativeKernels | None, dtype: Any) -> bool:
+    """Whether the products of the kernels are the fastest here. With AMX, those of oneDNN are."""
+    if kernels is None or dtype not in TYPES:
+        return False
+    if dtype is torch.bfloat16:
+        return kernels.isa == "avx512_bf16" and not torch.cpu._is_amx_tile_supported()
+    return True
+
+
+def address_of(tensor: Any | None) -> int:
+    return 0 if tensor is None else int(tensor.data_ptr())
+
+
+def _function(kernels: NativeKernels, name: str, result: Any, arguments: list[Any]) -> Any:
+    function = getattr(kernels.library, name)
+    function.argtypes, function.restype = arguments, result
+    return function
