@@ -12,6 +12,7 @@ from tests.engine.batching.tiny import (
     new_model,
     new_model_of,
     new_request,
+    new_runner,
     prompt,
     run,
     tokens,
@@ -20,9 +21,11 @@ from tests.engine.batching.tiny_vision import mixed, new_vision_model
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.fused_layers import FusedLayers, fuse_layers
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.kernels.int8_product import takes_int8
 from tis.engine.kernels.native import NativeKernels, native_kernels
 from tis.engine.kernels.product import takes_products
 from tis.engine.weights.fused import fuse_modules
+from tis.engine.weights.packed import quantise_weights
 
 # Gemma has other layers: norms behind attention and MLP, and another activation.
 USUAL = ("qwen2", "qwen3", "qwen3_vl", "llama", "mistral_sliding", "phi3")
@@ -105,12 +108,26 @@ def test_granite_scales_what_it_adds(kernels: NativeKernels) -> None:
     assert tokens(request) == expected
 
 
-@pytest.mark.usefixtures("kernels")
-def test_off_and_quantised_models_keep_their_layers() -> None:
-    for limits in ({"native_kernels": False}, {"quantisation": "int8"}):
-        model = new_model("qwen3")
-        new_runner_of(model, **limits)
-        assert not fused_in(model)
+def test_without_kernels_a_model_keeps_its_layers() -> None:
+    model = new_model("qwen3")
+    new_runner_of(model, native_kernels=False)
+    assert not fused_in(model)
+
+
+@pytest.mark.parametrize("architecture", USUAL)
+def test_layers_of_8_bits_give_the_tokens_of_their_modules(kernels: NativeKernels, architecture: str) -> None:
+    if not takes_int8(kernels, 64):
+        pytest.skip("this CPU has no kernel for 8-bit weights")
+    prompts = [prompt(length, length) for length in (70, 5)]  # rows of 8 bits, and of 16
+    modules, model = new_model(architecture), new_model(architecture)
+    fuse_modules(modules, kernels)
+    quantise_weights(modules, kernels)
+    expected = [new_request(one) for one in prompts]
+    run(new_runner(modules, kernels=kernels), expected)
+    requests = [new_request(one) for one in prompts]
+    run(new_runner_of(model, quantisation="int8"), requests)
+    assert fused_in(model) and not fused_in(modules)
+    assert [tokens(request) for request in requests] == [tokens(request) for request in expected]
 
 
 @pytest.mark.usefixtures("kernels")

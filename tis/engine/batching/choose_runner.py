@@ -68,7 +68,8 @@ def choose_runner(
     weight_bytes, shape = weight_bytes_of(model), cache_shape(model)
     if limits.native_kernels:
         fuse_modules(model, kernels)
-        num_packed = num_packed or fuse_layers(model, kernels)
+        num_fused = fuse_layers(model, kernels)
+        num_packed = num_packed or num_fused
     num_packed += pack_weights(model, kernels) + pack_vision_tower(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes, shape.bytes_per_token, context_length

@@ -15,12 +15,14 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.eligibility import cache_shape
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
+from tis.engine.kernels.int8_product import Int8Product
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, takes_products
 from tis.engine.weights.fused import MISFITS, attention_named, positions_of, random_rows
 from tis.engine.weights.fused_attention import FusedAttention
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
+from tis.engine.weights.int8 import Int8Linear
 
 log = logging.getLogger("tis.engine")
 
@@ -52,7 +54,7 @@ class _Call:
 
 def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
     """Returns the number of layers that were replaced, in place. `fuse_modules` should have run before."""
-    if kernels is None or model.device.type != "cpu" or not takes_products(kernels, model.dtype):
+    if kernels is None or model.device.type != "cpu":
         return 0
     decoder = model.get_decoder()
     layers = list(getattr(decoder, "layers", ()))
@@ -117,8 +119,7 @@ def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]
 def _packed_or_itself(layer: Any, call: _Call, kernels: NativeKernels) -> Any:
     try:
         described, shape = _described(layer, call)
-        if not BlockFormat(kernels, described.dtype).takes(shape.hidden, shape.inner, shape.heads * shape.head_size):
-            raise _LayerDiffers("it has a size that the kernels do not take")
+        _require_products(described, shape, kernels)
         packed = PackedLayer(described, shape, kernels)
         ours = FusedLayers(NativeLayers([packed], kernels))
         x = random_rows(shape.hidden, described.dtype)[None]
@@ -130,6 +131,18 @@ def _packed_or_itself(layer: Any, call: _Call, kernels: NativeKernels) -> Any:
     return packed
 
 
+def _require_products(layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
+    num_int8 = sum(isinstance(product, Int8Product) for product in layer.products)
+    if num_int8 not in (0, len(layer.products)):
+        raise _LayerDiffers("not all of its weights have 8 bits")
+    if num_int8:
+        return
+    if not takes_products(kernels, layer.dtype):
+        raise _LayerDiffers("another kernel multiplies faster")
+    if not BlockFormat(kernels, layer.dtype).takes(shape.hidden, shape.inner, shape.attended):
+        raise _LayerDiffers("it has a size that the kernels do not take")
+
+
 def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
     attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
     if not isinstance(attention, FusedAttention) or not isinstance(mlp, FusedMlp) or mlp.act_fn is not None:
@@ -137,31 +150,31 @@ def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
     if call.arguments.get("attention_mask") is not None:
         raise _LayerDiffers("it wants a mask")
     rotary_size = call.arguments["position_embeddings"][0].shape[-1]
-    weight = attention.qkv_proj.weight
-    if any(one.dtype is not weight.dtype for one in call.arguments["position_embeddings"]):
-        raise _LayerDiffers("its rotary embedding has another type than its weights")
-    gate_up, inner = _linear(mlp.gate_up_proj), mlp.gate_up_proj.out_features // 2
-    biases = (None, None) if gate_up.bias is None else (gate_up.bias[:inner], gate_up.bias[inner:])
-    heads, key_heads, _ = attention.head_counts
+    hidden_states, heads, key_heads = call.hidden_states, *attention.head_counts[:2]
+    if any(one.dtype is not hidden_states.dtype for one in call.arguments["position_embeddings"]):
+        raise _LayerDiffers("its rotary embedding has another type than its numbers")
     described = DecoderLayer(
         number=attention.layer_idx,
-        input_norm=_norm(layer.input_layernorm, weight),
-        qkv=_linear(attention.qkv_proj),
-        query_norm=None if attention.q_norm is None else _norm(attention.q_norm, weight, attention.head_dim),
-        key_norm=None if attention.k_norm is None else _norm(attention.k_norm, weight, attention.head_dim),
-        output=_linear(attention.o_proj),
-        inner_norm=_norm(layer.post_attention_layernorm, weight),
-        gate=Linear(gate_up.weight[:inner], biases[0]),
-        up=Linear(gate_up.weight[inner:], biases[1]),
-        down=_linear(mlp.down_proj),
+        input_norm=_norm(layer.input_layernorm, hidden_states),
+        qkv=_product(attention.qkv_proj),
+        query_norm=None if attention.q_norm is None else _norm(attention.q_norm, hidden_states, attention.head_dim),
+        key_norm=None if attention.k_norm is None else _norm(attention.k_norm, hidden_states, attention.head_dim),
+        output=_product(attention.o_proj),
+        inner_norm=_norm(layer.post_attention_layernorm, hidden_states),
+        gate_up=_product(mlp.gate_up_proj),
+        down=_product(mlp.down_proj),
         scale=attention.arguments.get("scaling") or attention.head_dim**-0.5,
         window=attention.arguments.get("sliding_window"),
         softcap=attention.arguments.get("softcap"),
     )
-    return described, LayerShape(weight.shape[1], inner, heads, key_heads, attention.head_dim, rotary_size)
+    inner = mlp.gate_up_proj.out_features // 2
+    shape = LayerShape(hidden_states.shape[-1], inner, heads, key_heads, attention.head_dim, rotary_size)
+    return described, shape
 
 
-def _linear(linear: Any) -> Linear:
+def _product(linear: Any) -> Linear | Int8Product:
+    if isinstance(linear, Int8Linear) and linear.product is not None:
+        return linear.product
     if type(linear) is not torch.nn.Linear:
         raise _LayerDiffers(f"{type(linear).__name__} is no plain linear layer")
     return Linear(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())

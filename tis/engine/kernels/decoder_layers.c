@@ -5,12 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "int8_product.h"
 #include "parts.h"
 
+/* Of a linear layer: blocks in the type of the numbers, or of 8 bits, and then with scales and sums. */
+struct weights {
+  const void *blocks;
+  const float *bias, *scales;
+  const int32_t *sums;
+};
+
 struct layer {
-  const void *input_norm, *qkv, *qkv_bias, *query_norm, *key_norm, *output, *output_bias;
-  const void *inner_norm, *gate_up, *gate_up_bias, *down, *down_bias;
-  void *keys, *values; /* [key_heads, slots, size] */
+  struct weights qkv, output, gate_up, down;
+  const void *input_norm, *query_norm, *key_norm, *inner_norm; /* norms of heads: or NULL */
+  void *keys, *values;                                         /* [key_heads, slots, size] */
   int64_t window;
   float input_eps, query_eps, key_eps, inner_eps, scale, softcap;
 };
@@ -18,11 +26,13 @@ struct layer {
 /* All layers have the same shape. */
 struct layers {
   struct call call;
+  int64_t int8_level; /* 0: the weights have the type of the numbers */
   const struct layer *layers;
-  int64_t count;
-  int64_t hidden, inner, heads, key_heads, size, rotary_size;
-  void *x; /* [tokens, hidden]: in and out */
-  void *scratch; /* [tokens, hidden + (heads + 2 * key_heads) * size + heads * size + inner] */
+  int64_t count, hidden, inner, heads, key_heads, size, rotary_size;
+  void *x;       /* [tokens, hidden]: in and out */
+  void *scratch; /* see buffers_of */
+  uint8_t *integers;
+  float *row_scales;
   const void *cos, *sin; /* [tokens, rotary_size] */
   int64_t cos_stride, sin_stride;
   const int64_t *slots; /* of each token in the cache */
@@ -31,114 +41,211 @@ struct layers {
   int64_t key_head_stride, key_slot_stride, value_head_stride, value_slot_stride;
 };
 
-/* What threads have taken of each operation that they share, in one layer. */
+/* What threads take in turn, in one layer. */
 enum { QKV, ATTENTION, OUTPUT, GATE_UP, DOWN, SHARED };
+/* Below, rows of products with 8-bit weights are rounded to 16 bits. */
+enum { MIN_ROWS_FOR_8_BITS = 64, GROUP = 4 };
 
 struct buffers {
   void *normed, *qkv, *attended, *inner;
+  void *sum; /* of a product with 8-bit weights */
+};
+
+struct share { /* the tokens of one thread, where they are divided */
+  int64_t begin, end;
 };
 
 static int64_t qkv_width(const struct layers *a) { return (a->heads + 2 * a->key_heads) * a->size; }
 
 static int64_t item_size(const struct layers *a) { return a->call.type == BFLOAT16 ? 2 : 4; }
 
+/* The scratch has as many numbers for each token as these are wide; `sum` is as wide as two of `inner`. */
 static struct buffers buffers_of(const struct layers *a) {
   char *at = a->scratch;
+  const int64_t row = a->tokens * item_size(a);
   struct buffers b;
-  b.normed = at, at += a->tokens * a->hidden * item_size(a);
-  b.qkv = at, at += a->tokens * qkv_width(a) * item_size(a);
-  b.attended = at, at += a->tokens * a->heads * a->size * item_size(a);
-  b.inner = at;
+  b.normed = at, at += row * a->hidden;
+  b.qkv = at, at += row * qkv_width(a);
+  b.attended = at, at += row * a->heads * a->size;
+  b.inner = at, at += row * a->inner;
+  b.sum = at;
   return b;
 }
 
-static void norm(const struct layers *a, const void *weight, float eps, const void *x, void *out, int64_t begin, int64_t end) {
-  const struct rms_norm norm = {a->call, {x, 1, a->hidden, 0}, weight, out, a->tokens, a->hidden, eps};
-  operations_of(a->call)->rms_norm(&norm, begin, end);
+static void norm(const struct layers *a, const void *weight, float eps, void *out, struct share mine) {
+  const struct rms_norm norm = {a->call, {a->x, 1, a->hidden, 0}, weight, out, a->tokens, a->hidden, eps};
+  operations_of(a->call)->rms_norm(&norm, mine.begin, mine.end);
 }
 
-/* Norms and rotary embedding of queries and keys, and keys and values to the cache: the tokens of one thread. */
-static void place_heads(const struct layers *a, const struct layer *layer, void *qkv, int64_t begin, int64_t end) {
-  const struct operations *operations = operations_of(a->call);
-  const int64_t item = item_size(a), width = qkv_width(a), size = a->size;
-  char *query = qkv, *key = query + a->heads * size * item, *value = key + a->key_heads * size * item;
-  for (int64_t token = begin; token < end; token++) {
-    const int64_t at = token * width * item;
-    if (layer->query_norm) {
-      const struct rms_norm queries = {a->call, {query + at, 1, size, 0}, layer->query_norm, query + at, a->heads, size, layer->query_eps};
-      const struct rms_norm keys = {a->call, {key + at, 1, size, 0}, layer->key_norm, key + at, a->key_heads, size, layer->key_eps};
-      operations->rms_norm(&queries, 0, a->heads);
-      operations->rms_norm(&keys, 0, a->key_heads);
-    }
-  }
-  /* Keys lie behind queries, so that both are turned as heads of one row. */
-  const struct rotary rotary = {a->call, qkv, a->heads + a->key_heads, a->tokens, a->rotary_size, size, width, a->cos, a->sin, a->cos_stride, a->sin_stride};
-  operations->rotary(&rotary, begin, end);
-  for (int64_t token = begin; token < end; token++)
-    for (int64_t head = 0; head < a->key_heads; head++) {
-      const int64_t from = (token * width + head * size) * item;
-      memcpy((char *)layer->keys + (head * a->key_head_stride + a->slots[token] * a->key_slot_stride) * item, key + from, size * item);
-      memcpy((char *)layer->values + (head * a->value_head_stride + a->slots[token] * a->value_slot_stride) * item, value + from, size * item);
-    }
-}
-
-static struct product product_of(const struct layers *a, const void *x, int64_t inputs, const void *weights, const void *bias,
+static struct product product_of(const struct layers *a, const void *x, int64_t inputs, const struct weights *weights,
                                  void *out, int64_t columns) {
-  const struct product product = {a->call, x, inputs, weights, bias, out, columns, NULL, 0, a->tokens, inputs, columns, NOTHING};
+  const struct product product = {a->call, x,      inputs, weights->blocks, weights->bias, out,    columns,
+                                  NULL,    0,      a->tokens, inputs,       columns,       NOTHING};
   return product;
 }
 
-static void compute_layer(const struct layers *a, const struct layer *layer, const struct attention_parts *parts,
-                          float *scratch, int64_t *next) {
+static struct int8_product int8_product_of(const struct layers *a, const void *x, int64_t inputs,
+                                           const struct weights *weights, void *out, int64_t outputs) {
+  const int64_t bits = a->tokens >= MIN_ROWS_FOR_8_BITS ? 8 : 16, groups = (inputs + GROUP - 1) / GROUP;
+  const struct int8_product product = {x,         weights->blocks, weights->scales, weights->sums,
+                                       weights->bias, out,        a->integers,     a->row_scales,
+                                       a->tokens, inputs,          inputs,          outputs,
+                                       groups,    a->call.type == BFLOAT16, bits,   a->call.threads,
+                                       a->int8_level};
+  return product;
+}
+
+static void round_rows(const struct int8_product *p, struct share mine) {
+  for (int64_t row = mine.begin; row < mine.end; row++) int8_round_row(p, row);
+}
+
+/* x += sum */
+static void add_sum(const struct layers *a, const void *sum, struct share mine) {
+  operations_of(a->call)->add(a->x, sum, mine.begin * a->hidden, mine.end * a->hidden);
+}
+
+/* Norms and rotary embedding of queries and keys; then keys and values go to the cache. */
+static void place_heads(const struct layers *a, const struct layer *layer, void *qkv, struct share mine) {
+  const struct operations *operations = operations_of(a->call);
+  const int64_t item = item_size(a), width = qkv_width(a), size = a->size;
+  char *query = qkv, *key = query + a->heads * size * item, *value = key + a->key_heads * size * item;
+  for (int64_t token = mine.begin; token < mine.end && layer->query_norm; token++) {
+    char *q = query + token * width * item, *k = key + token * width * item;
+    const struct rms_norm queries = {a->call, {q, 1, size, 0}, layer->query_norm, q, a->heads, size, layer->query_eps};
+    const struct rms_norm keys = {a->call, {k, 1, size, 0}, layer->key_norm, k, a->key_heads, size, layer->key_eps};
+    operations->rms_norm(&queries, 0, a->heads);
+    operations->rms_norm(&keys, 0, a->key_heads);
+  }
+  /* Keys lie behind queries, so that both are turned as heads of one row. */
+  const struct rotary rotary = {a->call, qkv,   a->heads + a->key_heads, a->tokens,     a->rotary_size, size,
+                                width,   a->cos, a->sin,                 a->cos_stride, a->sin_stride};
+  operations->rotary(&rotary, mine.begin, mine.end);
+  for (int64_t token = mine.begin; token < mine.end; token++)
+    for (int64_t head = 0; head < a->key_heads; head++) {
+      const int64_t from = (token * width + head * size) * item, slot = a->slots[token];
+      const int64_t key_at = (head * a->key_head_stride + slot * a->key_slot_stride) * item;
+      const int64_t value_at = (head * a->value_head_stride + slot * a->value_slot_stride) * item;
+      memcpy((char *)layer->keys + key_at, key + from, size * item);
+      memcpy((char *)layer->values + value_at, value + from, size * item);
+    }
+}
+
+static struct attention attention_of(const struct layers *a, const struct layer *layer, struct buffers b) {
+  const struct attention attention = {.call = a->call,
+                                      .query = b.qkv,
+                                      .keys = layer->keys,
+                                      .values = layer->values,
+                                      .out = b.attended,
+                                      .runs = a->runs,
+                                      .num_runs = a->num_runs,
+                                      .tokens = a->tokens,
+                                      .heads = a->heads,
+                                      .key_heads = a->key_heads,
+                                      .slots = a->num_slots,
+                                      .size = a->size,
+                                      .query_head_stride = a->size,
+                                      .query_token_stride = qkv_width(a),
+                                      .key_head_stride = a->key_head_stride,
+                                      .key_slot_stride = a->key_slot_stride,
+                                      .value_head_stride = a->value_head_stride,
+                                      .value_slot_stride = a->value_slot_stride,
+                                      .window = layer->window,
+                                      .scale = layer->scale,
+                                      .softcap = layer->softcap};
+  return attention;
+}
+
+#define WAIT_FOR_ALL _Pragma("omp barrier")
+
+static void attend(const struct layers *a, const struct layer *layer, const struct attention_parts *parts, float *scratch,
+                   int64_t *next, struct share mine) {
   const struct buffers b = buffers_of(a);
-  const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
-  const int64_t begin = a->tokens * me / all, end = a->tokens * (me + 1) / all, width = qkv_width(a), queries = a->heads * a->size;
-  norm(a, layer->input_norm, layer->input_eps, a->x, b.normed, begin, end);
-#pragma omp barrier
-  struct product product = product_of(a, b.normed, a->hidden, layer->qkv, layer->qkv_bias, b.qkv, width);
-  multiply_parts(&product, next + QKV);
-#pragma omp barrier
-  place_heads(a, layer, b.qkv, begin, end);
-#pragma omp barrier
-  const struct attention attention = {
-      a->call, b.qkv, layer->keys, layer->values, b.attended, a->runs, a->num_runs, a->tokens, a->heads, a->key_heads,
-      a->num_slots, a->size, a->size, width, a->key_head_stride, a->key_slot_stride, a->value_head_stride,
-      a->value_slot_stride, layer->window, layer->scale, layer->softcap};
+  place_heads(a, layer, b.qkv, mine);
+  WAIT_FOR_ALL
+  const struct attention attention = attention_of(a, layer, b);
   attend_parts(&attention, parts, scratch, next + ATTENTION);
-#pragma omp barrier
-  product = product_of(a, b.attended, queries, layer->output, layer->output_bias, a->x, a->hidden);
+  WAIT_FOR_ALL
+}
+
+static void compute_layer(const struct layers *a, const struct layer *layer, const struct attention_parts *parts,
+                          float *scratch, int64_t *next, struct share mine) {
+  const struct buffers b = buffers_of(a);
+  norm(a, layer->input_norm, layer->input_eps, b.normed, mine);
+  WAIT_FOR_ALL
+  struct product product = product_of(a, b.normed, a->hidden, &layer->qkv, b.qkv, qkv_width(a));
+  multiply_parts(&product, next + QKV);
+  WAIT_FOR_ALL
+  attend(a, layer, parts, scratch, next, mine);
+  product = product_of(a, b.attended, a->heads * a->size, &layer->output, a->x, a->hidden);
   product.behind = ADD_RESIDUAL, product.residual = a->x, product.residual_stride = a->hidden;
   multiply_parts(&product, next + OUTPUT);
-#pragma omp barrier
-  norm(a, layer->inner_norm, layer->inner_eps, a->x, b.normed, begin, end);
-#pragma omp barrier
-  product = product_of(a, b.normed, a->hidden, layer->gate_up, layer->gate_up_bias, b.inner, a->inner);
+  WAIT_FOR_ALL
+  norm(a, layer->inner_norm, layer->inner_eps, b.normed, mine);
+  WAIT_FOR_ALL
+  product = product_of(a, b.normed, a->hidden, &layer->gate_up, b.inner, a->inner);
   product.behind = SILU_MUL;
   multiply_parts(&product, next + GATE_UP);
-#pragma omp barrier
-  product = product_of(a, b.inner, a->inner, layer->down, layer->down_bias, a->x, a->hidden);
+  WAIT_FOR_ALL
+  product = product_of(a, b.inner, a->inner, &layer->down, a->x, a->hidden);
   product.behind = ADD_RESIDUAL, product.residual = a->x, product.residual_stride = a->hidden;
   multiply_parts(&product, next + DOWN);
-#pragma omp barrier
+  WAIT_FOR_ALL
+}
+
+/* The same with 8-bit weights: rows are rounded before a product, and nothing comes right behind it. */
+static void compute_int8_layer(const struct layers *a, const struct layer *layer, const struct attention_parts *parts,
+                               float *scratch, int64_t *next, struct share mine) {
+  const struct buffers b = buffers_of(a);
+  norm(a, layer->input_norm, layer->input_eps, b.normed, mine);
+  struct int8_product product = int8_product_of(a, b.normed, a->hidden, &layer->qkv, b.qkv, qkv_width(a));
+  round_rows(&product, mine);
+  WAIT_FOR_ALL
+  int8_multiply_parts(&product, next + QKV);
+  WAIT_FOR_ALL
+  attend(a, layer, parts, scratch, next, mine);
+  product = int8_product_of(a, b.attended, a->heads * a->size, &layer->output, b.sum, a->hidden);
+  round_rows(&product, mine);
+  WAIT_FOR_ALL
+  int8_multiply_parts(&product, next + OUTPUT);
+  WAIT_FOR_ALL
+  add_sum(a, b.sum, mine);
+  norm(a, layer->inner_norm, layer->inner_eps, b.normed, mine);
+  product = int8_product_of(a, b.normed, a->hidden, &layer->gate_up, b.sum, 2 * a->inner);
+  round_rows(&product, mine);
+  WAIT_FOR_ALL
+  int8_multiply_parts(&product, next + GATE_UP);
+  WAIT_FOR_ALL
+  const char *up = (const char *)b.sum + a->inner * item_size(a);
+  const struct silu_mul silu_mul = {a->call, {b.sum, 1, 2 * a->inner, 0}, {up, 1, 2 * a->inner, 0}, b.inner, a->tokens, a->inner};
+  operations_of(a->call)->silu_mul(&silu_mul, mine.begin, mine.end);
+  product = int8_product_of(a, b.inner, a->inner, &layer->down, b.sum, a->hidden);
+  round_rows(&product, mine);
+  WAIT_FOR_ALL
+  int8_multiply_parts(&product, next + DOWN);
+  WAIT_FOR_ALL
+  add_sum(a, b.sum, mine);
 }
 
 API int64_t tis_layers(const struct layers *a) {
   for (int64_t token = 0; token < a->tokens; token++)
     if (a->slots[token] < 0 || a->slots[token] >= a->num_slots) return OUT_OF_RANGE;
-  const struct attention shape = {.call = a->call, .runs = a->runs, .num_runs = a->num_runs, .tokens = a->tokens, .heads = a->heads, .key_heads = a->key_heads, .slots = a->num_slots, .size = a->size};
+  const struct attention shape = attention_of(a, a->layers, buffers_of(a));
   struct attention_parts parts;
   int64_t code = divide_attention(&shape, &parts);
-  int64_t *next = code ? NULL : calloc(a->count * SHARED, sizeof *next);
+  if (code) return code;
+  int64_t *next = calloc(a->count * SHARED, sizeof *next);
   if (!next) {
     free(parts.parts);
-    return code ? code : NO_MEMORY;
+    return NO_MEMORY;
   }
 #pragma omp parallel num_threads((int)a->call.threads) reduction(| : code)
   {
+    const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
+    const struct share mine = {a->tokens * me / all, a->tokens * (me + 1) / all};
     float *scratch = parts.needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size) * sizeof(float)) : NULL;
     code = parts.needs_scratch && !scratch ? NO_MEMORY : OK;
     for (int64_t number = 0; number < a->count; number++)
-      compute_layer(a, a->layers + number, &parts, scratch, next + number * SHARED);
+      (a->int8_level ? compute_int8_layer : compute_layer)(a, a->layers + number, &parts, scratch, next + number * SHARED, mine);
     free(scratch);
   }
   free(next);

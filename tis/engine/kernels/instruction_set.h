@@ -26,4 +26,4 @@
 #include "product.h"
 
 #define OPERATIONS(type) \
-  { type##_WIDTH, type##_STEP_INPUTS, type##_multiply_block, type##_rms_norm, type##_silu_mul, type##_rotary, type##_attend_few, type##_attend_tile }
+  { type##_WIDTH, type##_STEP_INPUTS, type##_multiply_block, type##_add, type##_rms_norm, type##_silu_mul, type##_rotary, type##_attend_few, type##_attend_tile }

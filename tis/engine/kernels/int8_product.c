@@ -2,30 +2,18 @@
 
    Each row is rounded to integers, 16 or 8 bits, with a scale of its own. All products are exact sums of integers: a row
    has the same result beside any other rows. With VNNI, 16 bits are two planes of bytes, `high * 256 + low`. */
+#include "int8_product.h"
+
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-enum { OUTPUTS = 64, GROUP = 4 }; /* weights lie as [block of 64 outputs][group of 4 inputs][output][input] */
-enum { NONE = 0, AVX2 = 1, VNNI = 2 };
-
-struct product {
-  const void *x; /* [rows, inputs] */
-  const int8_t *weights;
-  const float *scales; /* [outputs], as `sums` and `bias`, padded to a multiple of 64 */
-  const int32_t *sums; /* of the integers of an output */
-  const float *bias;   /* or NULL */
-  void *out;           /* [rows, outputs] */
-  uint8_t *integers;   /* scratch: 2 * groups * 4 bytes for each row, aligned to 64 */
-  float *row_scales;   /* scratch: one for each row */
-  int64_t rows, row_stride, inputs, outputs, groups, is_bfloat, bits, threads;
-};
+enum { OUTPUTS = 64, GROUP = 4 };
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
-static inline float number_at(const struct product *p, int64_t place) {
+static inline float number_at(const struct int8_product *p, int64_t place) {
   if (!p->is_bfloat) return ((const float *)p->x)[place];
   const uint32_t bits = (uint32_t)((const uint16_t *)p->x)[place] << 16;
   float number;
@@ -57,7 +45,7 @@ static inline float number_at(const struct product *p, int64_t place) {
   } while (0)
 
 /* Sums and scales of one output, as the number that the layer returns. */
-static inline void store(const struct product *p, int64_t row, int64_t output, float value) {
+static inline void store(const struct int8_product *p, int64_t row, int64_t output, float value) {
   if (!p->is_bfloat) {
     ((float *)p->out)[row * p->outputs + output] = value;
     return;
@@ -74,7 +62,7 @@ static inline void store(const struct product *p, int64_t row, int64_t output, f
 /* So many groups are summed in 32 bits, which hold 256. The weights of 64 outputs, 8 KiB, stay in the cache meanwhile. */
 enum { GROUPS_AT_ONCE = 32 };
 
-TARGET static void round_row_avx2(const struct product *p, int64_t row) {
+TARGET static void round_row_avx2(const struct int8_product *p, int64_t row) {
   float largest;
   LARGEST(p, row, largest);
   const float inverse = largest > 0 ? 32767.0f / largest : 0;
@@ -117,7 +105,7 @@ TARGET static inline __attribute__((always_inline)) void add_avx2(const int8_t *
 #undef PUT
 }
 
-TARGET static inline __attribute__((always_inline)) void rows_avx2(const struct product *p, int64_t block, int64_t row,
+TARGET static inline __attribute__((always_inline)) void rows_avx2(const struct int8_product *p, int64_t block, int64_t row,
                                                                    const int rows) {
   const int64_t size = p->groups * GROUP;
   const int16_t *x = (const int16_t *)p->integers + row * size;
@@ -135,7 +123,7 @@ TARGET static inline __attribute__((always_inline)) void rows_avx2(const struct 
     }
 }
 
-TARGET static void block_avx2(const struct product *p, int64_t block) {
+TARGET static void block_avx2(const struct int8_product *p, int64_t block) {
   int64_t row = 0;
   for (; row + 2 <= p->rows; row += 2) rows_avx2(p, block, row, 2);
   if (row < p->rows) rows_avx2(p, block, row, 1);
@@ -146,7 +134,7 @@ TARGET static void block_avx2(const struct product *p, int64_t block) {
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")))
 
-TARGET static void round_row_vnni(const struct product *p, int64_t row) {
+TARGET static void round_row_vnni(const struct int8_product *p, int64_t row) {
   float largest;
   LARGEST(p, row, largest);
   const int64_t size = p->groups * GROUP;
@@ -170,12 +158,12 @@ TARGET static void round_row_vnni(const struct product *p, int64_t row) {
   }
 }
 
-TARGET static inline __m512 as_values(const struct product *p, int64_t row, int64_t output, __m512 sums) {
+TARGET static inline __m512 as_values(const struct int8_product *p, int64_t row, int64_t output, __m512 sums) {
   const __m512 scales = _mm512_mul_ps(_mm512_loadu_ps(p->scales + output), _mm512_set1_ps(p->row_scales[row]));
   return p->bias ? _mm512_fmadd_ps(sums, scales, _mm512_loadu_ps(p->bias + output)) : _mm512_mul_ps(sums, scales);
 }
 
-TARGET static inline void store_sixteen(const struct product *p, int64_t row, int64_t output, __m512 values) {
+TARGET static inline void store_sixteen(const struct int8_product *p, int64_t row, int64_t output, __m512 values) {
   const int64_t left = p->outputs - output;
   if (left <= 0) return;
   const __mmask16 mask = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
@@ -190,7 +178,7 @@ TARGET static inline void store_sixteen(const struct product *p, int64_t row, in
   _mm256_mask_storeu_epi16((uint16_t *)p->out + row * p->outputs + output, mask, _mm512_cvtepi32_epi16(rounded));
 }
 
-TARGET static __attribute__((noinline)) void finish_vnni(const struct product *p, int64_t block, int64_t first, int planes,
+TARGET static __attribute__((noinline)) void finish_vnni(const struct int8_product *p, int64_t block, int64_t first, int planes,
                                                          const int32_t sums[][OUTPUTS]) {
   for (int64_t i = 0; i < OUTPUTS; i += 16) {
     /* The bytes are unsigned: 128 too large, or the high ones of 16 bits are. */
@@ -212,7 +200,7 @@ TARGET static __attribute__((noinline)) void finish_vnni(const struct product *p
 }
 
 /* `planes` rows of bytes, from `first`, with 64 outputs. The sums have names, as GCC keeps an array of them in memory. */
-TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct product *p, int64_t block, int64_t first,
+TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct int8_product *p, int64_t block, int64_t first,
                                                                    const int planes) {
 #define BEGIN(r) __m512i s##r##0 = _mm512_setzero_si512(), s##r##1 = s##r##0, s##r##2 = s##r##0, s##r##3 = s##r##0;
 #define ADD(r)                                                  \
@@ -246,7 +234,7 @@ TARGET static inline __attribute__((always_inline)) void tile_vnni(const struct 
   finish_vnni(p, block * OUTPUTS, first, planes, sums);
 }
 
-TARGET static void block_vnni(const struct product *p, int64_t block) {
+TARGET static void block_vnni(const struct int8_product *p, int64_t block) {
   const int64_t planes = p->bits == 16 ? 2 * p->rows : p->rows;
   int64_t plane = 0;
   for (; planes - plane >= 6 && planes - plane != 8; plane += 6) tile_vnni(p, block, plane, 6);
@@ -271,19 +259,33 @@ EXPORT int64_t tis_int8_level(void) {
 #endif
 }
 
-EXPORT void tis_int8_multiply(int64_t level, const struct product *p) {
+void int8_round_row(const struct int8_product *p, int64_t row) {
 #ifdef __x86_64__
-  void (*round_row)(const struct product *, int64_t) = level == VNNI ? round_row_vnni : round_row_avx2;
-  void (*compute)(const struct product *, int64_t) = level == VNNI ? block_vnni : block_avx2;
+  (p->level == VNNI ? round_row_vnni : round_row_avx2)(p, row);
+#else
+  (void)p, (void)row;
+#endif
+}
+
+void int8_multiply_parts(const struct int8_product *p, int64_t *next) {
+#ifdef __x86_64__
   const int64_t blocks = (p->outputs + OUTPUTS - 1) / OUTPUTS;
+  for (;;) {
+    const int64_t block = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+    if (block >= blocks) return;
+    (p->level == VNNI ? block_vnni : block_avx2)(p, block);
+  }
+#else
+  (void)p, (void)next;
+#endif
+}
+
+EXPORT void tis_int8_multiply(const struct int8_product *p) {
+  int64_t next = 0;
 #pragma omp parallel num_threads((int)p->threads) if (p->threads > 1)
   {
 #pragma omp for schedule(static)
-    for (int64_t row = 0; row < p->rows; row++) round_row(p, row);
-#pragma omp for schedule(dynamic, 1)
-    for (int64_t block = 0; block < blocks; block++) compute(p, block);
+    for (int64_t row = 0; row < p->rows; row++) int8_round_row(p, row);
+    int8_multiply_parts(p, &next);
   }
-#else
-  (void)level, (void)p;
-#endif
 }

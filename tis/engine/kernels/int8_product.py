@@ -8,7 +8,7 @@ import torch
 
 from tis.engine.kernels.native import NativeKernels
 
-_OUTPUTS, _GROUP = 64, 4  # of a block of weights, as in int8_product.c
+_OUTPUTS, _GROUP = 64, 4  # of a block of weights, as in int8_product.h
 _MAX_INPUTS = 65_536  # sums of bytes have 32 bits
 _ROWS_PACKED_AT_ONCE = 16 * _OUTPUTS
 _MIN_FOR_THREADS = 65_536  # products for which a second thread is worth the waking
@@ -16,7 +16,7 @@ _MIN_FOR_THREADS = 65_536  # products for which a second thread is worth the wak
 _AVX2 = 1
 
 
-_ARGUMENTS = Struct("@16q")  # `struct product` of int8_product.c
+_ARGUMENTS = Struct("@17q")  # `struct int8_product` of int8_product.h
 
 
 class Int8Product:
@@ -26,17 +26,17 @@ class Int8Product:
     """
 
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
-        self._level = _level_of(kernels)
+        self.level = _level_of(kernels)
         self._multiply = kernels.library.tis_int8_multiply
-        self._multiply.argtypes, self._multiply.restype = [ctypes.c_int64, ctypes.c_char_p], None
+        self._multiply.argtypes, self._multiply.restype = [ctypes.c_char_p], None
         self.outputs, self.inputs = weight.shape
         blocks, self._groups = -(-self.outputs // _OUTPUTS), -(-self.inputs // _GROUP)
-        self._weights = torch.zeros(blocks, self._groups, _OUTPUTS, _GROUP, dtype=torch.int8)
-        self._scales = torch.zeros(blocks * _OUTPUTS)
-        self._sums = torch.zeros(blocks * _OUTPUTS, dtype=torch.int32)
-        self._bias = torch.zeros(blocks * _OUTPUTS) if bias is not None else None
-        if self._bias is not None:
-            self._bias[: self.outputs] = bias
+        self.blocks = torch.zeros(blocks, self._groups, _OUTPUTS, _GROUP, dtype=torch.int8)
+        self.scales = torch.zeros(blocks * _OUTPUTS)
+        self.sums = torch.zeros(blocks * _OUTPUTS, dtype=torch.int32)
+        self.bias = torch.zeros(blocks * _OUTPUTS) if bias is not None else None
+        if self.bias is not None:
+            self.bias[: self.outputs] = bias
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
             self._pack(weight[begin : begin + _ROWS_PACKED_AT_ONCE].float(), begin)
 
@@ -45,20 +45,20 @@ class Int8Product:
         scales = scales_of(weight)
         integers = torch.zeros(-(-len(weight) // _OUTPUTS) * _OUTPUTS, self._groups * _GROUP, dtype=torch.int8)
         integers[: len(weight), : self.inputs] = (weight / scales[:, None]).round()
-        self._scales[begin:end] = scales
-        self._sums[begin:end] = integers[: len(weight)].sum(1, dtype=torch.int32)
+        self.scales[begin:end] = scales
+        self.sums[begin:end] = integers[: len(weight)].sum(1, dtype=torch.int32)
         blocks = integers.view(-1, _OUTPUTS, self._groups, _GROUP).transpose(1, 2)
-        self._weights[begin // _OUTPUTS : begin // _OUTPUTS + len(blocks)] = blocks
+        self.blocks[begin // _OUTPUTS : begin // _OUTPUTS + len(blocks)] = blocks
 
     @property
     def tensors(self) -> list[Any]:
-        return [self._weights, self._scales, self._sums]
+        return [self.blocks, self.scales, self.sums]
 
     @property
     def weights(self) -> Any:
         """The weights as they are multiplied, [outputs, inputs] in float32."""
-        integers = self._weights.transpose(1, 2).reshape(-1, self._groups * _GROUP)
-        return integers[: self.outputs, : self.inputs] * self._scales[: self.outputs, None]
+        integers = self.blocks.transpose(1, 2).reshape(-1, self._groups * _GROUP)
+        return integers[: self.outputs, : self.inputs] * self.scales[: self.outputs, None]
 
     def __call__(self, rows: Any, *, bits: int = 16) -> Any:
         """rows [number, inputs] in float32 or bfloat16; returns [number, outputs] in the same type."""
@@ -70,12 +70,18 @@ class Int8Product:
         row_scales = torch.empty(number)
         is_large = number * self.inputs * self.outputs >= _MIN_FOR_THREADS
         arguments = _ARGUMENTS.pack(
-            *(rows.data_ptr(), self._weights.data_ptr(), self._scales.data_ptr(), self._sums.data_ptr()),
-            *(0 if self._bias is None else self._bias.data_ptr(), out.data_ptr()),
+            *(rows.data_ptr(), self.blocks.data_ptr(), self.scales.data_ptr(), self.sums.data_ptr()),
+            *(0 if self.bias is None else self.bias.data_ptr(), out.data_ptr()),
             *(integers.data_ptr(), row_scales.data_ptr(), number, rows.stride(0), self.inputs, self.outputs),
-            *(self._groups, rows.dtype is torch.bfloat16, bits, torch.get_num_threads() if is_large else 1),
+            *(
+                self._groups,
+                rows.dtype is torch.bfloat16,
+                bits,
+                torch.get_num_threads() if is_large else 1,
+                self.level,
+            ),
         )
-        self._multiply(self._level, arguments)
+        self._multiply(arguments)
         return out
 
 

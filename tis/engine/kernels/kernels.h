@@ -98,6 +98,7 @@ enum { MAX_GROUP_ROWS = 96, MAX_PART_BYTES = 1 << 16, FETCHED_BYTES = 1 << 12 };
 struct operations {
   int64_t product_width, product_step; /* outputs of a block of weights, inputs of a step */
   void (*multiply_block)(const struct product *, int64_t block, int64_t begin, int64_t end, const void *ahead);
+  void (*add)(void *x, const void *more, int64_t begin, int64_t end);
   void (*rms_norm)(const void *arguments, int64_t begin, int64_t end);
   void (*silu_mul)(const void *arguments, int64_t begin, int64_t end);
   void (*rotary)(const void *arguments, int64_t begin, int64_t end);

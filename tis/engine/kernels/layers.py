@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
+from tis.engine.kernels.int8_product import Int8Product
 from tis.engine.kernels.native import TYPES, NativeKernels, check_code
 from tis.engine.kernels.product import BlockFormat, address_of
 
 # The structures of decoder_layers.c.
-_LAYER = Struct("@15q 6f")
-_LAYERS = Struct("@26q")
+_LAYER = Struct("@23q 6f")
+_LAYERS = Struct("@29q")
 # Products of a layer for which a second thread is worth the waiting for each other.
 _MIN_FOR_THREADS = 262_144
 
@@ -28,12 +29,26 @@ class LayerShape:
     rotary_size: int  # of each head, what rotary embedding turns
 
     @property
+    def attended(self) -> int:
+        return self.heads * self.head_size
+
+    @property
     def qkv_width(self) -> int:
         return (self.heads + 2 * self.key_heads) * self.head_size
 
     @property
     def num_weights(self) -> int:
-        return self.hidden * (self.qkv_width + self.heads * self.head_size + 3 * self.inner)
+        return self.hidden * (self.qkv_width + self.attended + 3 * self.inner)
+
+    @property
+    def scratch_width(self) -> int:
+        """Numbers for each token: `buffers_of` in decoder_layers.c."""
+        return self.hidden + self.qkv_width + self.attended + self.inner + max(self.hidden, 2 * self.inner)
+
+    @property
+    def num_integers(self) -> int:
+        """Bytes for each token whose numbers are rounded to 16 bits."""
+        return 2 * (max(self.hidden, self.attended, self.inner) + 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +62,34 @@ class Linear:
     weight: Any  # [outputs, inputs]
     bias: Any | None = None
 
-    def pack(self, form: BlockFormat) -> tuple[Any, Any | None]:
-        return form.pack(self.weight), form.pack_bias(self.bias)
-
 
 @dataclass(frozen=True, slots=True)
 class DecoderLayer:
-    """`x += output(attention(norm(x)))`, then `x += down(silu(gate(norm(x))) * up(norm(x)))`."""
+    """`x += output(attention(norm(x)))`, then `x += down(silu(gate(norm(x))) * up(norm(x)))`.
+
+    Its four products all have 8-bit weights, or none has.
+    """
 
     number: int  # in the cache
     input_norm: Norm
-    qkv: Linear
+    qkv: Linear | Int8Product
     query_norm: Norm | None  # of each head
     key_norm: Norm | None
-    output: Linear
+    output: Linear | Int8Product
     inner_norm: Norm
-    gate: Linear
-    up: Linear
-    down: Linear
+    gate_up: Linear | Int8Product  # first all gates
+    down: Linear | Int8Product
     scale: float  # of the attention
     window: int | None = None
     softcap: float | None = None
 
     @property
     def dtype(self) -> Any:
-        return self.qkv.weight.dtype
+        return self.input_norm.weight.dtype
+
+    @property
+    def products(self) -> "tuple[Linear | Int8Product, ...]":
+        return self.qkv, self.output, self.gate_up, self.down
 
 
 class PackedLayer:
@@ -79,14 +97,13 @@ class PackedLayer:
 
     def __init__(self, layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
         form = BlockFormat(kernels, layer.dtype)
-        gate, up = layer.gate, layer.up
-        bias = None if gate.bias is None or up.bias is None else form.interleave(gate.bias, up.bias)
-        gate_up = Linear(form.interleave(gate.weight, up.weight), bias)
         norms = (layer.input_norm, layer.query_norm, layer.key_norm, layer.inner_norm)
         self.number, self.shape, self.dtype = layer.number, shape, layer.dtype
+        self.int8_level = layer.qkv.level if isinstance(layer.qkv, Int8Product) else 0
+        products = (layer.qkv, layer.output, _in_turn(layer.gate_up, form), layer.down)
         self._tensors = (
-            *(layer.input_norm.weight, *layer.qkv.pack(form), *(norm and norm.weight for norm in norms[1:3])),
-            *(*layer.output.pack(form), layer.inner_norm.weight, *gate_up.pack(form), *layer.down.pack(form)),
+            *(tensor for product in products for tensor in _packed(product, form)),
+            *(norm and norm.weight for norm in norms),
         )
         self._window = layer.window or 0
         self._numbers = (*(norm.eps if norm else 0.0 for norm in norms), layer.scale, layer.softcap or 0.0)
@@ -94,6 +111,20 @@ class PackedLayer:
     def fields(self, cache: Any) -> bytes:
         tensors = (*self._tensors, cache.keys[self.number], cache.values[self.number])
         return _LAYER.pack(*(address_of(tensor) for tensor in tensors), self._window, *self._numbers)
+
+
+def _in_turn(gate_up: Linear | Int8Product, form: BlockFormat) -> Linear | Int8Product:
+    if isinstance(gate_up, Int8Product):
+        return gate_up
+    weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (gate_up.weight, gate_up.bias))
+    return Linear(weight, bias)
+
+
+def _packed(product: Linear | Int8Product, form: BlockFormat) -> tuple[Any, Any | None, Any | None, Any | None]:
+    """Blocks, bias, scales and sums: `struct weights`."""
+    if isinstance(product, Int8Product):
+        return product.blocks, product.bias, product.scales, product.sums
+    return form.pack(product.weight), form.pack_bias(product.bias), None, None
 
 
 class NativeLayers:
@@ -107,27 +138,35 @@ class NativeLayers:
         self._compute.argtypes, self._compute.restype = [ctypes.c_char_p], ctypes.c_int64
         self._cache: Any = None
         self._table: Any = None
-        self._scratch: Any = None
+        self._scratch = torch.empty(0, dtype=layers[0].dtype)
+        self._integers = torch.empty(0, dtype=torch.uint8)
+        self._row_scales = torch.empty(0)
 
     def compute_(self, x: Any, cos: Any, sin: Any, cache: Any, slots: Any, runs: Any) -> None:
         """Changes x [tokens, hidden] in place. The other arguments are those of `NativeKernels`."""
-        shape, tokens = self._shape, len(x)
-        keys, values = cache.keys[self._layers[0].number], cache.values[self._layers[0].number]
+        shape, first, tokens = self._shape, self._layers[0], len(x)
+        keys, values = cache.keys[first.number], cache.values[first.number]
         if cache is not self._cache:
             self._cache = cache
             self._table = ctypes.create_string_buffer(b"".join(layer.fields(cache) for layer in self._layers))
-        size = tokens * (shape.hidden + shape.qkv_width + shape.heads * shape.head_size + shape.inner)
-        if self._scratch is None or len(self._scratch) < size:
-            self._scratch = x.new_empty(size)
+        self._grow(tokens)
         is_large = tokens * shape.num_weights >= _MIN_FOR_THREADS
         check_code(
             self._compute(
                 _LAYERS.pack(
-                    *(*self._call, torch.get_num_threads() if is_large else 1),
+                    *(*self._call, torch.get_num_threads() if is_large else 1, first.int8_level),
                     *(ctypes.addressof(self._table), len(self._layers), shape.hidden, shape.inner, shape.heads),
                     *(shape.key_heads, shape.head_size, shape.rotary_size, x.data_ptr(), self._scratch.data_ptr()),
-                    *(cos.data_ptr(), sin.data_ptr(), cos.stride(0), sin.stride(0), slots.data_ptr(), runs.data_ptr()),
-                    *(tokens, len(runs), keys.shape[1], *keys.stride()[:2], *values.stride()[:2]),
+                    *(self._integers.data_ptr(), self._row_scales.data_ptr(), cos.data_ptr(), sin.data_ptr()),
+                    *(cos.stride(0), sin.stride(0), slots.data_ptr(), runs.data_ptr(), tokens, len(runs)),
+                    *(keys.shape[1], *keys.stride()[:2], *values.stride()[:2]),
                 )
             )
         )
+
+    def _grow(self, tokens: int) -> None:
+        if len(self._scratch) < tokens * self._shape.scratch_width:
+            self._scratch = self._scratch.new_empty(tokens * self._shape.scratch_width)
+        if self._layers[0].int8_level and len(self._row_scales) < tokens:
+            self._integers = self._integers.new_empty(tokens * self._shape.num_integers)
+            self._row_scales = self._row_scales.new_empty(tokens)

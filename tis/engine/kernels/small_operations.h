@@ -22,6 +22,16 @@ IN vec NAME(rounded)(vec x) {
   return LOAD(some);
 }
 
+FN void NAME(add)(void *x, const void *more, int64_t begin, int64_t end) {
+  E *to = x;
+  const E *from = more;
+  for (; begin + W <= end; begin += W) STORE(to + begin, v_add(LOAD(to + begin), LOAD(from + begin)));
+  if (begin < end) {
+    const int64_t rest = end - begin;
+    NAME(store_some)(to + begin, v_add(NAME(load_some)(to + begin, rest), NAME(load_some)(from + begin, rest)), rest);
+  }
+}
+
 FN void NAME(rms_norm)(const void *arguments, int64_t begin, int64_t end) {
   const struct rms_norm *a = arguments;
   const E *weight = a->weight;
