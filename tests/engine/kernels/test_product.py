@@ -218,6 +218,27 @@ def test_sequences_of_one_step_do_not_see_each_other(kernels: NativeKernels, dty
         assert torch.equal(alone, together[begin:end])
 
 
+@pytest.mark.parametrize("wanted", [[], [4], [0, 2, 3, 22], list(range(23))])
+@pytest.mark.parametrize("bits", [None, 8])
+def test_the_last_layer_finishes_only_the_rows_that_are_read(
+    kernels: NativeKernels, dtype: Any, wanted: list[int], bits: int | None
+) -> None:
+    layers = [replace(new_layer(dtype), number=number) for number in range(2)]
+    if bits:
+        if not takes_int8(kernels, SHAPE.hidden):
+            pytest.skip("this level has no kernel for 8-bit weights")
+        layers = [in_8_bits(layer, kernels) for layer in layers]
+    native = NativeLayers([PackedLayer(layer, SHAPE, kernels) for layer in layers], kernels)
+    x, cos, sin = torch.randn(23, SHAPE.hidden).to(dtype), torch.ones(23, 16).to(dtype), torch.zeros(23, 16).to(dtype)
+    arguments = (cos, sin, new_cache(dtype, SHAPE, 2, 64), torch.arange(23), torch.tensor([[0, 23, 0, 0]]))
+    whole, part = x.clone(), x.clone()
+    native.compute_(whole, *arguments)
+    native.compute_(part, *arguments, torch.tensor(wanted, dtype=torch.long))
+    assert torch.equal(part[wanted], whole[wanted])
+    others = [row for row in range(23) if row not in wanted]
+    assert not others or not torch.equal(part[others], whole[others])
+
+
 @pytest.mark.parametrize("slot", [-1, 64])
 def test_a_slot_outside_of_the_cache_is_refused(kernels: NativeKernels, dtype: Any, slot: int) -> None:
     native = NativeLayers([PackedLayer(new_layer(dtype), SHAPE, kernels)], kernels)
@@ -228,6 +249,11 @@ def test_a_slot_outside_of_the_cache_is_refused(kernels: NativeKernels, dtype: A
         )
     with pytest.raises(IndexError):
         native.compute_(x, turn, turn, new_cache(dtype, SHAPE, 1, 64), torch.tensor([0]), torch.tensor([[0, 1, 0, 64]]))
+    with pytest.raises(IndexError):
+        row = torch.tensor([slot])
+        native.compute_(
+            x, turn, turn, new_cache(dtype, SHAPE, 1, 64), torch.tensor([0]), torch.tensor([[0, 1, 0, 0]]), row
+        )
 
 
 def test_gates_and_factors_lie_side_by_side(kernels: NativeKernels, dtype: Any) -> None:

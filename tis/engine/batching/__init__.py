@@ -8,6 +8,9 @@ puts all of them into one row without padding and calls the model. The model's a
 through the attention interface of Transformers: a sequence sees its own run of blocks and nothing else. `pick_all`
 picks the tokens of all rows.
 
+On a CPU `fuse_layers` replaces the decoder layers of most families by `FusedLayers`, which computes them in one call
+of the native kernels, attention included: `docs/decisions/0089-layers-in-one-call.md`.
+
 Prompt lookup: a `Drafter` per sequence drafts tokens that may follow, from what its prompt or answer has said before.
 The step computes them behind the newest token. A token is picked at each place as it would be without drafts, and the
 draft holds as long as it has the token that was picked: `docs/decisions/0085-prompt-lookup.md`.

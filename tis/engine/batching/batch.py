@@ -36,6 +36,7 @@ class Batch:
     query_runs: list[QueryRun]
     slots: Any  # where in the cache each token of the row goes
     kernels: NativeKernels | None = None  # the native ones, if they take the cache
+    wanted: Any | None = None  # rows whose output is read; None: all
     _masks: dict[tuple[int, int, int], Any] = field(default_factory=dict)
 
     @cached_property

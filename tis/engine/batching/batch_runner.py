@@ -256,11 +256,12 @@ class BatchRunner:
             if chunk.samples_token
             for before in range(len(chunk.draft), -1, -1)
         ]
+        wanted = self._numbers(last) if len(last) < len(ids) else None
         inputs = {
             # Without them, some models derive positions from earlier calls, which were about other requests.
             "position_ids": self._positions(chunks),
             "use_cache": False,
-            "batch": Batch(self._cache, query_runs, self._numbers(slots), self._kernels),
+            "batch": Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted),
         }
         placed = self._features(chunks, query_runs)
         inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}

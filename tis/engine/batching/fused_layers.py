@@ -32,14 +32,17 @@ _NUM_TOKENS = 7
 
 
 class FusedLayers(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, layers: NativeLayers) -> None:
+    def __init__(self, layers: NativeLayers, *, is_last: bool = False) -> None:
+        """`is_last`: only the rows that the batch wants are read behind it."""
         super().__init__()
         self._layers = layers
+        self._is_last = is_last
 
     def forward(self, hidden_states: Any, *, position_embeddings: tuple[Any, Any], batch: Batch, **ignored: Any) -> Any:
         x = hidden_states[0].clone(memory_format=torch.contiguous_format)
         cos, sin = position_embeddings
-        self._layers.compute_(x, cos[0], sin[0], batch.cache, batch.slots, batch.runs)
+        wanted = batch.wanted if self._is_last else None
+        self._layers.compute_(x, cos[0], sin[0], batch.cache, batch.slots, batch.runs, wanted)
         return x[None]
 
 
@@ -70,12 +73,13 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
         found: list[Any] = []
         while layers:  # the memory of a layer is free before the next needs some
             found.append(_packed_or_itself(layers.pop(0), calls[len(found)], kernels))
-    groups = list(_groups(calls, found, _num_deep(model)))
-    decoder.layers.extend(
-        FusedLayers(NativeLayers(group, kernels)) if isinstance(group, list) else group for group in groups
-    )
+    for group in _groups(calls, found, _num_deep(model)):
+        if isinstance(group, list):
+            decoder.layers.append(FusedLayers(NativeLayers(group, kernels), is_last=group[-1] is found[-1]))
+        else:
+            decoder.layers.append(group)
     number = sum(isinstance(one, PackedLayer) for one in found)
-    log.info("fused %d of %d layers into %d", number, len(found), sum(isinstance(group, list) for group in groups))
+    log.info("fused %d of %d layers, and computes them as %d", number, len(found), len(decoder.layers))
     return number
 
 

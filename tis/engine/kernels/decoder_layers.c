@@ -31,6 +31,10 @@ struct layers {
   int64_t count, hidden, inner, heads, key_heads, size, rotary_size;
   void *x;       /* [tokens, hidden]: in and out */
   void *scratch; /* see buffers_of */
+  /* Rows that are read behind the last layer, or -1: all. Of the others it computes keys and values only. */
+  int64_t num_wanted;
+  const int64_t *wanted;
+  void *wanted_x, *wanted_scratch;
   uint8_t *integers;
   float *row_scales;
   const void *cos, *sin; /* [tokens, rotary_size] */
@@ -54,6 +58,11 @@ struct buffers {
 struct share { /* the tokens of one thread, where they are divided */
   int64_t begin, end;
 };
+
+static struct share share_of(int64_t tokens) {
+  const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
+  return (struct share){tokens * me / all, tokens * (me + 1) / all};
+}
 
 static int64_t qkv_width(const struct layers *a) { return (a->heads + 2 * a->key_heads) * a->size; }
 
@@ -167,16 +176,19 @@ static void attend(const struct layers *a, const struct layer *layer, const stru
   WAIT_FOR_ALL
 }
 
-static void compute_layer(const struct layers *a, const struct layer *layer, const struct attention_parts *parts,
-                          float *scratch, int64_t *next, struct share mine) {
+static void compute_queries(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
   const struct buffers b = buffers_of(a);
   norm(a, layer->input_norm, layer->input_eps, b.normed, mine);
   WAIT_FOR_ALL
   struct product product = product_of(a, b.normed, a->hidden, &layer->qkv, b.qkv, qkv_width(a));
   multiply_parts(&product, next + QKV);
   WAIT_FOR_ALL
-  attend(a, layer, parts, scratch, next, mine);
-  product = product_of(a, b.attended, a->heads * a->size, &layer->output, a->x, a->hidden);
+}
+
+/* What comes behind the attention. */
+static void compute_rest(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
+  const struct buffers b = buffers_of(a);
+  struct product product = product_of(a, b.attended, a->heads * a->size, &layer->output, a->x, a->hidden);
   product.behind = ADD_RESIDUAL, product.residual = a->x, product.residual_stride = a->hidden;
   multiply_parts(&product, next + OUTPUT);
   WAIT_FOR_ALL
@@ -193,8 +205,7 @@ static void compute_layer(const struct layers *a, const struct layer *layer, con
 }
 
 /* The same with 8-bit weights: rows are rounded before a product, and nothing comes right behind it. */
-static void compute_int8_layer(const struct layers *a, const struct layer *layer, const struct attention_parts *parts,
-                               float *scratch, int64_t *next, struct share mine) {
+static void compute_int8_queries(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
   const struct buffers b = buffers_of(a);
   norm(a, layer->input_norm, layer->input_eps, b.normed, mine);
   struct int8_product product = int8_product_of(a, b.normed, a->hidden, &layer->qkv, b.qkv, qkv_width(a));
@@ -202,8 +213,11 @@ static void compute_int8_layer(const struct layers *a, const struct layer *layer
   WAIT_FOR_ALL
   int8_multiply_parts(&product, next + QKV);
   WAIT_FOR_ALL
-  attend(a, layer, parts, scratch, next, mine);
-  product = int8_product_of(a, b.attended, a->heads * a->size, &layer->output, b.sum, a->hidden);
+}
+
+static void compute_int8_rest(const struct layers *a, const struct layer *layer, int64_t *next, struct share mine) {
+  const struct buffers b = buffers_of(a);
+  struct int8_product product = int8_product_of(a, b.attended, a->heads * a->size, &layer->output, b.sum, a->hidden);
   round_rows(&product, mine);
   WAIT_FOR_ALL
   int8_multiply_parts(&product, next + OUTPUT);
@@ -226,9 +240,44 @@ static void compute_int8_layer(const struct layers *a, const struct layer *layer
   add_sum(a, b.sum, mine);
 }
 
+static void copy_row(void *to, int64_t to_row, const void *from, int64_t from_row, int64_t bytes) {
+  memcpy((char *)to + to_row * bytes, (const char *)from + from_row * bytes, bytes);
+}
+
+/* The rest of the last layer for the rows that are read behind it. */
+static void compute_rest_of_wanted(const struct layers *a, const struct layer *layer, int64_t *next) {
+  if (!a->num_wanted) return;
+  struct layers few = *a;
+  few.tokens = a->num_wanted, few.x = a->wanted_x, few.scratch = a->wanted_scratch;
+  const struct share mine = share_of(few.tokens);
+  const int64_t row_bytes = a->hidden * item_size(a), attended_bytes = a->heads * a->size * item_size(a);
+  for (int64_t row = mine.begin; row < mine.end; row++) {
+    copy_row(few.x, row, a->x, a->wanted[row], row_bytes);
+    copy_row(buffers_of(&few).attended, row, buffers_of(a).attended, a->wanted[row], attended_bytes);
+  }
+  WAIT_FOR_ALL
+  (a->int8_level ? compute_int8_rest : compute_rest)(&few, layer, next, mine);
+  for (int64_t row = mine.begin; row < mine.end; row++) copy_row(a->x, a->wanted[row], few.x, row, row_bytes);
+}
+
+static void compute_layers(const struct layers *a, const struct attention_parts *parts, float *scratch, int64_t *next) {
+  const struct share mine = share_of(a->tokens);
+  for (int64_t number = 0; number < a->count; number++, next += SHARED) {
+    const struct layer *layer = a->layers + number;
+    (a->int8_level ? compute_int8_queries : compute_queries)(a, layer, next, mine);
+    attend(a, layer, parts, scratch, next, mine);
+    if (number + 1 < a->count || a->num_wanted < 0)
+      (a->int8_level ? compute_int8_rest : compute_rest)(a, layer, next, mine);
+    else
+      compute_rest_of_wanted(a, layer, next);
+  }
+}
+
 API int64_t tis_layers(const struct layers *a) {
   for (int64_t token = 0; token < a->tokens; token++)
     if (a->slots[token] < 0 || a->slots[token] >= a->num_slots) return OUT_OF_RANGE;
+  for (int64_t row = 0; row < a->num_wanted; row++)
+    if (a->wanted[row] < 0 || a->wanted[row] >= a->tokens) return OUT_OF_RANGE;
   const struct attention shape = attention_of(a, a->layers, buffers_of(a));
   struct attention_parts parts;
   int64_t code = divide_attention(&shape, &parts);
@@ -240,12 +289,9 @@ API int64_t tis_layers(const struct layers *a) {
   }
 #pragma omp parallel num_threads((int)a->call.threads) reduction(| : code)
   {
-    const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
-    const struct share mine = {a->tokens * me / all, a->tokens * (me + 1) / all};
     float *scratch = parts.needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size) * sizeof(float)) : NULL;
     code = parts.needs_scratch && !scratch ? NO_MEMORY : OK;
-    for (int64_t number = 0; number < a->count; number++)
-      (a->int8_level ? compute_int8_layer : compute_layer)(a, a->layers + number, &parts, scratch, next + number * SHARED, mine);
+    compute_layers(a, &parts, scratch, next);
     free(scratch);
   }
   free(next);

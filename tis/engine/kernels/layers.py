@@ -14,7 +14,7 @@ from tis.engine.kernels.product import BlockFormat, address_of
 
 # The structures of decoder_layers.c.
 _LAYER = Struct("@23q 6f")
-_LAYERS = Struct("@29q")
+_LAYERS = Struct("@33q")
 # Products of a layer for which a second thread is worth the waiting for each other.
 _MIN_FOR_THREADS = 262_144
 
@@ -138,18 +138,29 @@ class NativeLayers:
         self._compute.argtypes, self._compute.restype = [ctypes.c_char_p], ctypes.c_int64
         self._cache: Any = None
         self._table: Any = None
-        self._scratch = torch.empty(0, dtype=layers[0].dtype)
+        self._scratch, self._wanted_x, self._wanted_scratch = (torch.empty(0, dtype=layers[0].dtype) for _ in range(3))
         self._integers = torch.empty(0, dtype=torch.uint8)
         self._row_scales = torch.empty(0)
 
-    def compute_(self, x: Any, cos: Any, sin: Any, cache: Any, slots: Any, runs: Any) -> None:
-        """Changes x [tokens, hidden] in place. The other arguments are those of `NativeKernels`."""
+    def compute_(
+        self, x: Any, cos: Any, sin: Any, cache: Any, slots: Any, runs: Any, wanted: Any | None = None
+    ) -> None:
+        """Changes x [tokens, hidden] in place. `slots` and `runs` are those of `NativeKernels`.
+
+        `wanted`: numbers of the rows that are read behind these layers. The others are left unfinished.
+        """
         shape, first, tokens = self._shape, self._layers[0], len(x)
         keys, values = cache.keys[first.number], cache.values[first.number]
         if cache is not self._cache:
             self._cache = cache
             self._table = ctypes.create_string_buffer(b"".join(layer.fields(cache) for layer in self._layers))
-        self._grow(tokens)
+        self._scratch = _grown(self._scratch, tokens * shape.scratch_width)
+        if wanted is not None:
+            self._wanted_x = _grown(self._wanted_x, len(wanted) * shape.hidden)
+            self._wanted_scratch = _grown(self._wanted_scratch, len(wanted) * shape.scratch_width)
+        if first.int8_level:
+            self._integers = _grown(self._integers, tokens * shape.num_integers)
+            self._row_scales = _grown(self._row_scales, tokens)
         is_large = tokens * shape.num_weights >= _MIN_FOR_THREADS
         check_code(
             self._compute(
@@ -157,6 +168,8 @@ class NativeLayers:
                     *(*self._call, torch.get_num_threads() if is_large else 1, first.int8_level),
                     *(ctypes.addressof(self._table), len(self._layers), shape.hidden, shape.inner, shape.heads),
                     *(shape.key_heads, shape.head_size, shape.rotary_size, x.data_ptr(), self._scratch.data_ptr()),
+                    *(-1 if wanted is None else len(wanted), address_of(wanted)),
+                    *(self._wanted_x.data_ptr(), self._wanted_scratch.data_ptr()),
                     *(self._integers.data_ptr(), self._row_scales.data_ptr(), cos.data_ptr(), sin.data_ptr()),
                     *(cos.stride(0), sin.stride(0), slots.data_ptr(), runs.data_ptr(), tokens, len(runs)),
                     *(keys.shape[1], *keys.stride()[:2], *values.stride()[:2]),
@@ -164,9 +177,6 @@ class NativeLayers:
             )
         )
 
-    def _grow(self, tokens: int) -> None:
-        if len(self._scratch) < tokens * self._shape.scratch_width:
-            self._scratch = self._scratch.new_empty(tokens * self._shape.scratch_width)
-        if self._layers[0].int8_level and len(self._row_scales) < tokens:
-            self._integers = self._integers.new_empty(tokens * self._shape.num_integers)
-            self._row_scales = self._row_scales.new_empty(tokens)
+
+def _grown(tensor: Any, size: int) -> Any:
+    return tensor if len(tensor) >= size else tensor.new_empty(size)
