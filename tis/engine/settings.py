@@ -83,7 +83,7 @@ class GenerationSettings(BaseModel):
         None, description="weights as 8-bit integers on a CPU: int8; the log says if it does not apply"
     )
     kernels: Literal["auto", "off"] = Field(
-        "auto", description="native kernels for decoder layers and their operations on a CPU, where they are built; off: torch alone"
+        "auto", description="native kernels for decoder layers on a CPU, where they are built; off: torch alone"
     )
     prompt_lookup: Literal["on", "off"] = Field(
         "on",
