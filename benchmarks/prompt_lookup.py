@@ -102,14 +102,44 @@ class SpokenScript:
             output.logits[0, row, self.script[min(position + 1, len(self.script) - 1)]] = 100.0
 
 
-def measure(model: Any, tokenizer: Any, scripted: SpokenScript, work: CopyTask, clients: int, num_tokens: int) -> str:
+@dataclass(frozen=True)
+class PreparedModel:
+    model: Any
+    tokenizer: Any
+    shape: Any  # of its cache
+
+    def new_cache(self, num_blocks: int) -> Any:
+        from tis.engine.batching.kv_cache import PagedCache
+
+        return PagedCache(self.shape, num_blocks, 16)
+
+    def new_runner(self, cache: Any, width: int) -> Any:
+        from tis.engine.batching.batch_runner import BatchRunner
+        from tis.engine.kernels.native import native_kernels
+
+        return BatchRunner(self.model, self.tokenizer, cache, draft_width=width, kernels=native_kernels())
+
+
+def prepare(model: Any, tokenizer: Any) -> PreparedModel:
+    """As the server does: fused layers, native kernels, packed weights."""
+    from tis.engine.batching.choose_runner import choose_runner
+    from tis.engine.batching.eligibility import cache_shape
+    from tis.engine.batching.limits import BatchLimits
+
+    shape = cache_shape(model)
+    choose_runner(model, tokenizer, 4096, BatchLimits(cache_tokens=64))
+    return PreparedModel(model, tokenizer, shape)
+
+
+def measure(prepared: PreparedModel, scripted: SpokenScript, work: CopyTask, clients: int, num_tokens: int) -> str:
     from tis.engine.batching.lookup import DRAFT_WIDTH
     from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS, DRAFT_TOKENS
 
-    prompt_ids, answer_ids = tokenizer.encode_text(work.prompt), tokenizer.encode_text(work.answer)[:num_tokens]
+    encode = prepared.tokenizer.encode_text
+    prompt_ids, answer_ids = encode(work.prompt), encode(work.answer)[:num_tokens]
     scripted.script = [*prompt_ids, *answer_ids]
     before = DRAFT_TOKENS._value.get(), ACCEPTED_DRAFT_TOKENS._value.get()
-    sides = [_side(model, tokenizer, work, prompt_ids, len(answer_ids), clients, width) for width in (0, DRAFT_WIDTH)]
+    sides = [_side(prepared, work, prompt_ids, len(answer_ids), clients, width) for width in (0, DRAFT_WIDTH)]
     while running := [side for side in sides if side.runner.running]:
         min(running, key=lambda side: side.num_made).step()
     for side in sides:
@@ -129,22 +159,20 @@ def measure(model: Any, tokenizer: Any, scripted: SpokenScript, work: CopyTask, 
 
 
 def _side(
-    model: Any, tokenizer: Any, work: CopyTask, ids: list[int], length: int, clients: int, width: int
+    prepared: PreparedModel, work: CopyTask, ids: list[int], length: int, clients: int, width: int
 ) -> MeasuredRunner:
-    from tis.engine.batching.batch_runner import BatchRunner
-    from tis.engine.batching.eligibility import cache_shape
-    from tis.engine.batching.kv_cache import PagedCache
     from tis.engine.prepared_request import PreparedRequest
     from tis.engine.request import Request
     from tis.engine.sampling.params import SamplingParams
 
     room = clients * (len(ids) + length + 64) // 16 + 8
-    side = MeasuredRunner(BatchRunner(model, tokenizer, PagedCache(cache_shape(model), room, 16), draft_width=width))
+    side = MeasuredRunner(prepared.new_runner(prepared.new_cache(room), width))
     params = SamplingParams(temperature=0, max_tokens=length, ignore_eos=True)
+    tokenizer = prepared.tokenizer
     prediction_ids = tokenizer.encode_text(work.prediction)
     for _ in range(clients):
-        prepared = PreparedRequest("m", "r", tokenizer, ids, params, 1, cache_salt=str(next(SALT)))
-        side.requests.append(Request(_with_prediction(prepared, prediction_ids)))
+        asked = PreparedRequest("m", "r", tokenizer, ids, params, 1, cache_salt=str(next(SALT)))
+        side.requests.append(Request(_with_prediction(asked, prediction_ids)))
         side.runner.admit(side.requests[-1])
     return side
 
@@ -155,13 +183,12 @@ def _with_prediction(prepared: Any, prediction_ids: list[int]) -> Any:
     return replace(prepared, prediction_ids=prediction_ids)
 
 
-def print_step_costs(model: Any, rounds: int) -> None:
+def print_step_costs(prepared: PreparedModel, rounds: int) -> None:
     """One sequence of 300 tokens, and so many drafted tokens behind it."""
     from tis.engine.batching.batch import Batch, QueryRun
-    from tis.engine.batching.eligibility import cache_shape
-    from tis.engine.batching.kv_cache import PagedCache
+    from tis.engine.kernels.native import native_kernels
 
-    cache = PagedCache(cache_shape(model), 32, 16)
+    cache = prepared.new_cache(32)
     for tensor in (*cache.keys, *cache.values):
         tensor.zero_()
     lengths = (1, 2, 4, 8, 12, 16)
@@ -171,9 +198,9 @@ def print_step_costs(model: Any, rounds: int) -> None:
             at = torch.arange(300, 300 + length)
             began = clock()
             with torch.inference_mode():
-                batch = Batch(cache, [QueryRun(0, length, 0, 300)], at)
+                batch = Batch(cache, [QueryRun(0, length, 0, 300)], at, native_kernels())
                 ids, kept = torch.full((1, length), 5), torch.arange(length)
-                model(input_ids=ids, position_ids=at[None], use_cache=False, batch=batch, logits_to_keep=kept)
+                prepared.model(input_ids=ids, position_ids=at[None], use_cache=False, batch=batch, logits_to_keep=kept)
             times[length].append(clock() - began)
     single = min(times[1])
     print("\n| tokens of one row | " + " | ".join(map(str, lengths)) + " |\n|---|" + "---|" * len(lengths))
@@ -186,24 +213,20 @@ def print_demo() -> None:
     from transformers import AutoModelForImageTextToText, AutoTokenizer
 
     from scripts.demo_model.checks import CHECKS
-    from tis.engine.batching.batch_runner import BatchRunner
-    from tis.engine.batching.eligibility import cache_shape
-    from tis.engine.batching.kv_cache import PagedCache
     from tis.engine.batching.lookup import DRAFT_WIDTH
     from tis.engine.prepared_request import PreparedRequest
     from tis.engine.prompt import media_of
     from tis.engine.request import Request
     from tis.engine.sampling.params import SamplingParams
     from tis.engine.text.hf_tokenizer import HfTokenizer
-    from tis.engine.weights.packed import pack_weights
     from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS, DRAFT_TOKENS
 
     folder = ROOT / "models" / "demo"
     model, plain = AutoModelForImageTextToText.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
-    pack_weights(model)
     eos = model.generation_config.eos_token_id
     tokenizer = HfTokenizer(plain, {eos} if isinstance(eos, int) else set(eos), model.config.text_config.vocab_size)
-    cache = PagedCache(cache_shape(model), 256, 16)
+    prepared = prepare(model, tokenizer)
+    cache = prepared.new_cache(256)
     times: dict[int, float] = {0: 0.0, DRAFT_WIDTH: 0.0}
     steps = dict.fromkeys(times, 0)
     best: list[float] = []
@@ -223,7 +246,7 @@ def print_demo() -> None:
             request = Request(
                 PreparedRequest("m", "r", tokenizer, ids, SamplingParams(temperature=0, max_tokens=300), 1)
             )
-            runner = BatchRunner(model, tokenizer, cache, draft_width=width)
+            runner = prepared.new_runner(cache, width)
             runner.admit(request)
             began = clock()
             while runner.running:
@@ -266,17 +289,12 @@ def main() -> None:
 
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from tis.engine.batching.attention import NAME
     from tis.engine.text.hf_tokenizer import HfTokenizer
-    from tis.engine.weights.cpu_dtype import suit_to_cpu
-    from tis.engine.weights.packed import pack_weights
 
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
-    suit_to_cpu(model)
-    pack_weights(model)
-    model.set_attn_implementation(NAME)
-    print_step_costs(model, options.rounds)
     tokenizer = HfTokenizer(AutoTokenizer.from_pretrained(folder), {0}, model.config.vocab_size)
+    prepared = prepare(model, tokenizer)
+    print_step_costs(prepared, options.rounds)
     scripted = SpokenScript(model)
     print(
         "\n| answer | clients | tokens | steps off / on | drafted right | step on / off | gain, medians | gain, sums |"
@@ -285,7 +303,7 @@ def main() -> None:
     for clients in options.clients:
         for work in works():
             if work.name.startswith(options.only):
-                print(measure(model, tokenizer, scripted, work, clients, options.tokens), flush=True)
+                print(measure(prepared, scripted, work, clients, options.tokens), flush=True)
 
 
 if __name__ == "__main__":
