@@ -87,7 +87,7 @@ soak: setup-dev                   ## the long forms of the fault and load tests 
 		tests/engine/batching/test_grammars.py tests/marketplace/products/test_sheet_kill.py
 	MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 
-check: style                      ## style, types, layers and the tests that need no model, server or database, nor seconds
+check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds
 	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server"
 
 style: setup-dev

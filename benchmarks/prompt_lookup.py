@@ -102,7 +102,7 @@ class SpokenScript:
             output.logits[0, row, self.script[min(position + 1, len(self.script) - 1)]] = 100.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PreparedModel:
     model: Any
     tokenizer: Any

@@ -7,10 +7,10 @@ from openai import OpenAI
 
 from tests.serving import Served, served, settings_with
 
-# What a test has that starts a server, an app or a database: the fixtures it uses, the names its file imports.
+# What a test has that starts a server, a process or a database: the fixtures it uses, the names its file imports.
 _FIXTURES_OF_SERVERS = {"database_url", "echo_server", "slow_server", "demo_server", "postgres", "mariadb"}
 _FIXTURES_OF_SERVERS |= {"visiting_server", "visiting_demo", "hermes", "mcp_shop", "weather"}
-_STARTERS_OF_SERVERS = {"served", "Served", "server_process", "listening", "create_app", "subprocess"}
+_STARTERS_OF_SERVERS = {"served", "Served", "server_process", "listening", "subprocess"}
 _STARTERS_OF_SERVERS |= {"serve_cards", "serve_all", "market_server", "weather_process"}
 
 
