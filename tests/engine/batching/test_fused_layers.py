@@ -25,7 +25,7 @@ from tis.engine.kernels.int8_product import takes_int8
 from tis.engine.kernels.native import NativeKernels, native_kernels
 from tis.engine.kernels.product import takes_products
 from tis.engine.weights.fused import fuse_modules
-from tis.engine.weights.packed import quantise_weights
+from tis.engine.weights.packed import quantise_weights, weight_bytes_of
 
 # Gemma has other layers: norms behind attention and MLP, and another activation.
 USUAL = ("qwen2", "qwen3", "qwen3_vl", "llama", "mistral_sliding", "phi3")
@@ -70,6 +70,24 @@ def test_features_of_images_are_added_between_the_first_layers() -> None:
     requests = [one.request(max_tokens=8) for one in prompts]
     run(runner, requests)
     assert [tokens(request) for request in requests] == expected
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("architecture", ["qwen2", "llama"])  # with biases, and without
+def test_float32_layers_that_were_saved_in_bfloat16_take_half_the_bytes(architecture: str) -> None:
+    model = new_model(architecture)
+    for parameter in model.parameters():
+        parameter.data = parameter.data.bfloat16().float()
+    prompts = [prompt(length, length) for length in LENGTHS]
+    expected = [greedy(model, one, 12) for one in prompts]
+    in_linears = sum(one.weight.nbytes for one in model.modules() if type(one) is torch.nn.Linear)
+    before = weight_bytes_of(model)
+    runner = new_runner_of(model)
+    requests = [new_request(one) for one in prompts]
+    run(runner, requests)
+    assert [tokens(request) for request in requests] == expected
+    # The tiny matrices are padded to whole blocks.
+    assert fused_in(model) and weight_bytes_of(model) < before - 0.4 * in_linears
 
 
 def test_other_layers_stay(kernels: NativeKernels) -> None:

@@ -81,6 +81,33 @@ def test_numbers_that_are_none_stay_in_their_row(kernels: NativeKernels, dtype: 
     assert result.isnan().all(1).tolist() == [row == 3 for row in range(7)]
 
 
+def with_float32_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tis.engine.kernels.product._is_bfloat16", lambda weight: False)
+
+
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
+def test_float32_weights_from_bfloat16_are_kept_in_half_the_bytes(
+    kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch, rows: int, outputs: int, inputs: int
+) -> None:
+    torch.manual_seed(0)
+    x, weight = torch.randn(rows, inputs), torch.randn(outputs, inputs).bfloat16().float()
+    bias = torch.randn(outputs)
+    narrow = NativeProduct(weight, bias, kernels)
+    result = narrow(x)
+    with_float32_blocks(monkeypatch)
+    wide = NativeProduct(weight, bias, kernels)
+    assert torch.equal(result, wide(x))
+    assert 2 * narrow.num_bytes == wide.num_bytes
+    assert (result - linear(x, weight, bias)).abs().max() < 1e-3
+
+
+def test_one_weight_that_bfloat16_cannot_hold_keeps_them_in_float32(kernels: NativeKernels) -> None:
+    weight = torch.randn(3000, 32).bfloat16().float()
+    weight[2999, 31] += 2**-20
+    x = torch.eye(32)
+    assert torch.equal(NativeProduct(weight, None, kernels)(x), weight.T)
+
+
 # --- decoder layers ---
 
 SHAPE = LayerShape(hidden=48, inner=72, heads=6, key_heads=2, head_size=16, rotary_size=16)
@@ -201,6 +228,28 @@ def test_layers_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str)
         native.compute_(result[begin:end], cos[begin:end], sin[begin:end], cache, slots, run)
     tolerance = 0.06 if dtype is torch.bfloat16 else 1e-3 if way == "8 bits" else 1e-4  # rows have 16 bits then
     assert (result.double() - exact).abs().max() <= tolerance * exact.abs().max()
+
+
+def test_layers_from_bfloat16_compute_the_same_with_half_the_bytes(
+    kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    layer = new_layer(torch.float32, biases=True, head_norms=True)
+    linears: dict[str, Any] = {name: getattr(layer, name) for name in ("qkv", "output", "gate_up", "down")}
+    linears = {name: Linear(one.weight.bfloat16().float(), one.bias) for name, one in linears.items()}
+    layer = replace(layer, **linears)
+    narrow = PackedLayer(layer, SHAPE, kernels)
+    with_float32_blocks(monkeypatch)
+    wide = PackedLayer(layer, SHAPE, kernels)
+    assert 2 * narrow.num_bytes == wide.num_bytes
+    x, tables = torch.randn(9, SHAPE.hidden), (torch.ones(9, 16), torch.zeros(9, 16))
+    results = []
+    for packed in (narrow, wide):
+        result, cache = x.clone(), new_cache(torch.float32, SHAPE, 1, 16)
+        run = torch.tensor([[0, 9, 0, 0]])
+        NativeLayers([packed], kernels).compute_(result, *tables, cache, torch.arange(9), run)
+        results.append(result)
+    assert torch.equal(*results) and not torch.equal(results[0], x)
 
 
 def test_sequences_of_one_step_do_not_see_each_other(kernels: NativeKernels, dtype: Any) -> None:

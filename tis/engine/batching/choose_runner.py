@@ -65,14 +65,14 @@ def choose_runner(
             fuse_modules(model, kernels)
         num_packed = quantise_weights(model, kernels)
     suit_to_cpu(model)
-    weight_bytes, shape = weight_bytes_of(model), cache_shape(model)
+    shape = cache_shape(model)
     if limits.native_kernels:
         fuse_modules(model, kernels)
         num_fused = fuse_layers(model, kernels)
         num_packed = num_packed or num_fused
     num_packed += pack_weights(model, kernels) + pack_vision_tower(model)
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
-        shape.device, weight_bytes, shape.bytes_per_token, context_length
+        shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
     )
     size = CacheSize.of(shape, cache_tokens)
     log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, num_packed)

@@ -37,6 +37,7 @@ class FusedLayers(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self._layers = layers
         self._is_last = is_last
+        self.num_bytes = layers.num_bytes
 
     def forward(self, hidden_states: Any, *, position_embeddings: tuple[Any, Any], batch: Batch, **ignored: Any) -> Any:
         x = hidden_states[0].clone(memory_format=torch.contiguous_format)

@@ -3,5 +3,5 @@
 
 #include "instruction_set.h"
 
-const struct operations tis_avx2[2] = {OPERATIONS(float), OPERATIONS(bfloat)};
+const struct operations tis_avx2[2] = ALL_OPERATIONS;
 #endif

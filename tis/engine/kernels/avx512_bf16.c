@@ -4,5 +4,5 @@
 
 #include "instruction_set.h"
 
-const struct operations tis_avx512_bf16[2] = {OPERATIONS(float), OPERATIONS(bfloat)};
+const struct operations tis_avx512_bf16[2] = ALL_OPERATIONS;
 #endif

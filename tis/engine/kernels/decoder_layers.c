@@ -8,11 +8,12 @@
 #include "int8_product.h"
 #include "parts.h"
 
-/* Of a linear layer: blocks in the type of the numbers, or of 8 bits, and then with scales and sums. */
+/* Of a linear layer: blocks in the type of the numbers or in bfloat16, or of 8 bits, and then with scales and sums. */
 struct weights {
   const void *blocks;
   const float *bias, *scales;
   const int32_t *sums;
+  int64_t type; /* of the blocks, where they are not of 8 bits */
 };
 
 struct layer {
@@ -26,7 +27,7 @@ struct layer {
 /* All layers have the same shape. */
 struct layers {
   struct call call;
-  int64_t int8_level; /* 0: the weights have the type of the numbers */
+  int64_t int8_level; /* 0: the weights are numbers */
   const struct layer *layers;
   int64_t count, hidden, inner, heads, key_heads, size, rotary_size;
   void *x;       /* [tokens, hidden]: in and out */
@@ -88,8 +89,8 @@ static void norm(const struct layers *a, const void *weight, float eps, void *ou
 
 static struct product product_of(const struct layers *a, const void *x, int64_t inputs, const struct weights *weights,
                                  void *out, int64_t columns) {
-  const struct product product = {a->call, x,      inputs, weights->blocks, weights->bias, out,    columns,
-                                  NULL,    0,      a->tokens, inputs,       columns,       NOTHING};
+  const struct product product = {a->call, x,      inputs, weights->blocks, weights->type, weights->bias, out,
+                                  columns, NULL,   0,      a->tokens,       inputs,        columns,       NOTHING};
   return product;
 }
 

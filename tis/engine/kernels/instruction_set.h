@@ -9,12 +9,25 @@
 #define NAME(name) float_##name
 #include "small_operations.h"
 #include "attention.h"
+
+#define WEIGHT float
+#define HAS_BFLOAT_WEIGHTS 0
+#define P(name) float_by_float_##name
+#include "product.h"
+#undef WEIGHT
+#undef HAS_BFLOAT_WEIGHTS
+#undef P
+
+#define WEIGHT uint16_t
+#define HAS_BFLOAT_WEIGHTS 1
+#define P(name) float_by_bfloat_##name
 #include "product.h"
 #undef E
 #undef IS_BFLOAT
 #undef LOAD
 #undef STORE
 #undef NAME
+#undef P
 
 #define E uint16_t
 #define IS_BFLOAT 1
@@ -23,7 +36,14 @@
 #define NAME(name) bfloat_##name
 #include "small_operations.h"
 #include "attention.h"
+
+#define P(name) bfloat_by_bfloat_##name
 #include "product.h"
 
-#define OPERATIONS(type) \
-  { type##_WIDTH, type##_STEP_INPUTS, type##_multiply_block, type##_add, type##_rms_norm, type##_silu_mul, type##_rotary, type##_attend_few, type##_attend_tile }
+#define PRODUCT(types) {types##_WIDTH, types##_STEP_INPUTS, types##_ROWS, types##_multiply_block}
+#define OPERATIONS(type, ...)                                                                                     \
+  {{__VA_ARGS__},      type##_add,        type##_rms_norm,   type##_silu_mul, type##_rotary, type##_attend_few,  \
+   type##_attend_tile}
+#define ALL_OPERATIONS                                                          \
+  {OPERATIONS(float, PRODUCT(float_by_float), PRODUCT(float_by_bfloat)),        \
+   OPERATIONS(bfloat, {0, 0, 0, 0}, PRODUCT(bfloat_by_bfloat))}

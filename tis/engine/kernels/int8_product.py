@@ -97,6 +97,6 @@ def takes_int8(kernels: NativeKernels | None, inputs: int) -> bool:
 def _level_of(kernels: NativeKernels) -> int:
     kernels.library.tis_int8_level.restype = ctypes.c_int64
     best = int(kernels.library.tis_int8_level())
-    if kernels.isa.startswith("avx512"):
-        return best
-    return min(best, _AVX2) if kernels.isa == "avx2" else 0
+    if kernels.isa in ("scalar", "avx2"):
+        return min(best, _AVX2) if kernels.isa == "avx2" else 0
+    return best

@@ -4,15 +4,31 @@
 #include <string.h>
 
 #include "parts.h"
+#ifdef HAS_TILES
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 /* Python refuses a library of another version: raise it with every change of a signature. */
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 /* Products of attention: fewer are computed before a second thread has woken up, in some 20 microseconds. */
 enum { MIN_FOR_THREADS = 1 << 18 };
 
 API int64_t tis_version(void) { return VERSION; }
 
-/* 0: scalar, 1: AVX2 and FMA, 2: AVX-512, 3: with bfloat16. The system must save the registers, too, which GCC checks. */
+#ifdef HAS_TILES
+/* Linux saves tiles only for a process that has asked for them. */
+static int may_use_tiles(void) {
+  enum { REQUEST_STATE = 0x1023, TILE_DATA = 18, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || ~d & (AMX_BF16 | AMX_TILE)) return 0;
+  return !syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA);
+}
+#endif
+
+/* 0: scalar, 1: AVX2 and FMA, 2: AVX-512, 3: with bfloat16, 4: and AMX. The system must save the registers, too, which
+   GCC checks. */
 API int64_t tis_best_level(void) {
 #ifdef __x86_64__
   __builtin_cpu_init();
@@ -20,7 +36,11 @@ API int64_t tis_best_level(void) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
       !__builtin_cpu_supports("avx512vl"))
     return 1;
-  return __builtin_cpu_supports("avx512bf16") ? 3 : 2;
+  if (!__builtin_cpu_supports("avx512bf16")) return 2;
+#ifdef HAS_TILES
+  if (may_use_tiles()) return 4;
+#endif
+  return 3;
 #else
   return 0;
 #endif
@@ -82,11 +102,11 @@ API int64_t tis_attend(const struct attention *a) {
 }
 
 /* Which blocks `multiply` takes: their outputs, and the inputs of a step. */
-API int64_t tis_product_width(int64_t level, int64_t type) {
-  return operations_of((struct call){level, type, 1})->product_width;
+API int64_t tis_product_width(int64_t level, int64_t type, int64_t weight_type) {
+  return operations_of((struct call){level, type, 1})->by[weight_type].width;
 }
-API int64_t tis_product_step(int64_t level, int64_t type) {
-  return operations_of((struct call){level, type, 1})->product_step;
+API int64_t tis_product_step(int64_t level, int64_t type, int64_t weight_type) {
+  return operations_of((struct call){level, type, 1})->by[weight_type].step;
 }
 
 API void tis_multiply(const struct product *p) {

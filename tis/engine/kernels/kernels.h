@@ -76,13 +76,14 @@ struct attention_part {
   int64_t key_head, begin, end;
 };
 
-/* [rows, inputs] times weights, to [rows, columns]. SILU_MUL: a block has half as many columns as outputs, the gates of
+/* [rows, inputs] times weights of their type or in bfloat16, to [rows, columns]. SILU_MUL: a block has half as many columns as outputs, the gates of
    its columns and then their factors. */
 struct product {
   struct call call;
   const void *x;
   int64_t x_stride;
   const void *weights;
+  int64_t weight_type;
   const float *bias; /* padded to whole blocks, or NULL */
   void *out;
   int64_t out_stride;
@@ -95,9 +96,13 @@ enum { NOTHING = 0, ADD_RESIDUAL = 1, SILU_MUL = 2 };
    stays in the far cache; and how long before its use a weight is fetched from there. */
 enum { MAX_GROUP_ROWS = 96, MAX_PART_BYTES = 1 << 16, FETCHED_BYTES = 1 << 12 };
 
-struct operations {
-  int64_t product_width, product_step; /* outputs of a block of weights, inputs of a step */
+struct multiplication {
+  int64_t width, step, rows; /* outputs of a block of weights, inputs of a step, rows that are multiplied at once */
   void (*multiply_block)(const struct product *, int64_t block, int64_t begin, int64_t end, const void *ahead);
+};
+
+struct operations {
+  struct multiplication by[2]; /* [type of the weights]: their own, or BFLOAT16 */
   void (*add)(void *x, const void *more, int64_t begin, int64_t end);
   void (*rms_norm)(const void *arguments, int64_t begin, int64_t end);
   void (*silu_mul)(const void *arguments, int64_t begin, int64_t end);
@@ -116,6 +121,10 @@ enum { MAX_FEW_ROWS = 8, MAX_TILE_ROWS = 96, TILE_KEYS = 64 };
 extern const struct operations tis_scalar[2];
 #ifdef __x86_64__
 extern const struct operations tis_avx2[2], tis_avx512[2], tis_avx512_bf16[2];
+#if __has_include(<amxbf16intrin.h>) || __has_include(<amxintrin.h>)
+#define HAS_TILES /* this compiler knows AMX */
+extern const struct operations tis_amx[2];
+#endif
 #endif
 
 #endif

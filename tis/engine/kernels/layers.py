@@ -13,7 +13,7 @@ from tis.engine.kernels.native import TYPES, NativeKernels, check_code
 from tis.engine.kernels.product import BlockFormat, address_of
 
 # The structures of decoder_layers.c.
-_LAYER = Struct("@23q 6f")
+_LAYER = Struct("@27q 6f")
 _LAYERS = Struct("@33q")
 # Products of a layer for which a second thread is worth the waiting for each other.
 _MIN_FOR_THREADS = 262_144
@@ -96,35 +96,49 @@ class PackedLayer:
     """Keeps what the native structure points to."""
 
     def __init__(self, layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
-        form = BlockFormat(kernels, layer.dtype)
         norms = (layer.input_norm, layer.query_norm, layer.key_norm, layer.inner_norm)
         self.number, self.shape, self.dtype = layer.number, shape, layer.dtype
         self.int8_level = layer.qkv.level if isinstance(layer.qkv, Int8Product) else 0
-        products = (layer.qkv, layer.output, _in_turn(layer.gate_up, form), layer.down)
-        self._tensors = (
-            *(tensor for product in products for tensor in _packed(product, form)),
-            *(norm and norm.weight for norm in norms),
-        )
+        self._products = [_packed(product, kernels, in_turn=product is layer.gate_up) for product in layer.products]
+        self._norms = [norm and norm.weight for norm in norms]
         self._window = layer.window or 0
         self._numbers = (*(norm.eps if norm else 0.0 for norm in norms), layer.scale, layer.softcap or 0.0)
 
+    @property
+    def num_bytes(self) -> int:
+        """Of the matrices."""
+        return sum(int(product.blocks.nbytes) for product in self._products)
+
     def fields(self, cache: Any) -> bytes:
-        tensors = (*self._tensors, cache.keys[self.number], cache.values[self.number])
-        return _LAYER.pack(*(address_of(tensor) for tensor in tensors), self._window, *self._numbers)
+        tensors = (*self._norms, cache.keys[self.number], cache.values[self.number])
+        return _LAYER.pack(
+            *(field for product in self._products for field in product.fields()),
+            *(address_of(tensor) for tensor in tensors),
+            *(self._window, *self._numbers),
+        )
 
 
-def _in_turn(gate_up: Linear | Int8Product, form: BlockFormat) -> Linear | Int8Product:
-    if isinstance(gate_up, Int8Product):
-        return gate_up
-    weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (gate_up.weight, gate_up.bias))
-    return Linear(weight, bias)
+@dataclass(frozen=True, slots=True)
+class _PackedWeights:
+    """`struct weights` of decoder_layers.c."""
+
+    blocks: Any
+    bias: Any | None
+    scales: Any | None = None
+    sums: Any | None = None
+
+    def fields(self) -> tuple[int, ...]:
+        tensors = (self.blocks, self.bias, self.scales, self.sums)
+        return *(address_of(tensor) for tensor in tensors), TYPES.get(self.blocks.dtype, 0)
 
 
-def _packed(product: Linear | Int8Product, form: BlockFormat) -> tuple[Any, Any | None, Any | None, Any | None]:
-    """Blocks, bias, scales and sums: `struct weights`."""
+def _packed(product: Linear | Int8Product, kernels: NativeKernels, *, in_turn: bool) -> _PackedWeights:
     if isinstance(product, Int8Product):
-        return product.blocks, product.bias, product.scales, product.sums
-    return form.pack(product.weight), form.pack_bias(product.bias), None, None
+        return _PackedWeights(product.blocks, product.bias, product.scales, product.sums)
+    form, weight, bias = BlockFormat.suited_to(product.weight, kernels), product.weight, product.bias
+    if in_turn:
+        weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (weight, bias))
+    return _PackedWeights(form.pack(weight), form.pack_bias(bias))
 
 
 class NativeLayers:
@@ -136,6 +150,7 @@ class NativeLayers:
         self._call = (kernels.level, TYPES[layers[0].dtype])
         self._compute = kernels.library.tis_layers
         self._compute.argtypes, self._compute.restype = [ctypes.c_char_p], ctypes.c_int64
+        self.num_bytes = sum(layer.num_bytes for layer in layers)
         self._cache: Any = None
         self._table: Any = None
         self._scratch, self._wanted_x, self._wanted_scratch = (torch.empty(0, dtype=layers[0].dtype) for _ in range(3))

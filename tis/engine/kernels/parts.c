@@ -4,7 +4,12 @@
 
 const struct operations *operations_of(struct call call) {
 #ifdef __x86_64__
-  static const struct operations *const levels[] = {tis_scalar, tis_avx2, tis_avx512, tis_avx512_bf16};
+  static const struct operations *const levels[] = {
+      tis_scalar, tis_avx2, tis_avx512, tis_avx512_bf16,
+#ifdef HAS_TILES
+      tis_amx,
+#endif
+  };
   return &levels[call.level][call.type];
 #else
   return &tis_scalar[call.type];
@@ -60,19 +65,19 @@ void attend_parts(const struct attention *a, const struct attention_parts *parts
 }
 
 void multiply_parts(const struct product *p, int64_t *next) {
-  const struct operations *operations = operations_of(p->call);
-  const int64_t block_columns = operations->product_width / (p->behind == SILU_MUL ? 2 : 1);
+  const struct multiplication *by = &operations_of(p->call)->by[p->weight_type];
+  const int64_t block_columns = by->width / (p->behind == SILU_MUL ? 2 : 1);
   const int64_t blocks = (p->columns + block_columns - 1) / block_columns;
-  const int64_t block_bytes = p->inputs * operations->product_width * (p->call.type == BFLOAT16 ? 2 : 4);
+  const int64_t block_bytes = p->inputs * by->width * (p->weight_type == BFLOAT16 ? 2 : 4);
   /* Rows are divided, too, where there are few blocks for many threads. */
-  const int64_t tiles = (p->rows + 5) / 6, wanted = (4 * p->call.threads + blocks - 1) / blocks;
-  const int64_t splits = p->call.threads == 1 ? 1 : wanted < tiles ? wanted : tiles;
+  const int64_t groups = (p->rows + by->rows - 1) / by->rows, wanted = (4 * p->call.threads + blocks - 1) / blocks;
+  const int64_t splits = p->call.threads == 1 ? 1 : wanted < groups ? wanted : groups;
   for (;;) {
     const int64_t unit = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED), following = (unit + p->call.threads) / splits;
     if (unit >= blocks * splits) return;
     const int64_t block = unit / splits, split = unit % splits;
     const char *ahead = following > block && following < blocks ? (const char *)p->weights + following * block_bytes : NULL;
-    operations->multiply_block(p, block, tiles * split / splits * 6,
-                               split + 1 == splits ? p->rows : tiles * (split + 1) / splits * 6, ahead);
+    by->multiply_block(p, block, groups * split / splits * by->rows,
+                       split + 1 == splits ? p->rows : groups * (split + 1) / splits * by->rows, ahead);
   }
 }

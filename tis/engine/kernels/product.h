@@ -1,25 +1,39 @@
-/* Rows times weights of one element type, and what comes right behind the product.
+/* Rows times weights, and what comes right behind the product. Weights have the type of the rows, or are bfloat16 that
+   becomes float32 in the registers, exactly.
 
-   Weights lie as [block of outputs][step][output of the block][input of the step]: a step has one input, or two where
-   the CPU adds products of pairs. A row is added up in the order of its inputs, so its result is the same beside any
-   other rows. */
+   They lie as [block of outputs][step][output of the block][input of the step]: a step has one input, or two where
+   the CPU adds products of pairs or the weights are narrower than the rows. A row is added up in the order of its
+   inputs, so its result is the same beside any other rows. */
 
+/* SECOND: of the second inputs of a step, where they are added by themselves. */
 #if defined(DOT_BFLOAT) && IS_BFLOAT
 #define MULTIPLY_ADD(sum, a, b) v_dot(sum, a, b)
 #define WEIGHTS(p) v_load_float((const float *)(p))
-enum { NAME(STEP_INPUTS) = 2 };
+#define SECOND_WEIGHTS(p) v_zero()
+enum { P(STEP_INPUTS) = 2, P(SUMS_OF_A_STEP) = 1 };
+#elif HAS_BFLOAT_WEIGHTS && !IS_BFLOAT
+#define MULTIPLY_ADD(sum, a, b) v_fma(a, b, sum)
+#define WEIGHTS(p) v_load_low(p)
+#define SECOND_WEIGHTS(p) v_load_high(p)
+enum { P(STEP_INPUTS) = 2, P(SUMS_OF_A_STEP) = 2 };
 #else
 #define MULTIPLY_ADD(sum, a, b) v_fma(a, b, sum)
 #define WEIGHTS(p) LOAD(p)
-enum { NAME(STEP_INPUTS) = 1 };
+#define SECOND_WEIGHTS(p) v_zero()
+enum { P(STEP_INPUTS) = 1, P(SUMS_OF_A_STEP) = 1 };
 #endif
-/* A tile has as many sums as there are registers for them: six rows with a block of outputs. */
-enum { NAME(VECTORS) = W == 8 ? 2 : 4, NAME(WIDTH) = NAME(VECTORS) * W };
-enum { NAME(VECTOR) = W * NAME(STEP_INPUTS), NAME(STEP) = NAME(VECTORS) * NAME(VECTOR) }; /* in elements */
-enum { NAME(STEP_LINES) = (NAME(STEP) * sizeof(E) + 63) / 64 };
+/* As many sums as there are registers for them: six rows with a block of outputs. */
+enum { P(VECTORS) = W == 8 ? 2 : 4, P(WIDTH) = P(VECTORS) * W };
+enum { P(VECTOR) = W * P(STEP_INPUTS), P(STEP) = P(VECTORS) * P(VECTOR) }; /* in elements */
+#if defined(TILED) && IS_BFLOAT
+enum { P(ROWS) = TILED_ROWS };
+#else
+enum { P(ROWS) = 6 };
+#endif
+enum { P(STEP_LINES) = (P(STEP) * sizeof(WEIGHT) + 63) / 64 };
 
 /* The input of a step in all lanes, or the pair. */
-IN vec NAME(input_at)(const E *x) {
+IN vec P(input_at)(const E *x) {
 #if defined(DOT_BFLOAT) && IS_BFLOAT
   float pair;
   memcpy(&pair, x, 4);
@@ -36,29 +50,28 @@ IN vec NAME(input_at)(const E *x) {
 
 /* sums[rows][WIDTH] (+)= x[rows][steps] * weights[steps]. Sums have names, as GCC keeps an array of them in memory.
    Weights are fetched from the far cache some steps before, and `ahead` into it, so many lines with each step. */
-IN void NAME(multiply_tile)(const E *x, int64_t stride, const E *weights, int64_t steps, float *sums, int goes_on,
+IN void P(multiply_some)(const E *x, int64_t stride, const WEIGHT *weights, int64_t steps, float *sums, int goes_on,
                             const char *ahead, int lines, const int rows) {
 #define BEGIN(r, i) \
-  vec s##r##i = r < rows && i < NAME(VECTORS) && goes_on ? v_load_float(sums + r * NAME(WIDTH) + i * W) : v_zero();
-#define ADD(r)                                                                \
+  vec s##r##i = r < rows && i < P(VECTORS) && goes_on ? v_load_float(sums + r * P(WIDTH) + i * W) : v_zero();
+#define ADD(r, input)                                                         \
   if (r < rows) {                                                             \
-    const vec all = NAME(input_at)(x + r * stride);                           \
+    const vec all = P(input_at)(x + r * stride + input);                      \
     s##r##0 = MULTIPLY_ADD(s##r##0, all, w0);                                 \
     s##r##1 = MULTIPLY_ADD(s##r##1, all, w1);                                 \
-    if (NAME(VECTORS) == 4) {                                                 \
+    if (P(VECTORS) == 4) {                                                    \
       s##r##2 = MULTIPLY_ADD(s##r##2, all, w2);                               \
       s##r##3 = MULTIPLY_ADD(s##r##3, all, w3);                               \
     }                                                                         \
   }
 #define END(r, i) \
-  if (r < rows && i < NAME(VECTORS)) v_store_float(sums + r * NAME(WIDTH) + i * W, s##r##i);
+  if (r < rows && i < P(VECTORS)) v_store_float(sums + r * P(WIDTH) + i * W, s##r##i);
 #define OF_A_ROW(DO, r) DO(r, 0) DO(r, 1) DO(r, 2) DO(r, 3)
   OF_A_ROW(BEGIN, 0) OF_A_ROW(BEGIN, 1) OF_A_ROW(BEGIN, 2) OF_A_ROW(BEGIN, 3) OF_A_ROW(BEGIN, 4) OF_A_ROW(BEGIN, 5)
   for (int64_t step = 0; step < steps; step++) {
-    const vec w0 = WEIGHTS(weights), w1 = WEIGHTS(weights + NAME(VECTOR));
-    vec w2 = w0, w3 = w0;
-    if (NAME(VECTORS) == 4) w2 = WEIGHTS(weights + 2 * NAME(VECTOR)), w3 = WEIGHTS(weights + 3 * NAME(VECTOR));
-    for (int line = 0; line < NAME(STEP_LINES); line++)
+    vec w0 = WEIGHTS(weights), w1 = WEIGHTS(weights + P(VECTOR)), w2 = w0, w3 = w0;
+    if (P(VECTORS) == 4) w2 = WEIGHTS(weights + 2 * P(VECTOR)), w3 = WEIGHTS(weights + 3 * P(VECTOR));
+    for (int line = 0; line < P(STEP_LINES); line++)
       __builtin_prefetch((const char *)weights + FETCHED_BYTES + 64 * line, 0, 3);
     if (lines > 0) {
       __builtin_prefetch(ahead, 0, 2);
@@ -66,9 +79,15 @@ IN void NAME(multiply_tile)(const E *x, int64_t stride, const E *weights, int64_
       if (lines > 2) __builtin_prefetch(ahead + 128, 0, 2), __builtin_prefetch(ahead + 192, 0, 2);
       ahead += 64 * lines;
     }
-    ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
-    weights += NAME(STEP);
-    x += NAME(STEP_INPUTS);
+    ADD(0, 0) ADD(1, 0) ADD(2, 0) ADD(3, 0) ADD(4, 0) ADD(5, 0)
+    if (P(SUMS_OF_A_STEP) == 2) {
+      __asm__ volatile("" ::: "memory"); /* else they are loaded above, and no register is left for them */
+      w0 = SECOND_WEIGHTS(weights), w1 = SECOND_WEIGHTS(weights + P(VECTOR));
+      if (P(VECTORS) == 4) w2 = SECOND_WEIGHTS(weights + 2 * P(VECTOR)), w3 = SECOND_WEIGHTS(weights + 3 * P(VECTOR));
+      ADD(0, 1) ADD(1, 1) ADD(2, 1) ADD(3, 1) ADD(4, 1) ADD(5, 1)
+    }
+    weights += P(STEP);
+    x += P(STEP_INPUTS);
   }
   OF_A_ROW(END, 0) OF_A_ROW(END, 1) OF_A_ROW(END, 2) OF_A_ROW(END, 3) OF_A_ROW(END, 4) OF_A_ROW(END, 5)
 #undef BEGIN
@@ -77,18 +96,32 @@ IN void NAME(multiply_tile)(const E *x, int64_t stride, const E *weights, int64_
 #undef OF_A_ROW
 }
 
-FN void NAME(multiply_rows)(const E *x, int64_t stride, const E *weights, int64_t steps, float *sums, int goes_on,
-                            const char *ahead, int lines, int64_t rows) {
+FN void P(multiply_six)(const E *x, int64_t stride, const WEIGHT *weights, int64_t steps, float *sums, int goes_on,
+                        const char *ahead, int lines, int64_t rows) {
   switch (rows) {
 #define CASE(n) \
-  case n: NAME(multiply_tile)(x, stride, weights, steps, sums, goes_on, ahead, lines, n); break;
+  case n: P(multiply_some)(x, stride, weights, steps, sums, goes_on, ahead, lines, n); break;
     CASE(1) CASE(2) CASE(3) CASE(4) CASE(5)
-    default: NAME(multiply_tile)(x, stride, weights, steps, sums, goes_on, ahead, lines, 6);
+    default: P(multiply_some)(x, stride, weights, steps, sums, goes_on, ahead, lines, 6);
 #undef CASE
   }
 }
 
-IN void NAME(put)(E *out, vec x, int64_t count) {
+/* At most ROWS rows. */
+FN void P(multiply_rows)(const E *x, int64_t stride, const WEIGHT *weights, int64_t steps, float *sums, int goes_on,
+                         const char *ahead, int lines, int64_t rows) {
+#if defined(TILED) && IS_BFLOAT
+  const int64_t tiles = steps / TILE_STEPS, done = tiles * TILE_STEPS;
+  if (tiles) multiply_tiles(x, stride, weights, tiles, sums, goes_on, ahead, lines, rows);
+  for (int64_t row = 0; row < rows && done < steps; row += 6)
+    P(multiply_six)(x + row * stride + done * P(STEP_INPUTS), stride, weights + done * P(STEP), steps - done,
+                    sums + row * P(WIDTH), goes_on || tiles, NULL, 0, rows - row);
+#else
+  P(multiply_six)(x, stride, weights, steps, sums, goes_on, ahead, lines, rows);
+#endif
+}
+
+IN void P(put)(E *out, vec x, int64_t count) {
   if (count >= W)
     STORE(out, x);
   else if (count > 0)
@@ -96,11 +129,11 @@ IN void NAME(put)(E *out, vec x, int64_t count) {
 }
 
 /* One row of a block: bias, and then what the product says comes behind it. */
-FN void NAME(finish_row)(const struct product *p, int64_t block, int64_t row, float *sums) {
+FN void P(finish_row)(const struct product *p, int64_t block, int64_t row, float *sums) {
   if (p->bias)
-    for (int i = 0; i < NAME(VECTORS); i++)
-      v_store_float(sums + i * W, v_add(v_load_float(sums + i * W), v_load_float(p->bias + block * NAME(WIDTH) + i * W)));
-  const int64_t columns = p->behind == SILU_MUL ? NAME(WIDTH) / 2 : NAME(WIDTH), first = block * columns;
+    for (int i = 0; i < P(VECTORS); i++)
+      v_store_float(sums + i * W, v_add(v_load_float(sums + i * W), v_load_float(p->bias + block * P(WIDTH) + i * W)));
+  const int64_t columns = p->behind == SILU_MUL ? P(WIDTH) / 2 : P(WIDTH), first = block * columns;
   E *out = (E *)p->out + row * p->out_stride + first;
   for (int64_t j = 0; j < columns && first + j < p->columns; j += W) {
     const int64_t left = p->columns - first - j;
@@ -112,34 +145,39 @@ FN void NAME(finish_row)(const struct product *p, int64_t block, int64_t row, fl
       const E *residual = (const E *)p->residual + row * p->residual_stride + first + j;
       sum = v_add(NAME(rounded)(sum), left >= W ? LOAD(residual) : NAME(load_some)(residual, left));
     }
-    NAME(put)(out + j, sum, left);
+    P(put)(out + j, sum, left);
   }
 }
 
 /* Some rows with one block of weights. `following` is the block that is likely to be next, or NULL. */
-FN void NAME(multiply_block)(const struct product *p, int64_t block, int64_t begin, int64_t end, const void *following) {
-  const int64_t steps = p->inputs / NAME(STEP_INPUTS);
-  const E *weights = (const E *)p->weights + block * steps * NAME(STEP);
-  float sums[MAX_GROUP_ROWS * NAME(WIDTH)] __attribute__((aligned(64)));
+FN void P(multiply_block)(const struct product *p, int64_t block, int64_t begin, int64_t end, const void *following) {
+  const int64_t steps = p->inputs / P(STEP_INPUTS);
+  const WEIGHT *weights = (const WEIGHT *)p->weights + block * steps * P(STEP);
+  float sums[MAX_GROUP_ROWS * P(WIDTH)] __attribute__((aligned(64)));
   for (int64_t first = begin; first < end; first += MAX_GROUP_ROWS) {
-    const int64_t rows = end - first < MAX_GROUP_ROWS ? end - first : MAX_GROUP_ROWS, tiles = (rows + 5) / 6;
-    /* The weights of a part are read again by each tile, so they should stay in the cache. */
-    const int64_t most = MAX_PART_BYTES / (int64_t)(NAME(STEP) * sizeof(E));
-    const int64_t part = tiles == 1 || steps < most ? steps : most;
+    const int64_t rows = end - first < MAX_GROUP_ROWS ? end - first : MAX_GROUP_ROWS, groups = (rows + P(ROWS) - 1) / P(ROWS);
+    /* The weights of a part are read again by each group, so they should stay in the cache. */
+    const int64_t most = MAX_PART_BYTES / (int64_t)(P(STEP) * sizeof(WEIGHT));
+    const int64_t part = groups == 1 || steps < most ? steps : most;
     for (int64_t done = 0; done < steps; done += part) {
       const int64_t now = steps - done < part ? steps - done : part;
-      const int64_t lines = first == begin ? (NAME(STEP_LINES) + tiles - 1) / tiles : 0;
-      const char *ahead = done + now < steps ? (const char *)(weights + (done + now) * NAME(STEP)) : following;
-      for (int64_t tile = 0; tile < tiles; tile++) {
-        const int64_t row = first + 6 * tile, left = ahead && tile * lines < NAME(STEP_LINES) ? lines : 0;
-        NAME(multiply_rows)((const E *)p->x + row * p->x_stride + done * NAME(STEP_INPUTS), p->x_stride,
-                            weights + done * NAME(STEP), now, sums + 6 * tile * NAME(WIDTH), done > 0,
-                            ahead + 64 * tile * lines * now, (int)left, first + rows - row);
+      const int64_t lines = first == begin ? (P(STEP_LINES) + groups - 1) / groups : 0;
+      const char *ahead = done + now < steps ? (const char *)(weights + (done + now) * P(STEP)) : following;
+      for (int64_t group = 0; group < groups; group++) {
+        const int64_t row = first + P(ROWS) * group, left = ahead && group * lines < P(STEP_LINES) ? lines : 0;
+        const int64_t count = first + rows - row < P(ROWS) ? first + rows - row : P(ROWS);
+        P(multiply_rows)((const E *)p->x + row * p->x_stride + done * P(STEP_INPUTS), p->x_stride,
+                         weights + done * P(STEP), now, sums + P(ROWS) * group * P(WIDTH), done > 0,
+                         ahead + 64 * group * lines * now, (int)left, count);
       }
     }
-    for (int64_t row = 0; row < rows; row++) NAME(finish_row)(p, block, first + row, sums + row * NAME(WIDTH));
+    for (int64_t row = 0; row < rows; row++) P(finish_row)(p, block, first + row, sums + row * P(WIDTH));
   }
+#if defined(TILED) && IS_BFLOAT
+  leave_tiles();
+#endif
 }
 
 #undef MULTIPLY_ADD
 #undef WEIGHTS
+#undef SECOND_WEIGHTS

@@ -8,19 +8,27 @@ import torch
 
 from tis.engine.kernels.native import TYPES, NativeKernels
 
-_PRODUCT = Struct("@15q")  # `struct product` of kernels.h
+_PRODUCT = Struct("@16q")  # `struct product` of kernels.h
 _MIN_FOR_THREADS = 262_144  # products for which a second thread is worth the waking
 
 
 class BlockFormat:
     """How an instruction set wants its weights: [block][step][output of the block][input of the step]."""
 
-    def __init__(self, kernels: NativeKernels, dtype: Any) -> None:
-        self.dtype = dtype
+    def __init__(self, kernels: NativeKernels, dtype: Any, weight_dtype: Any | None = None) -> None:
+        """`dtype` is that of the rows. `weight_dtype`: theirs, or bfloat16."""
+        self.weight_dtype = weight_dtype or dtype
+        types = (TYPES[dtype], TYPES[self.weight_dtype])
         self.width, self.step = (
-            int(_function(kernels, name, ctypes.c_int64, [ctypes.c_int64] * 2)(kernels.level, TYPES[dtype]))
+            int(_function(kernels, name, ctypes.c_int64, [ctypes.c_int64] * 3)(kernels.level, *types))
             for name in ("tis_product_width", "tis_product_step")
         )
+
+    @classmethod
+    def suited_to(cls, weight: Any, kernels: NativeKernels) -> "BlockFormat":
+        """Half the bytes for float32 weights that were loaded from bfloat16: the products are the same, bit for bit."""
+        narrow = cls(kernels, weight.dtype, torch.bfloat16)
+        return narrow if narrow.takes(weight.shape[1]) and _is_bfloat16(weight) else cls(kernels, weight.dtype)
 
     def takes(self, *inputs: int) -> bool:
         return all(number % self.step == 0 for number in inputs)
@@ -28,6 +36,7 @@ class BlockFormat:
     def pack(self, weight: Any) -> Any:
         """weight [outputs, inputs]. What is missing in the last block is zero."""
         outputs, inputs = weight.shape
+        weight = weight.to(self.weight_dtype)
         blocks = -(-outputs // self.width)
         if outputs < blocks * self.width:
             weight = torch.cat([weight, weight.new_zeros(blocks * self.width - outputs, inputs)])
@@ -54,11 +63,17 @@ class NativeProduct:
     """Multiplies rows with weights [outputs, inputs]. A row has the same result beside any other rows."""
 
     def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
-        form = BlockFormat(kernels, weight.dtype)
+        form = BlockFormat.suited_to(weight, kernels)
         self.outputs, self.inputs = weight.shape
         self._weights, self._bias = form.pack(weight), form.pack_bias(bias)
         self._multiply = _function(kernels, "tis_multiply", None, [ctypes.c_char_p])
         self._call = (kernels.level, TYPES[weight.dtype])
+        self._weight_type = TYPES[form.weight_dtype]
+
+    @property
+    def num_bytes(self) -> int:
+        """Of the weights."""
+        return int(self._weights.nbytes)
 
     def __call__(self, rows: Any) -> Any:
         """rows [number, inputs] in the type of the weights."""
@@ -70,7 +85,8 @@ class NativeProduct:
         self._multiply(
             _PRODUCT.pack(
                 *(*self._call, torch.get_num_threads() if is_large else 1, rows.data_ptr(), rows.stride(0)),
-                *(self._weights.data_ptr(), address_of(self._bias), out.data_ptr(), self.outputs, 0, 0),
+                *(self._weights.data_ptr(), self._weight_type, address_of(self._bias)),
+                *(out.data_ptr(), self.outputs, 0, 0),
                 *(number, self.inputs, self.outputs, 0),
             )
         )
@@ -78,12 +94,19 @@ class NativeProduct:
 
 
 def takes_products(kernels: NativeKernels | None, dtype: Any) -> bool:
-    """Whether the products of the kernels are the fastest here. With AMX, those of oneDNN are."""
+    """Whether they are the fastest here. On a CPU with AMX, oneDNN's are if the kernels were built without tiles."""
     if kernels is None or dtype not in TYPES:
         return False
     if dtype is torch.bfloat16:
-        return kernels.isa == "avx512_bf16" and not torch.cpu._is_amx_tile_supported()
+        return kernels.isa == "amx" or kernels.isa == "avx512_bf16" and not torch.cpu._is_amx_tile_supported()
     return True
+
+
+def _is_bfloat16(weight: Any) -> bool:
+    """Whether no weight would be rounded. Row by row, as a float32 copy of a head is large."""
+    if weight.dtype is torch.bfloat16:
+        return True
+    return all(bool((rows.bfloat16() == rows).all()) for rows in weight.split(1024))
 
 
 def address_of(tensor: Any | None) -> int:

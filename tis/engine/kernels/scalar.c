@@ -2,4 +2,4 @@
 
 #include "instruction_set.h"
 
-const struct operations tis_scalar[2] = {OPERATIONS(float), OPERATIONS(bfloat)};
+const struct operations tis_scalar[2] = ALL_OPERATIONS;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define W 8
+#define HIGH_HALF 0xffff0000u
 #define TARGET __attribute__((target("avx2,fma")))
 #define FN TARGET static
 #define IN TARGET static inline __attribute__((always_inline))
@@ -50,6 +51,19 @@ IN vec v_load_half(const float *p) { return _mm256_insertf128_ps(_mm256_setzero_
 IN void v_store_float(float *p, vec x) { _mm256_storeu_ps(p, x); }
 IN vec v_load_bfloat(const uint16_t *p) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+}
+/* Of each pair of numbers the first, or the second. */
+IN vec v_load_low(const uint16_t *p) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256((const __m256i *)p), 16));
+}
+IN vec v_load_high(const uint16_t *p) {
+  static const union {
+    uint32_t lanes[8];
+    __m256i all;
+  } mask = {{HIGH_HALF, HIGH_HALF, HIGH_HALF, HIGH_HALF, HIGH_HALF, HIGH_HALF, HIGH_HALF, HIGH_HALF}};
+  /* Volatile, as the mask is read from memory each time: a product has no register left for it. */
+  const __m256i high = *(const volatile __m256i *)&mask.all;
+  return _mm256_castsi256_ps(_mm256_and_si256(high, _mm256_loadu_si256((const __m256i *)p)));
 }
 IN void v_store_bfloat(uint16_t *p, vec x) {
   __m256i bits = _mm256_castps_si256(x);

@@ -39,6 +39,11 @@ IN void v_store_float(float *p, vec x) { _mm512_storeu_ps(p, x); }
 IN vec v_load_bfloat(const uint16_t *p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
 }
+/* Of each pair of numbers the first, or the second. */
+IN vec v_load_low(const uint16_t *p) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(p), 16)); }
+IN vec v_load_high(const uint16_t *p) {
+  return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi32(0xffff0000)));
+}
 /* Turns 16 rows into 16 columns. */
 IN void v_turn(vec *rows) {
   __m512 a[16], b[16];

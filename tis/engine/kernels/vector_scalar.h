@@ -36,6 +36,9 @@ IN vec v_load_bfloat(const uint16_t *p) {
   memcpy(&x, &bits, 4);
   return x;
 }
+/* Of a pair of numbers the first, or the second. */
+IN vec v_load_low(const uint16_t *p) { return v_load_bfloat(p); }
+IN vec v_load_high(const uint16_t *p) { return v_load_bfloat(p + 1); }
 IN void v_store_bfloat(uint16_t *p, vec x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);

@@ -25,6 +25,7 @@ class PackedLinear(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self.packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _EXPECTED_ROWS)
         self.bias = None if linear.bias is None else linear.bias.detach()
+        self.num_bytes = int(linear.weight.nbytes)
 
     def forward(self, x: Any) -> Any:
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
@@ -35,6 +36,7 @@ class NativeLinear(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         bias = None if linear.bias is None else linear.bias.detach()
         self._product = NativeProduct(linear.weight.detach(), bias, kernels)
+        self.num_bytes = self._product.num_bytes
 
     def forward(self, x: Any) -> Any:
         return self._product(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], -1)
@@ -65,9 +67,8 @@ def quantise_weights(model: Any, kernels: NativeKernels | None) -> int:
 
 
 def weight_bytes_of(model: Any) -> int:
-    """Also of quantised layers, whose weights are no parameters."""
-    quantised = sum(module.num_bytes for module in model.modules() if isinstance(module, Int8Linear))
-    return int(model.get_memory_footprint()) + quantised
+    """Also of packed and quantised layers, whose weights are no parameters: those modules have `num_bytes`."""
+    return int(model.get_memory_footprint()) + sum(getattr(module, "num_bytes", 0) for module in model.modules())
 
 
 def _replace(places: list[tuple[Any, str, Any]], new: Callable[[Any], Any]) -> int:

@@ -1,6 +1,6 @@
 """The native kernels against what torch does without them, operation by operation.
 
-    python benchmarks/kernels.py [--isa avx2] [--rounds 40]
+    python benchmarks/small_operations.py [--isa avx2] [--rounds 40]
 
 One process, both sides in alternating rounds, the best of all rounds. With OMP_NUM_THREADS=1 the CPU time of the thread
 is taken, which neighbours hardly change. The tensors of several layers are used in turn, so that the caches of the CPU
