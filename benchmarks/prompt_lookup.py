@@ -125,7 +125,9 @@ def prepare(model: Any, tokenizer: Any) -> PreparedModel:
     from tis.engine.batching.choose_runner import choose_runner
     from tis.engine.batching.eligibility import cache_shape
     from tis.engine.batching.limits import BatchLimits
+    from tis.engine.weights.cpu_dtype import suit_to_cpu
 
+    suit_to_cpu(model)  # the cache has the type that the model is computed in
     shape = cache_shape(model)
     choose_runner(model, tokenizer, 4096, BatchLimits(cache_tokens=64))
     return PreparedModel(model, tokenizer, shape)

@@ -305,6 +305,15 @@ def test_a_slot_outside_of_the_cache_is_refused(kernels: NativeKernels, dtype: A
         )
 
 
+def test_a_cache_of_another_type_is_refused(kernels: NativeKernels, dtype: Any) -> None:
+    other = torch.float32 if dtype is torch.bfloat16 else torch.bfloat16
+    native = NativeLayers([PackedLayer(new_layer(dtype), SHAPE, kernels)], kernels)
+    x, turn = torch.randn(1, SHAPE.hidden).to(dtype), torch.ones(1, 16).to(dtype)
+    with pytest.raises(TypeError):
+        run = torch.tensor([[0, 1, 0, 0]])
+        native.compute_(x, turn, turn, new_cache(other, SHAPE, 1, 64), torch.tensor([0]), run)
+
+
 def test_gates_and_factors_lie_side_by_side(kernels: NativeKernels, dtype: Any) -> None:
     form = BlockFormat(kernels, dtype)
     gate, up = torch.arange(1.0, 71.0)[:, None].to(dtype), -torch.arange(1.0, 71.0)[:, None].to(dtype)

@@ -167,6 +167,8 @@ class NativeLayers:
         shape, first, tokens = self._shape, self._layers[0], len(x)
         keys, values = cache.keys[first.number], cache.values[first.number]
         if cache is not self._cache:
+            if keys.dtype is not first.dtype or values.dtype is not first.dtype:
+                raise TypeError(f"a cache of {keys.dtype} for layers of {first.dtype}")
             self._cache = cache
             self._table = ctypes.create_string_buffer(b"".join(layer.fields(cache) for layer in self._layers))
         self._scratch = _grown(self._scratch, tokens * shape.scratch_width)
