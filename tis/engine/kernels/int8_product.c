@@ -59,8 +59,8 @@ static inline void store(const struct int8_product *p, int64_t row, int64_t outp
 /* ---- AVX2: integers of 16 bits, pairs of products in 32 ---- */
 
 #define TARGET __attribute__((target("avx2,fma")))
-/* So many groups are summed in 32 bits, which hold 256. The weights of 64 outputs, 8 KiB, stay in the cache meanwhile. */
-enum { GROUPS_AT_ONCE = 32 };
+/* So many groups are summed in 32 bits, which hold 256. Weights of few outputs, one line of the cache for each group. */
+enum { GROUPS_AT_ONCE = 128, AVX2_OUTPUTS = 16 };
 
 TARGET static void round_row_avx2(const struct int8_product *p, int64_t row) {
   float largest;
@@ -73,60 +73,83 @@ TARGET static void round_row_avx2(const struct int8_product *p, int64_t row) {
   p->row_scales[row] = largest / 32767.0f;
 }
 
-/* One or two rows with 16 outputs. The sums have names, as GCC keeps an array of them in memory. */
+/* Up to six rows with 8 outputs, or one or two with 16, whose weights are read once. The sums have names, as GCC keeps an
+   array of them in memory; those of an output are pairs, and each vector has four outputs. */
 TARGET static inline __attribute__((always_inline)) void add_avx2(const int8_t *weights, const int16_t *x, int64_t size,
                                                                   int64_t groups, const int rows, float *totals) {
-#define ADD(i)                                                                                                \
-  {                                                                                                           \
-    const __m256i four_outputs = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(weights + 16 * i)));  \
-    s##i = _mm256_add_epi32(s##i, _mm256_madd_epi16(four_outputs, mine));                                     \
-    if (rows > 1) t##i = _mm256_add_epi32(t##i, _mm256_madd_epi16(four_outputs, others));                     \
+#define WEIGHTS(i) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(weights + 16 * i)))
+#define BEGIN(r) __m256i s##r##0 = _mm256_setzero_si256(), s##r##1 = s##r##0, s##r##2 = s##r##0, s##r##3 = s##r##0;
+/* In place, which GCC would not see: it moved the sums to memory and back. */
+#define SUM(to, weights) __asm__("vpaddd %1, %0, %0" : "+x"(to) : "x"(_mm256_madd_epi16(weights, all)))
+#define ADD(r)                                            \
+  if (r < rows) {                                         \
+    int64_t four;                                         \
+    memcpy(&four, x + r * size, 8);                       \
+    const __m256i all = _mm256_set1_epi64x(four);         \
+    SUM(s##r##0, w0);                                     \
+    SUM(s##r##1, w1);                                     \
+    if (rows <= 2) {                                      \
+      SUM(s##r##2, w2);                                   \
+      SUM(s##r##3, w3);                                   \
+    }                                                     \
   }
 #define PAIRS(a, b) _mm256_cvtepi32_ps(_mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8))
 #define PUT(to, a, b) _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), PAIRS(a, b)))
-  __m256i s0 = _mm256_setzero_si256(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
-  for (int64_t group = 0; group < groups; group++, weights += OUTPUTS * GROUP, x += GROUP) {
-    _mm_prefetch((const char *)weights + GROUPS_AT_ONCE * OUTPUTS * GROUP, _MM_HINT_T0);
-    int64_t four;
-    memcpy(&four, x, 8);
-    const __m256i mine = _mm256_set1_epi64x(four);
-    if (rows > 1) memcpy(&four, x + size, 8);
-    const __m256i others = _mm256_set1_epi64x(four);
-    ADD(0) ADD(1) ADD(2) ADD(3)
+#define END(r)                                                                            \
+  if (r < rows) {                                                                         \
+    PUT(totals + r * AVX2_OUTPUTS, s##r##0, s##r##1);                                     \
+    if (rows <= 2) PUT(totals + r * AVX2_OUTPUTS + 8, s##r##2, s##r##3);                  \
   }
-  PUT(totals, s0, s1);
-  PUT(totals + 8, s2, s3);
-  if (rows > 1) {
-    PUT(totals + OUTPUTS, t0, t1);
-    PUT(totals + OUTPUTS + 8, t2, t3);
+  BEGIN(0) BEGIN(1) BEGIN(2) BEGIN(3) BEGIN(4) BEGIN(5)
+  for (int64_t group = 0; group < groups; group++, weights += AVX2_OUTPUTS * GROUP, x += GROUP) {
+    _mm_prefetch((const char *)weights + 4096, _MM_HINT_T0);
+    const __m256i w0 = WEIGHTS(0), w1 = WEIGHTS(1);
+    __m256i w2 = w0, w3 = w0;
+    if (rows <= 2) w2 = WEIGHTS(2), w3 = WEIGHTS(3);
+    ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5)
   }
+  END(0) END(1) END(2) END(3) END(4) END(5)
+#undef WEIGHTS
+#undef BEGIN
+#undef SUM
 #undef ADD
 #undef PAIRS
 #undef PUT
+#undef END
+}
+
+TARGET static void finish_avx2(const struct int8_product *p, int64_t row, int64_t first, const float *totals) {
+  const int64_t left = p->outputs - first, count = left < AVX2_OUTPUTS ? left : AVX2_OUTPUTS;
+  float values[AVX2_OUTPUTS];
+  for (int i = 0; i < AVX2_OUTPUTS; i++) values[i] = totals[i] * p->row_scales[row] * p->scales[first + i];
+  for (int i = 0; p->bias && i < AVX2_OUTPUTS; i++) values[i] += p->bias[first + i];
+  for (int64_t i = 0; i < count; i++) store(p, row, first + i, values[i]);
 }
 
 TARGET static inline __attribute__((always_inline)) void rows_avx2(const struct int8_product *p, int64_t block, int64_t row,
                                                                    const int rows) {
   const int64_t size = p->groups * GROUP;
   const int16_t *x = (const int16_t *)p->integers + row * size;
-  float totals[2 * OUTPUTS] = {0};
+  float totals[6 * AVX2_OUTPUTS] = {0};
   for (int64_t begin = 0; begin < p->groups; begin += GROUPS_AT_ONCE) {
     const int64_t groups = begin + GROUPS_AT_ONCE < p->groups ? GROUPS_AT_ONCE : p->groups - begin;
-    const int8_t *weights = p->weights + (block * p->groups + begin) * OUTPUTS * GROUP;
-    for (int64_t part = 0; part < OUTPUTS; part += 16)
+    const int8_t *weights = p->weights + (block * p->groups + begin) * AVX2_OUTPUTS * GROUP;
+    for (int part = 0; part < AVX2_OUTPUTS; part += rows <= 2 ? 16 : 8)
       add_avx2(weights + part * GROUP, x + begin * GROUP, size, groups, rows, totals + part);
   }
-  for (int r = 0; r < rows; r++)
-    for (int64_t i = 0, output = block * OUTPUTS; i < OUTPUTS && output < p->outputs; i++, output++) {
-      const float value = totals[r * OUTPUTS + i] * p->row_scales[row + r] * p->scales[output];
-      store(p, row + r, output, p->bias ? value + p->bias[output] : value);
-    }
+  for (int r = 0; r < rows; r++) finish_avx2(p, row + r, block * AVX2_OUTPUTS, totals + r * AVX2_OUTPUTS);
 }
 
 TARGET static void block_avx2(const struct int8_product *p, int64_t block) {
   int64_t row = 0;
-  for (; row + 2 <= p->rows; row += 2) rows_avx2(p, block, row, 2);
-  if (row < p->rows) rows_avx2(p, block, row, 1);
+  for (; row + 6 <= p->rows; row += 6) rows_avx2(p, block, row, 6);
+  switch (p->rows - row) {
+    case 1: rows_avx2(p, block, row, 1); break;
+    case 2: rows_avx2(p, block, row, 2); break;
+    case 3: rows_avx2(p, block, row, 3); break;
+    case 4: rows_avx2(p, block, row, 4); break;
+    case 5: rows_avx2(p, block, row, 5); break;
+  }
 }
 #undef TARGET
 
@@ -269,7 +292,7 @@ void int8_round_row(const struct int8_product *p, int64_t row) {
 
 void int8_multiply_parts(const struct int8_product *p, int64_t *next) {
 #ifdef __x86_64__
-  const int64_t blocks = (p->outputs + OUTPUTS - 1) / OUTPUTS;
+  const int64_t width = p->level == VNNI ? OUTPUTS : AVX2_OUTPUTS, blocks = (p->outputs + width - 1) / width;
   for (;;) {
     const int64_t block = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
     if (block >= blocks) return;

@@ -8,8 +8,8 @@ enum { NONE = 0, AVX2 = 1, VNNI = 2 };
 
 struct int8_product {
   const void *x; /* [rows, inputs] */
-  const int8_t *weights; /* [block of 64 outputs][group of 4 inputs][output][input] */
-  const float *scales; /* [outputs], as `sums` and `bias`, padded to a multiple of 64 */
+  const int8_t *weights; /* [block of outputs][group of 4 inputs][output][input] */
+  const float *scales; /* [outputs], as `sums` and `bias`, padded to whole blocks */
   const int32_t *sums; /* of the integers of an output */
   const float *bias;   /* or NULL */
   void *out;           /* [rows, outputs] */

@@ -8,13 +8,11 @@ import torch
 
 from tis.engine.kernels.native import NativeKernels
 
-_OUTPUTS, _GROUP = 64, 4  # of a block of weights, as in int8_product.h
+_AVX2, _VNNI = 1, 2
+_OUTPUTS, _GROUP = {_AVX2: 16, _VNNI: 64}, 4  # of a block of weights, as in int8_product.c
 _MAX_INPUTS = 65_536  # sums of bytes have 32 bits
-_ROWS_PACKED_AT_ONCE = 16 * _OUTPUTS
+_ROWS_PACKED_AT_ONCE = 1024
 _MIN_FOR_THREADS = 65_536  # products for which a second thread is worth the waking
-
-_AVX2 = 1
-
 
 _ARGUMENTS = Struct("@17q")  # `struct int8_product` of int8_product.h
 
@@ -30,11 +28,12 @@ class Int8Product:
         self._multiply = kernels.library.tis_int8_multiply
         self._multiply.argtypes, self._multiply.restype = [ctypes.c_char_p], None
         self.outputs, self.inputs = weight.shape
-        blocks, self._groups = -(-self.outputs // _OUTPUTS), -(-self.inputs // _GROUP)
-        self.blocks = torch.zeros(blocks, self._groups, _OUTPUTS, _GROUP, dtype=torch.int8)
-        self.scales = torch.zeros(blocks * _OUTPUTS)
-        self.sums = torch.zeros(blocks * _OUTPUTS, dtype=torch.int32)
-        self.bias = torch.zeros(blocks * _OUTPUTS) if bias is not None else None
+        self._width = _OUTPUTS[self.level]
+        blocks, self._groups = -(-self.outputs // self._width), -(-self.inputs // _GROUP)
+        self.blocks = torch.zeros(blocks, self._groups, self._width, _GROUP, dtype=torch.int8)
+        self.scales = torch.zeros(blocks * self._width)
+        self.sums = torch.zeros(blocks * self._width, dtype=torch.int32)
+        self.bias = torch.zeros(blocks * self._width) if bias is not None else None
         if self.bias is not None:
             self.bias[: self.outputs] = bias
         for begin in range(0, self.outputs, _ROWS_PACKED_AT_ONCE):
@@ -43,12 +42,12 @@ class Int8Product:
     def _pack(self, weight: Any, begin: int) -> None:
         end = begin + len(weight)
         scales = scales_of(weight)
-        integers = torch.zeros(-(-len(weight) // _OUTPUTS) * _OUTPUTS, self._groups * _GROUP, dtype=torch.int8)
+        integers = torch.zeros(-(-len(weight) // self._width) * self._width, self._groups * _GROUP, dtype=torch.int8)
         integers[: len(weight), : self.inputs] = (weight / scales[:, None]).round()
         self.scales[begin:end] = scales
         self.sums[begin:end] = integers[: len(weight)].sum(1, dtype=torch.int32)
-        blocks = integers.view(-1, _OUTPUTS, self._groups, _GROUP).transpose(1, 2)
-        self.blocks[begin // _OUTPUTS : begin // _OUTPUTS + len(blocks)] = blocks
+        blocks = integers.view(-1, self._width, self._groups, _GROUP).transpose(1, 2)
+        self.blocks[begin // self._width : begin // self._width + len(blocks)] = blocks
 
     @property
     def tensors(self) -> list[Any]:
