@@ -23,6 +23,9 @@ def multiply(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
     compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None) or pytest.skip("there is no C compiler")
     library = tmp_path_factory.mktemp("tiles") / "tiles.so"
     folder = Path(build.__file__).parent
+    knows_amx = [compiler, "-mamx-tile", "-mamx-bf16", "-fsyntax-only", "-xc", "/dev/null"]
+    if subprocess.run(knows_amx, check=False, capture_output=True).returncode:
+        pytest.skip("the C compiler does not know AMX")
     sources = [f"-I{folder}", str(HERE / "software_tiles.c")]
     subprocess.run([compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", *sources, "-o", str(library)], check=True)
     function = ctypes.CDLL(str(library)).multiply

@@ -142,6 +142,8 @@ def _require_products(layer: DecoderLayer, shape: LayerShape, kernels: NativeKer
         raise _LayerDiffers("not all of its weights have 8 bits")
     if num_int8:
         return
+    if any(isinstance(product, Linear) and product.weight.dtype is not layer.dtype for product in layer.products):
+        raise _LayerDiffers("its matrices have another type than its numbers")
     if not takes_products(kernels, layer.dtype):
         raise _LayerDiffers("another kernel multiplies faster")
     if not BlockFormat(kernels, layer.dtype).takes(shape.hidden, shape.inner, shape.attended):

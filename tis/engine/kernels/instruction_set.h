@@ -1,4 +1,7 @@
-/* The operations of one instruction set, for both element types: the includer has chosen the vector. */
+/* The operations of one instruction set, for both element types: the includer has chosen the vector.
+
+   E is the type of numbers, NAME the names of its operations. WEIGHT is the type of weights, P the names of products of
+   both types. */
 #include "kernels.h"
 #include "vector_math.h"
 
@@ -28,6 +31,7 @@
 #undef STORE
 #undef NAME
 #undef P
+/* WEIGHT stays: rows of bfloat16 have weights of bfloat16. */
 
 #define E uint16_t
 #define IS_BFLOAT 1

@@ -59,7 +59,8 @@ static inline void store(const struct int8_product *p, int64_t row, int64_t outp
 /* ---- AVX2: integers of 16 bits, pairs of products in 32 ---- */
 
 #define TARGET __attribute__((target("avx2,fma")))
-/* So many groups are summed in 32 bits, which hold 256. Weights of few outputs, one line of the cache for each group. */
+/* So many groups are summed in 32 bits, which hold no more: 512 products of at most 127 * 32767. The weights of a group
+   are one line of the cache. */
 enum { GROUPS_AT_ONCE = 128, AVX2_OUTPUTS = 16 };
 
 TARGET static void round_row_avx2(const struct int8_product *p, int64_t row) {

@@ -98,11 +98,11 @@ enum { MAX_GROUP_ROWS = 96, MAX_PART_BYTES = 1 << 16, FETCHED_BYTES = 1 << 12 };
 
 struct multiplication {
   int64_t width, step, rows; /* outputs of a block of weights, inputs of a step, rows that are multiplied at once */
-  void (*multiply_block)(const struct product *, int64_t block, int64_t begin, int64_t end, const void *ahead);
+  void (*multiply_block)(const struct product *, int64_t block, int64_t begin, int64_t end, const void *following);
 };
 
 struct operations {
-  struct multiplication by[2]; /* [type of the weights]: their own, or BFLOAT16 */
+  struct multiplication by[2]; /* [type of the weights]; rows of BFLOAT16 have weights of BFLOAT16 only */
   void (*add)(void *x, const void *more, int64_t begin, int64_t end);
   void (*rms_norm)(const void *arguments, int64_t begin, int64_t end);
   void (*silu_mul)(const void *arguments, int64_t begin, int64_t end);

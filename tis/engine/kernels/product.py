@@ -76,7 +76,7 @@ class NativeProduct:
         return int(self._weights.nbytes)
 
     def __call__(self, rows: Any) -> Any:
-        """rows [number, inputs] in the type of the weights."""
+        """rows [number, inputs] in the type of the weights that it was made of."""
         if rows.stride(-1) != 1:
             rows = rows.contiguous()
         number = len(rows)
@@ -94,7 +94,7 @@ class NativeProduct:
 
 
 def takes_products(kernels: NativeKernels | None, dtype: Any) -> bool:
-    """Whether they are the fastest here. On a CPU with AMX, oneDNN's are if the kernels were built without tiles."""
+    """Whether these products are the fastest here. With AMX, oneDNN's are if these cannot use its tiles."""
     if kernels is None or dtype not in TYPES:
         return False
     if dtype is torch.bfloat16:
