@@ -96,6 +96,4 @@ def takes_int8(kernels: NativeKernels | None, inputs: int) -> bool:
 def _level_of(kernels: NativeKernels) -> int:
     kernels.library.tis_int8_level.restype = ctypes.c_int64
     best = int(kernels.library.tis_int8_level())
-    if kernels.isa in ("scalar", "avx2"):
-        return min(best, _AVX2) if kernels.isa == "avx2" else 0
-    return best
+    return min(best, {"scalar": 0, "avx2": _AVX2}.get(kernels.isa, best))

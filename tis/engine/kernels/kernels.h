@@ -76,8 +76,8 @@ struct attention_part {
   int64_t key_head, begin, end;
 };
 
-/* [rows, inputs] times weights of their type or in bfloat16, to [rows, columns]. SILU_MUL: a block has half as many columns as outputs, the gates of
-   its columns and then their factors. */
+/* [rows, inputs] times weights of their type or in bfloat16, to [rows, columns]. SILU_MUL: a block has half as many
+   columns as outputs, the gates of its columns and then their factors. */
 struct product {
   struct call call;
   const void *x;
