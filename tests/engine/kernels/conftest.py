@@ -1,7 +1,10 @@
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tis.engine.kernels import build
 from tis.engine.kernels.build import build_into, has_compiler, is_current, library_path, why_not_here
 
 
@@ -17,3 +20,25 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = build_into(tmp_path_factory.mktemp("kernels"))
     assert built is not None, "there is a C compiler, but the native kernels do not compile"
     return built
+
+
+@pytest.fixture(scope="session")
+def library_with_software_tiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library, whose tiles are computed in plain C: the level `amx` on a CPU that has all of it but tiles."""
+    sources = sorted(str(path) for path in Path(build.__file__).parent.glob("*.c"))
+    instructions = Path(__file__).parent / "software_tiles.h"
+    return compile_c(tmp_path_factory.mktemp("tiles"), ["-O1", "-fopenmp", f"-include{instructions}", *sources, "-lm"])
+
+
+def compile_c(folder: Path, arguments: list[str]) -> Path:
+    """Returns a library; skips the test where no compiler knows AMX."""
+    if reason := why_not_here():
+        pytest.skip(reason)
+    compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None) or pytest.skip("there is no C compiler")
+    knows_amx = [compiler, "-mamx-tile", "-mamx-bf16", "-fsyntax-only", "-xc", "/dev/null"]
+    if subprocess.run(knows_amx, check=False, capture_output=True).returncode:
+        pytest.skip("the C compiler does not know AMX")
+    library = folder / "tiles.so"
+    command = [compiler, "-Wall", "-Werror", "-fno-strict-aliasing", "-shared", "-fPIC", *arguments, "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library

@@ -14,15 +14,22 @@ from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLa
 from tis.engine.kernels.native import ISAS, NativeKernels, load_kernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct
 
-SHAPES = [(1, 64, 32), (3, 100, 64), (6, 16, 2), (7, 130, 128), (13, 300, 96), (100, 72, 48), (203, 64, 1030)]
+SHAPES = [(1, 64, 32), (3, 100, 64), (6, 16, 2), (7, 130, 128), (13, 300, 96), (33, 40, 600), (100, 72, 48), (203, 64, 1030)]
 
 
-@pytest.fixture(scope="module", params=ISAS)
+_SOFTWARE_TILES = "amx, tiles in software"
+
+
+@pytest.fixture(scope="module", params=[*ISAS, _SOFTWARE_TILES])
 def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
     try:
-        return load_kernels(library, request.param)
+        if request.param != _SOFTWARE_TILES:
+            return load_kernels(library, request.param)
+        load_kernels(library, "avx512_bf16")
     except OSError as error:
         pytest.skip(str(error))
+    others = load_kernels(request.getfixturevalue("library_with_software_tiles"), "avx512_bf16")
+    return NativeKernels(others.library, "amx")
 
 
 @pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])

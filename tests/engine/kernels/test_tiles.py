@@ -1,8 +1,6 @@
 """Tiles of AMX, computed in plain C: what the kernels load, add and store, on a machine that need not have them."""
 
 import ctypes
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,31 +8,23 @@ from typing import Any
 import pytest
 import torch
 
+from tests.engine.kernels.conftest import compile_c
 from tis.engine.kernels import build
 
-HERE = Path(__file__).parent
-OUTPUTS, INPUTS_OF_A_TILE = 64, 32
+OUTPUTS, INPUTS_OF_A_TILE = 32, 32
 
 
 @pytest.fixture(scope="module")
 def multiply(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
-    if reason := build.why_not_here():
-        pytest.skip(reason)
-    compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None) or pytest.skip("there is no C compiler")
-    library = tmp_path_factory.mktemp("tiles") / "tiles.so"
-    folder = Path(build.__file__).parent
-    knows_amx = [compiler, "-mamx-tile", "-mamx-bf16", "-fsyntax-only", "-xc", "/dev/null"]
-    if subprocess.run(knows_amx, check=False, capture_output=True).returncode:
-        pytest.skip("the C compiler does not know AMX")
-    sources = [f"-I{folder}", str(HERE / "software_tiles.c")]
-    subprocess.run([compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", *sources, "-o", str(library)], check=True)
+    sources = [f"-I{Path(build.__file__).parent}", str(Path(__file__).parent / "software_tiles.c")]
+    library = compile_c(tmp_path_factory.mktemp("tiles"), ["-O1", *sources])
     function = ctypes.CDLL(str(library)).multiply
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     function.argtypes = [pointer, number, pointer, number, pointer, number, number]
     function.restype = None
 
     def call(x: Any, weights: Any, sums: Any, *, goes_on: bool = False) -> None:
-        """weights [64, inputs], sums [rows, 64], in place."""
+        """weights [32, inputs], sums [rows, 32], in place."""
         packed = weights.view(OUTPUTS, -1, 2).transpose(0, 1).contiguous()
         count = weights.shape[1] // INPUTS_OF_A_TILE
         function(x.data_ptr(), x.stride(0), packed.data_ptr(), count, sums.data_ptr(), goes_on, len(x))

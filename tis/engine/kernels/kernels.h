@@ -92,9 +92,8 @@ struct product {
   int64_t rows, inputs, columns, behind;
 };
 enum { NOTHING = 0, ADD_RESIDUAL = 1, SILU_MUL = 2 };
-/* Rows whose sums are kept at once; what of a block of weights is read by all of them before the next part, so that it
-   stays in the far cache; and how long before its use a weight is fetched from there. */
-enum { MAX_GROUP_ROWS = 96, MAX_PART_BYTES = 1 << 16, FETCHED_BYTES = 1 << 12 };
+/* Rows whose sums are kept at once, and how long before its use a weight is fetched from the far cache. */
+enum { MAX_GROUP_ROWS = 96, FETCHED_BYTES = 1 << 12 };
 
 struct multiplication {
   int64_t width, step, rows; /* outputs of a block of weights, inputs of a step, rows that are multiplied at once */

@@ -22,14 +22,14 @@ enum { P(STEP_INPUTS) = 2, P(SUMS_OF_A_STEP) = 2 };
 #define SECOND_WEIGHTS(p) v_zero()
 enum { P(STEP_INPUTS) = 1, P(SUMS_OF_A_STEP) = 1 };
 #endif
-/* As many sums as there are registers for them: six rows with a block of outputs. */
-enum { P(VECTORS) = W == 8 ? 2 : 4, P(WIDTH) = P(VECTORS) * W };
-enum { P(VECTOR) = W * P(STEP_INPUTS), P(STEP) = P(VECTORS) * P(VECTOR) }; /* in elements */
+/* As many sums as there are registers, or tiles, for them: of some rows with a block of outputs. PART_BYTES of a block
+   are read by all rows before the next part, so that they stay in the far cache, or with tiles in the near one. */
 #if defined(TILED) && IS_BFLOAT
-enum { P(ROWS) = TILED_ROWS };
+enum { P(ROWS) = TILED_ROWS, P(VECTORS) = TILED_WIDTH / W, P(PART_BYTES) = 1 << 14 };
 #else
-enum { P(ROWS) = 6 };
+enum { P(ROWS) = 6, P(VECTORS) = W == 8 ? 2 : 4, P(PART_BYTES) = 1 << 16 };
 #endif
+enum { P(WIDTH) = P(VECTORS) * W, P(VECTOR) = W * P(STEP_INPUTS), P(STEP) = P(VECTORS) * P(VECTOR) }; /* STEP, VECTOR: elements */
 enum { P(STEP_LINES) = (P(STEP) * sizeof(WEIGHT) + 63) / 64 };
 
 /* The input of a step in all lanes, or the pair. */
@@ -156,18 +156,19 @@ FN void P(multiply_block)(const struct product *p, int64_t block, int64_t begin,
   float sums[MAX_GROUP_ROWS * P(WIDTH)] __attribute__((aligned(64)));
   for (int64_t first = begin; first < end; first += MAX_GROUP_ROWS) {
     const int64_t rows = end - first < MAX_GROUP_ROWS ? end - first : MAX_GROUP_ROWS, groups = (rows + P(ROWS) - 1) / P(ROWS);
-    /* The weights of a part are read again by each group, so they should stay in the cache. */
-    const int64_t most = MAX_PART_BYTES / (int64_t)(P(STEP) * sizeof(WEIGHT));
+    /* Tiles are laid out again for another number of rows, so groups of them are as equal as they can be. */
+    const int64_t group_rows = P(ROWS) > 6 ? (rows + groups - 1) / groups : P(ROWS);
+    const int64_t most = P(PART_BYTES) / (int64_t)(P(STEP) * sizeof(WEIGHT));
     const int64_t part = groups == 1 || steps < most ? steps : most;
     for (int64_t done = 0; done < steps; done += part) {
       const int64_t now = steps - done < part ? steps - done : part;
       const int64_t lines = first == begin ? (P(STEP_LINES) + groups - 1) / groups : 0;
       const char *ahead = done + now < steps ? (const char *)(weights + (done + now) * P(STEP)) : following;
       for (int64_t group = 0; group < groups; group++) {
-        const int64_t row = first + P(ROWS) * group, left = ahead && group * lines < P(STEP_LINES) ? lines : 0;
-        const int64_t count = first + rows - row < P(ROWS) ? first + rows - row : P(ROWS);
+        const int64_t row = first + group_rows * group, left = ahead && group * lines < P(STEP_LINES) ? lines : 0;
+        const int64_t count = first + rows - row < group_rows ? first + rows - row : group_rows;
         P(multiply_rows)((const E *)p->x + row * p->x_stride + done * P(STEP_INPUTS), p->x_stride,
-                         weights + done * P(STEP), now, sums + P(ROWS) * group * P(WIDTH), done > 0,
+                         weights + done * P(STEP), now, sums + group_rows * group * P(WIDTH), done > 0,
                          ahead + 64 * group * lines * now, (int)left, count);
       }
     }

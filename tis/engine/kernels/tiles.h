@@ -1,4 +1,4 @@
-/* Tiles of AMX: up to 32 rows times a block of 64 outputs, in bfloat16. A tile has 16 rows of 64 bytes: of x, 16 rows
+/* Tiles of AMX: up to 32 rows times a block of 32 outputs, in bfloat16. A tile has 16 rows of 64 bytes: of x, 16 rows
    with 32 inputs; of weights as product.h wants them, 16 pairs of inputs with 16 outputs; of sums, 16 rows with 16 outputs.
 
    Needs permission of the system (`may_use_tiles`). The tests compile this file with tiles in plain C. */
@@ -7,16 +7,16 @@
 #include <string.h>
 
 #define TILES __attribute__((target("amx-tile,amx-bf16")))
-enum { TILE_INPUTS = 32, TILE_STEPS = 16, TILED_ROWS = 32, TILED_WIDTH = 64 };
+enum { TILE_INPUTS = 32, TILE_STEPS = 16, TILE_OUTPUTS = 16, TILED_ROWS = 32, TILED_WIDTH = 32 };
 /* Bytes from one row of a tile to the next: of sums, and of weights. */
 enum { SUMS_STRIDE = TILED_WIDTH * 4, WEIGHTS_STRIDE = TILED_WIDTH * 4 };
-/* Elements of 16 outputs, and of all weights for 32 inputs. */
-enum { TILE_OUTPUTS = 16, WEIGHTS_OF_OUTPUTS = 2 * TILE_OUTPUTS, WEIGHTS_OF_TILES = TILE_STEPS * 2 * TILED_WIDTH };
+/* Elements of the weights for 32 inputs. */
+enum { WEIGHTS_OF_TILES = TILE_STEPS * 2 * TILED_WIDTH };
 
 /* Rows that the tiles of this thread are laid out for, or 0. */
 static __thread int64_t rows_laid_out;
 
-/* Tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 weights. More than 16 rows: tiles 0, 1 and 4 have the first 16. */
+/* Tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 weights. 0, 1 and 4 have the first 16 rows, 2, 3 and 5 the others. */
 TILES static void lay_out_tiles(int64_t rows) {
   struct {
     uint8_t palette, start_row, reserved[14];
@@ -26,10 +26,10 @@ TILES static void lay_out_tiles(int64_t rows) {
   if (rows_laid_out == rows) return;
   memset(&layout, 0, sizeof layout);
   layout.palette = 1;
-  const int64_t first = rows > 16 ? 16 : rows, second = rows > 16 ? rows - 16 : rows;
+  const int64_t first = rows > 16 ? 16 : rows, second = rows > 16 ? rows - 16 : 0;
   for (int tile = 0; tile < 8; tile++) {
-    layout.row_bytes[tile] = 64;
     layout.rows[tile] = tile >= 6 ? 16 : tile == 2 || tile == 3 || tile == 5 ? second : first;
+    layout.row_bytes[tile] = layout.rows[tile] ? 64 : 0; /* a tile has both, or is not used */
   }
   /* Some compilers know of the first bytes only that the instruction reads. */
   __asm__ volatile("" ::"r"(&layout) : "memory");
@@ -50,47 +50,46 @@ TILES static void leave_tiles(void) {
   else                                    \
     _tile_zero(tile);
 
-/* sums[rows][64] (+)= x[rows][32 * count] * weights. `ahead` is fetched into the far cache, so many lines with each step. */
+/* sums[rows][32] (+)= x[rows][32 * count] * weights. `ahead` is fetched into the far cache, so many lines with each step;
+   where there is something to fetch, these rows are the first to use the weights, which then come from there, too. */
 TILES static void multiply_tiles(const uint16_t *x, int64_t stride, const uint16_t *weights, int64_t count, float *sums,
                                  int goes_on, const char *ahead, int lines, int64_t rows) {
   const int64_t x_bytes = 2 * stride;
+  const int has_second = rows > 16;
+  const uint16_t *second_x = x + 16 * stride;
+  float *second_sums = sums + 16 * TILED_WIDTH;
   lay_out_tiles(rows);
   __asm__ volatile("" ::: "memory"); /* what is loaded below has been stored */
-  for (int half = 0; half < (rows > 16 ? 2 : 1); half++) {
-    const uint16_t *w = weights + 2 * half * WEIGHTS_OF_OUTPUTS;
-    float *s = sums + 2 * half * TILE_OUTPUTS;
-    float *others = rows > 16 ? s + 16 * TILED_WIDTH : s + 2 * TILE_OUTPUTS;
-    BEGIN_SUMS(0, s)
-    BEGIN_SUMS(1, s + TILE_OUTPUTS)
-    BEGIN_SUMS(2, others)
-    BEGIN_SUMS(3, others + TILE_OUTPUTS)
-    for (int64_t number = 0; number < count; number++, w += WEIGHTS_OF_TILES) {
-      if (!half) { /* all outputs of the next 32 inputs; the other half finds them in the near cache */
-        for (int line = 0; line < WEIGHTS_OF_TILES * 2 / 64; line++)
-          _mm_prefetch((const char *)(w + WEIGHTS_OF_TILES) + 64 * line, _MM_HINT_T0);
-        for (int line = 0; line < TILE_STEPS * lines; line++) _mm_prefetch(ahead + 64 * line, _MM_HINT_T1);
-        ahead += 64 * TILE_STEPS * lines;
-      }
-      _tile_loadd(4, x + number * TILE_INPUTS, x_bytes);
-      _tile_loadd(6, w, WEIGHTS_STRIDE);
-      _tile_loadd(7, w + WEIGHTS_OF_OUTPUTS, WEIGHTS_STRIDE);
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-      if (rows > 16) {
-        _tile_loadd(5, x + 16 * stride + number * TILE_INPUTS, x_bytes);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-      } else { /* the other 32 outputs */
-        _tile_loadd(6, w + 2 * WEIGHTS_OF_OUTPUTS, WEIGHTS_STRIDE);
-        _tile_loadd(7, w + 3 * WEIGHTS_OF_OUTPUTS, WEIGHTS_STRIDE);
-        _tile_dpbf16ps(2, 4, 6);
-        _tile_dpbf16ps(3, 4, 7);
-      }
+  BEGIN_SUMS(0, sums)
+  BEGIN_SUMS(1, sums + TILE_OUTPUTS)
+  if (has_second) {
+    BEGIN_SUMS(2, second_sums)
+    BEGIN_SUMS(3, second_sums + TILE_OUTPUTS)
+  }
+  for (int64_t number = 0; number < count; number++) {
+    const uint16_t *w = weights + number * WEIGHTS_OF_TILES;
+    if (lines) {
+      for (int line = 0; line < WEIGHTS_OF_TILES * 2 / 64; line++)
+        _mm_prefetch((const char *)(w + 2 * WEIGHTS_OF_TILES) + 64 * line, _MM_HINT_T0);
+      for (int line = 0; line < TILE_STEPS * lines; line++) _mm_prefetch(ahead + 64 * line, _MM_HINT_T1);
+      ahead += 64 * TILE_STEPS * lines;
     }
-    _tile_stored(0, s, SUMS_STRIDE);
-    _tile_stored(1, s + TILE_OUTPUTS, SUMS_STRIDE);
-    _tile_stored(2, others, SUMS_STRIDE);
-    _tile_stored(3, others + TILE_OUTPUTS, SUMS_STRIDE);
+    _tile_loadd(4, x + number * TILE_INPUTS, x_bytes);
+    _tile_loadd(6, w, WEIGHTS_STRIDE);
+    _tile_loadd(7, w + 2 * TILE_OUTPUTS, WEIGHTS_STRIDE);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if (has_second) {
+      _tile_loadd(5, second_x + number * TILE_INPUTS, x_bytes);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, SUMS_STRIDE);
+  _tile_stored(1, sums + TILE_OUTPUTS, SUMS_STRIDE);
+  if (has_second) {
+    _tile_stored(2, second_sums, SUMS_STRIDE);
+    _tile_stored(3, second_sums + TILE_OUTPUTS, SUMS_STRIDE);
   }
 }
 #undef BEGIN_SUMS
