@@ -14,7 +14,16 @@ from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLa
 from tis.engine.kernels.native import ISAS, NativeKernels, load_kernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct
 
-SHAPES = [(1, 64, 32), (3, 100, 64), (6, 16, 2), (7, 130, 128), (13, 300, 96), (33, 40, 600), (100, 72, 48), (203, 64, 1030)]
+SHAPES = [
+    (1, 64, 32),
+    (3, 100, 64),
+    (6, 16, 2),
+    (7, 130, 128),
+    (13, 300, 96),
+    (33, 40, 600),
+    (100, 72, 48),
+    (203, 64, 1030),
+]
 
 
 _SOFTWARE_TILES = "amx, tiles in software"
