@@ -1,10 +1,12 @@
 """What a step of the batch costs with fused modules and native kernels, against the plain path.
 
-    python benchmarks/decode_step.py [--rounds 9] [--dtype bfloat16] [--rows 1,16] [--keys 240,1000] [--calls]
+    python benchmarks/decode_step.py [--rounds 9] [--dtype bfloat16] [--rows 1,16] [--keys 240,1000] [--prompts 210]
+        [--calls]
 
 The model of `compare.py` (a Qwen3 of 0.44 B, random weights), twice in this process: KERNELS=off and KERNELS=auto. A
 round computes a few steps with each, in turn; the table shows the medians and the best. "prompt 210" is the step that
-computes a prompt of 210 tokens, "2 x 210" one with two of them. `--calls` counts the operators of torch in a step.
+computes a prompt of 210 tokens, or the steps of a longer one, "2 x 210" two of them. `--calls` counts the operators of
+torch in a step.
 """
 
 import argparse
@@ -31,7 +33,6 @@ from tis.engine.sampling.params import SamplingParams  # noqa: E402
 
 _VOCABULARY = 151_936
 _STEPS_PER_ROUND = 3
-_PROMPT = 210
 KINDS = ("off", "auto")
 Step = Callable[[], None]
 Clock = Callable[[], float]
@@ -72,12 +73,13 @@ def main() -> None:
     parser.add_argument("--dtype", choices=["bfloat16", "float32"], default="bfloat16")
     parser.add_argument("--rows", type=_numbers, default=[1, 16])
     parser.add_argument("--keys", type=_numbers, default=[240, 1000])
+    parser.add_argument("--prompts", type=_numbers, default=[210])
     parser.add_argument("--calls", action="store_true")
     parser.add_argument("--cpu-time", action="store_true", help="of all threads, for a machine that is busy")
     options = parser.parse_args()
     clock = time.process_time if options.cpu_time else time.perf_counter
     runners = {
-        kind: _runner(kind, getattr(torch, options.dtype), options.layers, options.rows, options.keys) for kind in KINDS
+        kind: _runner(kind, getattr(torch, options.dtype), options.layers, _cache_tokens(options)) for kind in KINDS
     }
     print(
         f"\n{options.dtype}, {torch.get_num_threads()} threads; ms a step, median (best)"
@@ -92,10 +94,16 @@ def main() -> None:
                 print("| operators | " + " | ".join(str(_operators(step)) for step in steps.values()) + " | |")
             for runner in runners.values():
                 runner.drop_all()
-    for number in (1, 2):
-        name = f"prompt {_PROMPT}" if number == 1 else f"{number} x {_PROMPT}"
-        steps = {kind: _prompt_step(runner, number) for kind, runner in runners.items()}
-        _print_row(name, steps, options.rounds, clock)
+    for length in options.prompts:
+        for number in (1, 2):
+            name = f"prompt {length}" if number == 1 else f"{number} x {length}"
+            steps = {kind: _prompt_step(runner, number, length) for kind, runner in runners.items()}
+            _print_row(name, steps, options.rounds, clock)
+
+
+def _cache_tokens(options: argparse.Namespace) -> int:
+    decoding = max(options.rows) * (max(options.keys) + 200)
+    return int(max(decoding, 2 * max(options.prompts)) + 1024)
 
 
 def _print_row(name: str, steps: dict[str, Step], rounds: int, clock: Clock) -> None:
@@ -113,11 +121,9 @@ def _print_row(name: str, steps: dict[str, Step], rounds: int, clock: Clock) -> 
     print(f"| {name} | {shown} | {ratio:.2f} ({best:.2f}) |", flush=True)
 
 
-def _runner(kind: Any, dtype: Any, layers: int, rows: list[int], keys: list[int]) -> Any:
+def _runner(kind: Any, dtype: Any, layers: int, cache_tokens: int) -> Any:
     model = new_model(dtype, layers=layers, vocab_size=_VOCABULARY)
-    limits = BatchLimits(
-        native_kernels=kind == "auto", cache_tokens=max(rows) * (max(keys) + 200) + 1024, prompt_lookup=False
-    )
+    limits = BatchLimits(native_kernels=kind == "auto", cache_tokens=cache_tokens, prompt_lookup=False)
     began = time.perf_counter()
     chosen = choose_runner(model, NumbersOnly(), 8192, limits)
     print(f"{kind}: prepared in {time.perf_counter() - began:.2f} s", flush=True)
@@ -161,11 +167,12 @@ def _fill(cache: Any) -> None:
         tensor.copy_(torch.randn(tensor.shape[0], 1, tensor.shape[2]))
 
 
-def _prompt_step(runner: Any, number: int) -> Step:
+def _prompt_step(runner: Any, number: int, length: int) -> Step:
     def step() -> None:
         for _ in range(number):
-            runner.admit(_request(_PROMPT, 1))
-        runner.step(_ignore)
+            runner.admit(_request(length, 1))
+        while runner.scheduler.sequences:
+            runner.step(_ignore)
 
     return step
 

@@ -6,6 +6,9 @@ import pytest
 
 from tis.engine.kernels import build
 from tis.engine.kernels.build import build_into, has_compiler, is_current, library_path, why_not_here
+from tis.engine.kernels.native import ISAS, NativeKernels, load_kernels
+
+_SOFTWARE_TILES = "amx, tiles in software"
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +23,18 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = build_into(tmp_path_factory.mktemp("kernels"))
     assert built is not None, "there is a C compiler, but the native kernels do not compile"
     return built
+
+
+@pytest.fixture(scope="module", params=[*ISAS, _SOFTWARE_TILES])
+def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
+    try:
+        if request.param != _SOFTWARE_TILES:
+            return load_kernels(library, request.param)
+        load_kernels(library, "avx512_bf16")
+    except OSError as error:
+        pytest.skip(str(error))
+    others = load_kernels(request.getfixturevalue("library_with_software_tiles"), "avx512_bf16")
+    return NativeKernels(others.library, "amx")
 
 
 @pytest.fixture(scope="session")

@@ -15,17 +15,9 @@ from torch.nn.functional import silu
 
 from tis.engine.kernels import native
 from tis.engine.kernels.build import has_compiler
-from tis.engine.kernels.native import ISAS, NativeKernels, load_kernels
+from tis.engine.kernels.native import NativeKernels, load_kernels
 
 DTYPES = [torch.float32, torch.bfloat16]
-
-
-@pytest.fixture(scope="module", params=ISAS)
-def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
-    try:
-        return load_kernels(library, request.param)
-    except OSError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(params=DTYPES, ids=["float32", "bfloat16"])
@@ -35,11 +27,11 @@ def dtype(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-def assert_rounded(result: Any, exact: Any, of: Any = None) -> None:
-    """In bfloat16 a rounding of `exact`; in float32 within 1e-5 of it, or of the values `of` that it is a sum of."""
+def assert_rounded(result: Any, exact: Any, of: Any = None, error: float = 1e-5) -> None:
+    """In bfloat16 a rounding of `exact`; all within `error` of it, or of the values `of` that it is a sum of."""
     assert result.shape == exact.shape
     size = exact.abs() if of is None else torch.maximum(exact.abs(), of.abs())
-    tolerance = 2**-8 * exact.abs() + 1e-5 * size if result.dtype is torch.bfloat16 else 1e-5 * size
+    tolerance = 2**-8 * exact.abs() + error * size if result.dtype is torch.bfloat16 else error * size
     assert ((result.float() - exact).abs() <= tolerance + 1e-30).all()
 
 
@@ -166,7 +158,9 @@ def test_attention(kernels: NativeKernels, dtype: Any, window: int | None, softc
             query = query.contiguous()
         table = torch.tensor(runs)
         exact, largest = plain_attention(query, keys, values, table, size**-0.5, window, softcap)
-        assert_rounded(kernels.attend(query, keys, values, table, size**-0.5, window, softcap), exact, of=largest)
+        result = kernels.attend(query, keys, values, table, size**-0.5, window, softcap)
+        rounds_weights = dtype is torch.bfloat16 and kernels.isa in ("avx512_bf16", "amx")
+        assert_rounded(result, exact, of=largest, error=2**-8 + 1e-5 if rounds_weights else 1e-5)
 
 
 def test_attention_of_nothing(kernels: NativeKernels, dtype: Any) -> None:

@@ -1,7 +1,6 @@
 """Products of the native kernels and whole decoder layers, on every instruction set of this CPU, against torch."""
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention, silu
 
 from tis.engine.kernels.int8_product import Int8Product, takes_int8
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
-from tis.engine.kernels.native import ISAS, NativeKernels, load_kernels
+from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct
 
 SHAPES = [
@@ -24,21 +23,6 @@ SHAPES = [
     (100, 72, 48),
     (203, 64, 1030),
 ]
-
-
-_SOFTWARE_TILES = "amx, tiles in software"
-
-
-@pytest.fixture(scope="module", params=[*ISAS, _SOFTWARE_TILES])
-def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
-    try:
-        if request.param != _SOFTWARE_TILES:
-            return load_kernels(library, request.param)
-        load_kernels(library, "avx512_bf16")
-    except OSError as error:
-        pytest.skip(str(error))
-    others = load_kernels(request.getfixturevalue("library_with_software_tiles"), "avx512_bf16")
-    return NativeKernels(others.library, "amx")
 
 
 @pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])

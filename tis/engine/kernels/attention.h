@@ -208,6 +208,31 @@ enum { NAME(PAIRS) = 1 };
 enum { NAME(PAIRS) = 0 };
 #endif
 
+/* packed[keys][size], or [pairs of keys][size]: the values of a tile. Pairs without values are 0. */
+IN void NAME(pack_values)(float *packed, const E *values, int64_t stride, int64_t size, int count) {
+#if defined(DOT_BFLOAT) && IS_BFLOAT
+  static const E nothing[MAX_HEAD_SIZE];
+  for (int t = 0; t < count; t += 2)
+    for (int64_t j = 0; j < size; j += W)
+      v_store_float(packed + t / 2 * size + j,
+                    v_load_pairs(values + t * stride + j, (t + 1 < count ? values + (t + 1) * stride : nothing) + j));
+  const int64_t filled = (count + 1) / 2 * size;
+  memset(packed + filled, 0, (TILE_KEYS / 2 * size - filled) * sizeof(float));
+#else
+  for (int t = 0; t < count; t++)
+    for (int64_t j = 0; j < size; j += W) v_store_float(packed + t * size + j, LOAD(values + t * stride + j));
+#endif
+}
+
+/* Weights as the values are: pairs of bfloat16, in place. */
+IN void NAME(pack_weights)(float *weights) {
+#if defined(DOT_BFLOAT) && IS_BFLOAT
+  for (int t = 0; t < TILE_KEYS; t += W) v_store_bfloat((uint16_t *)weights + t, v_load_float(weights + t));
+#else
+  (void)weights;
+#endif
+}
+
 /* packed[depth][TILE_KEYS]: the keys of a tile, turned; columns without a key are 0. */
 IN void NAME(turn_keys)(float *packed, const E *keys, int64_t stride, int64_t depth, int count) {
   for (int t = 0; t < TILE_KEYS; t += W)
@@ -227,21 +252,83 @@ IN void NAME(turn_keys)(float *packed, const E *keys, int64_t stride, int64_t de
     }
 }
 
-/* How many keys of a tile any row of a block may see. */
-IN int NAME(seen_by)(const struct NAME(visible) *visible, int num_rows, int row, int64_t tile) {
-  const int last = row + NAME(BLOCK_ROWS) < num_rows ? row + NAME(BLOCK_ROWS) - 1 : num_rows - 1;
+/* How many keys of a tile any of `step` rows may see. */
+IN int NAME(seen_by)(const struct NAME(visible) *visible, int num_rows, int row, int step, int64_t tile) {
+  const int last = row + step < num_rows ? row + step - 1 : num_rows - 1;
   const int64_t seen = visible[last].end - tile;
   return seen < TILE_KEYS ? (int)seen : TILE_KEYS;
 }
 
+/* What the tile of one part is computed with. */
+struct NAME(tile) {
+  const float *queries, *turned, *values;
+  float *scores, *sums;
+  int64_t size, depth;
+};
+
+/* scores[step][seen] = queries * turned keys */
+IN void NAME(score)(const struct NAME(tile) *of, int row, int seen) {
+  float *scores = of->scores + row * TILE_KEYS;
+  const float *queries = of->queries + row * of->depth;
+  const int wide = NAME(BLOCK_VECTORS) * W;
+  memset(scores, 0, NAME(BLOCK_ROWS) * TILE_KEYS * sizeof(float));
+  for (int t = 0; t < seen; t += wide)
+    if (W == 16 && seen <= wide / 2)
+      NAME(multiply)(scores + t, TILE_KEYS, queries, of->depth, of->turned + t, TILE_KEYS, of->depth, 2, NAME(PAIRS));
+    else
+      NAME(multiply)(scores + t, TILE_KEYS, queries, of->depth, of->turned + t, TILE_KEYS, of->depth, NAME(BLOCK_VECTORS),
+                     NAME(PAIRS));
+}
+
+/* sums[step][size] += weights * values */
+IN void NAME(add_weighed)(const struct NAME(tile) *of, int row, int seen) {
+  float *sums = of->sums + row * of->size;
+  const float *weights = of->scores + row * TILE_KEYS;
+  const int wide = NAME(BLOCK_VECTORS) * W, steps = NAME(PAIRS) ? (seen + 1) / 2 : seen;
+  int64_t j = 0;
+  for (; j + wide <= of->size; j += wide)
+    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, NAME(BLOCK_VECTORS), NAME(PAIRS));
+  for (; j < of->size; j += W)
+    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, 1, NAME(PAIRS));
+}
+
+#if defined(TILED) && IS_BFLOAT
+/* The same with tiles of AMX, for `rows` rows and sizes of whole tiles. */
+FN void NAME(score_by_tiles)(const struct NAME(tile) *of, int row, int seen, int rows) {
+  for (int t = 0; t < seen; t += TILED_WIDTH) {
+    const struct tiled_product product = {
+        (const uint16_t *)(of->queries + row * of->depth), of->size, of->turned + t, TILE_KEYS,
+        of->scores + row * TILE_KEYS + t, TILE_KEYS, of->size / TILE_INPUTS, rows, 0,
+    };
+    multiply_tiles(product, NULL, 0);
+  }
+}
+
+FN void NAME(add_weighed_by_tiles)(const struct NAME(tile) *of, int row, int seen, int rows) {
+  for (int64_t j = 0; j < of->size; j += TILED_WIDTH) {
+    const struct tiled_product product = {
+        (const uint16_t *)(of->scores + row * TILE_KEYS), 2 * TILE_KEYS, of->values + j, of->size,
+        of->sums + row * of->size + j, of->size, (seen + TILE_INPUTS - 1) / TILE_INPUTS, rows, 1,
+    };
+    multiply_tiles(product, NULL, 0);
+  }
+}
+#endif
+
 FN void NAME(attend_tile)(const struct attention *a, struct attention_part part, float *scratch) {
-  const int num_rows = (int)(part.end - part.begin), step = NAME(BLOCK_ROWS), wide = NAME(BLOCK_VECTORS) * W;
+  const int num_rows = (int)(part.end - part.begin);
+#if defined(TILED) && IS_BFLOAT
+  const int by_tiles = a->size % TILED_WIDTH == 0, step = by_tiles ? TILED_ROWS : NAME(BLOCK_ROWS);
+#else
+  const int step = NAME(BLOCK_ROWS);
+#endif
   const int64_t size = a->size, depth = NAME(PAIRS) ? size / 2 : size;
   const E *keys = (const E *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
   const E *values = (const E *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
   float *queries = scratch, *sums = queries + MAX_TILE_ROWS * size, *turned = sums + MAX_TILE_ROWS * size;
   float *tile_values = turned + TILE_KEYS * size, *scores = tile_values + TILE_KEYS * size;
   float *largest = scores + MAX_TILE_ROWS * TILE_KEYS, *total = largest + MAX_TILE_ROWS;
+  const struct NAME(tile) of = {queries, turned, tile_values, scores, sums, size, depth};
   struct NAME(visible) visible[MAX_TILE_ROWS];
   const int padded = (num_rows + step - 1) / step * step;
   memset(queries, 0, padded * depth * sizeof(float));
@@ -260,16 +347,13 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
     const int from_row = begin_row / step * step;
     NAME(turn_keys)(turned, keys + tile * a->key_slot_stride, a->key_slot_stride, depth, count);
     for (int row = from_row; row < end_row; row += step) {
-      memset(scores + row * TILE_KEYS, 0, step * TILE_KEYS * sizeof(float));
-      const int seen = NAME(seen_by)(visible, num_rows, row, tile);
-      for (int t = 0; t < seen; t += wide) {
-        float *out = scores + row * TILE_KEYS + t;
-        if (W == 16 && seen <= wide / 2)
-          NAME(multiply)(out, TILE_KEYS, queries + row * depth, depth, turned + t, TILE_KEYS, depth, 2, NAME(PAIRS));
-        else
-          NAME(multiply)(out, TILE_KEYS, queries + row * depth, depth, turned + t, TILE_KEYS, depth, NAME(BLOCK_VECTORS),
-                         NAME(PAIRS));
-      }
+      const int seen = NAME(seen_by)(visible, num_rows, row, step, tile);
+#if defined(TILED) && IS_BFLOAT
+      if (by_tiles)
+        NAME(score_by_tiles)(&of, row, seen, num_rows - row < step ? num_rows - row : step);
+      else
+#endif
+        NAME(score)(&of, row, seen);
       for (int r = row; r < row + step; r++) {
         if (r < begin_row || r >= end_row) {
           memset(scores + r * TILE_KEYS, 0, TILE_KEYS * sizeof(float));
@@ -278,24 +362,26 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
         int first = visible[r].first > tile ? (int)(visible[r].first - tile) : 0;
         int last = visible[r].end < tile + TILE_KEYS ? (int)(visible[r].end - tile) : TILE_KEYS;
         float factor = NAME(weigh)(scores + r * TILE_KEYS, first, last, a, &largest[r], &total[r]);
+        NAME(pack_weights)(scores + r * TILE_KEYS);
         if (factor != 1)
           for (int64_t j = 0; j < size; j += W)
             v_store_float(sums + r * size + j, v_mul(v_load_float(sums + r * size + j), v_set(factor)));
       }
     }
-    const E *from = values + tile * a->value_slot_stride;
-    for (int t = 0; t < count; t++)
-      for (int64_t j = 0; j < size; j += W) v_store_float(tile_values + t * size + j, LOAD(from + t * a->value_slot_stride + j));
+    NAME(pack_values)(tile_values, values + tile * a->value_slot_stride, a->value_slot_stride, size, count);
     for (int row = from_row; row < end_row; row += step) {
-      const int seen = NAME(seen_by)(visible, num_rows, row, tile);
-      int64_t j = 0;
-      for (; j + wide <= size; j += wide)
-        NAME(multiply)(sums + row * size + j, size, scores + row * TILE_KEYS, TILE_KEYS, tile_values + j, size, seen,
-                       NAME(BLOCK_VECTORS), 0);
-      for (; j < size; j += W)
-        NAME(multiply)(sums + row * size + j, size, scores + row * TILE_KEYS, TILE_KEYS, tile_values + j, size, seen, 1, 0);
+      const int seen = NAME(seen_by)(visible, num_rows, row, step, tile);
+#if defined(TILED) && IS_BFLOAT
+      if (by_tiles)
+        NAME(add_weighed_by_tiles)(&of, row, seen, num_rows - row < step ? num_rows - row : step);
+      else
+#endif
+        NAME(add_weighed)(&of, row, seen);
     }
   }
+#if defined(TILED) && IS_BFLOAT
+  leave_tiles();
+#endif
   for (int row = 0; row < num_rows; row++) {
     E *out = NAME(out_of)(a, part, part.begin + row);
     for (int64_t j = 0; j < size; j += W) STORE(out + j, v_div(v_load_float(sums + row * size + j), v_set(total[row])));

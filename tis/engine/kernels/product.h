@@ -112,7 +112,10 @@ FN void P(multiply_rows)(const E *x, int64_t stride, const WEIGHT *weights, int6
                          const char *ahead, int lines, int64_t rows) {
 #if defined(TILED) && IS_BFLOAT
   const int64_t tiles = steps / TILE_STEPS, done = tiles * TILE_STEPS;
-  if (tiles) multiply_tiles(x, stride, weights, tiles, sums, goes_on, ahead, lines, rows);
+  const struct tiled_product product = {
+      x, stride, (const float *)weights, P(WIDTH), sums, P(WIDTH), tiles, rows, goes_on,
+  };
+  if (tiles) multiply_tiles(product, ahead, lines);
   for (int64_t row = 0; row < rows && done < steps; row += 6)
     P(multiply_six)(x + row * stride + done * P(STEP_INPUTS), stride, weights + done * P(STEP), steps - done,
                     sums + row * P(WIDTH), goes_on || tiles, NULL, 0, rows - row);

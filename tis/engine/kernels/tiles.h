@@ -1,4 +1,4 @@
-/* Tiles of AMX: up to 32 rows times a block of 32 outputs, in bfloat16. A tile has 16 rows of 64 bytes: of x, 16 rows
+/* Tiles of AMX: up to 32 rows times weights of 32 outputs, in bfloat16. A tile has 16 rows of 64 bytes: of x, 16 rows
    with 32 inputs; of weights as product.h wants them, 16 pairs of inputs with 16 outputs; of sums, 16 rows with 16 outputs.
 
    Needs permission of the system (`may_use_tiles`). The tests compile this file with tiles in plain C. */
@@ -8,10 +8,6 @@
 
 #define TILES __attribute__((target("amx-tile,amx-bf16")))
 enum { TILE_INPUTS = 32, TILE_STEPS = 16, TILE_OUTPUTS = 16, TILED_ROWS = 32, TILED_WIDTH = 32 };
-/* Bytes from one row of a tile to the next: of sums, and of weights. */
-enum { SUMS_STRIDE = TILED_WIDTH * 4, WEIGHTS_STRIDE = TILED_WIDTH * 4 };
-/* Elements of the weights for 32 inputs. */
-enum { WEIGHTS_OF_TILES = TILE_STEPS * 2 * TILED_WIDTH };
 
 /* Rows that the tiles of this thread are laid out for, or 0. */
 static __thread int64_t rows_laid_out;
@@ -44,39 +40,49 @@ TILES static void leave_tiles(void) {
   rows_laid_out = 0;
 }
 
-#define BEGIN_SUMS(tile, sums)            \
-  if (goes_on)                            \
-    _tile_loadd(tile, sums, SUMS_STRIDE); \
-  else                                    \
+/* sums[rows][32] (+)= x[rows][32 * count] * weights. */
+struct tiled_product {
+  const uint16_t *x;
+  int64_t x_stride; /* in elements, as the others */
+  const float *weights; /* pairs of inputs */
+  int64_t weights_stride; /* from one pair to the next */
+  float *sums;
+  int64_t sums_stride, count, rows;
+  int goes_on;
+};
+
+#define BEGIN_SUMS(tile, sums)        \
+  if (p.goes_on)                      \
+    _tile_loadd(tile, sums, sums_bytes); \
+  else                                \
     _tile_zero(tile);
 
-/* sums[rows][32] (+)= x[rows][32 * count] * weights. `ahead` is fetched into the far cache, so many lines with each step;
-   where there is something to fetch, these rows are the first to use the weights, which then come from there, too. */
-TILES static void multiply_tiles(const uint16_t *x, int64_t stride, const uint16_t *weights, int64_t count, float *sums,
-                                 int goes_on, const char *ahead, int lines, int64_t rows) {
-  const int64_t x_bytes = 2 * stride;
-  const int has_second = rows > 16;
-  const uint16_t *second_x = x + 16 * stride;
-  float *second_sums = sums + 16 * TILED_WIDTH;
-  lay_out_tiles(rows);
+/* `ahead` is fetched into the far cache, so many lines with each step; where there is something to fetch, these rows are
+   the first to use the weights, which then come from there, too. */
+TILES static inline void multiply_tiles(const struct tiled_product p, const char *ahead, int lines) {
+  const int64_t x_bytes = 2 * p.x_stride, weights_bytes = 4 * p.weights_stride, sums_bytes = 4 * p.sums_stride;
+  const int has_second = p.rows > 16;
+  const uint16_t *second_x = p.x + 16 * p.x_stride;
+  float *second_sums = p.sums + 16 * p.sums_stride;
+  lay_out_tiles(p.rows);
   __asm__ volatile("" ::: "memory"); /* what is loaded below has been stored */
-  BEGIN_SUMS(0, sums)
-  BEGIN_SUMS(1, sums + TILE_OUTPUTS)
+  BEGIN_SUMS(0, p.sums)
+  BEGIN_SUMS(1, p.sums + TILE_OUTPUTS)
   if (has_second) {
     BEGIN_SUMS(2, second_sums)
     BEGIN_SUMS(3, second_sums + TILE_OUTPUTS)
   }
-  for (int64_t number = 0; number < count; number++) {
-    const uint16_t *w = weights + number * WEIGHTS_OF_TILES;
+  for (int64_t number = 0; number < p.count; number++) {
+    const float *weights = p.weights + number * TILE_STEPS * p.weights_stride;
     if (lines) {
-      for (int line = 0; line < WEIGHTS_OF_TILES * 2 / 64; line++)
-        _mm_prefetch((const char *)(w + 2 * WEIGHTS_OF_TILES) + 64 * line, _MM_HINT_T0);
+      const char *next = (const char *)(weights + 2 * TILE_STEPS * p.weights_stride);
+      for (int64_t line = 0; line < TILE_STEPS * weights_bytes / 64; line++) _mm_prefetch(next + 64 * line, _MM_HINT_T0);
       for (int line = 0; line < TILE_STEPS * lines; line++) _mm_prefetch(ahead + 64 * line, _MM_HINT_T1);
       ahead += 64 * TILE_STEPS * lines;
     }
-    _tile_loadd(4, x + number * TILE_INPUTS, x_bytes);
-    _tile_loadd(6, w, WEIGHTS_STRIDE);
-    _tile_loadd(7, w + 2 * TILE_OUTPUTS, WEIGHTS_STRIDE);
+    _tile_loadd(4, p.x + number * TILE_INPUTS, x_bytes);
+    _tile_loadd(6, weights, weights_bytes);
+    _tile_loadd(7, weights + TILE_OUTPUTS, weights_bytes);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
     if (has_second) {
@@ -85,11 +91,12 @@ TILES static void multiply_tiles(const uint16_t *x, int64_t stride, const uint16
       _tile_dpbf16ps(3, 5, 7);
     }
   }
-  _tile_stored(0, sums, SUMS_STRIDE);
-  _tile_stored(1, sums + TILE_OUTPUTS, SUMS_STRIDE);
+  _tile_stored(0, p.sums, sums_bytes);
+  _tile_stored(1, p.sums + TILE_OUTPUTS, sums_bytes);
   if (has_second) {
-    _tile_stored(2, second_sums, SUMS_STRIDE);
-    _tile_stored(3, second_sums + TILE_OUTPUTS, SUMS_STRIDE);
+    _tile_stored(2, second_sums, sums_bytes);
+    _tile_stored(3, second_sums + TILE_OUTPUTS, sums_bytes);
   }
+  __asm__ volatile("" ::: "memory"); /* what is stored is read below */
 }
 #undef BEGIN_SUMS

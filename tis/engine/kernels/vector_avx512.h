@@ -67,6 +67,12 @@ IN void v_turn(vec *rows) {
 }
 #ifdef DOT_BFLOAT
 IN void v_store_bfloat(uint16_t *p, vec x) { _mm256_storeu_si256((__m256i *)p, (__m256i)_mm512_cvtneps_pbh(x)); }
+/* Of each lane a number of one and, behind it, of the other. */
+IN vec v_load_pairs(const uint16_t *one, const uint16_t *other) {
+  __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)one));
+  __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)other));
+  return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+}
 /* Each lane adds the products of two neighbours. */
 IN vec v_dot(vec sum, vec a, vec b) {
   return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(a), (__m512bh)_mm512_castps_si512(b));
