@@ -12,6 +12,8 @@
 #define NAME(name) float_##name
 #include "small_operations.h"
 #include "attention.h"
+#include "attention_few.h"
+#include "attention_tile.h"
 
 #define WEIGHT float
 #define HAS_BFLOAT_WEIGHTS 0
@@ -40,6 +42,8 @@
 #define NAME(name) bfloat_##name
 #include "small_operations.h"
 #include "attention.h"
+#include "attention_few.h"
+#include "attention_tile.h"
 
 #define P(name) bfloat_by_bfloat_##name
 #include "product.h"

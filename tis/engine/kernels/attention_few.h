@@ -1,0 +1,111 @@
+/* Attention of a few rows: the keys and values are read as they lie in the cache. */
+
+#if defined(DOT_BFLOAT) && IS_BFLOAT
+IN float NAME(product)(const uint16_t *query, const uint16_t *key, int64_t size) {
+  vec one = v_zero(), other = v_zero();
+  int64_t j = 0;
+  for (; j + 4 * W <= size; j += 4 * W) {
+    one = v_dot(one, v_load_float((const float *)(query + j)), v_load_float((const float *)(key + j)));
+    other = v_dot(other, v_load_float((const float *)(query + j + 2 * W)), v_load_float((const float *)(key + j + 2 * W)));
+  }
+  for (; j + 2 * W <= size; j += 2 * W)
+    one = v_dot(one, v_load_float((const float *)(query + j)), v_load_float((const float *)(key + j)));
+  if (j < size) other = v_fma(v_load_bfloat(query + j), v_load_bfloat(key + j), other);
+  return v_sum(v_add(one, other));
+}
+#else
+IN float NAME(product)(const float *query, const E *key, int64_t size) {
+  vec one = v_zero(), other = v_zero();
+  int64_t j = 0;
+  for (; j + 2 * W <= size; j += 2 * W) {
+    one = v_fma(v_load_float(query + j), LOAD(key + j), one);
+    other = v_fma(v_load_float(query + j + W), LOAD(key + j + W), other);
+  }
+  if (j < size) one = v_fma(v_load_float(query + j), LOAD(key + j), one);
+  return v_sum(v_add(one, other));
+}
+#endif
+
+/* Into the cache, for later. */
+IN void NAME(fetch)(const E *row, int64_t size) {
+  for (int64_t j = 0; j < size; j += 64 / (int64_t)sizeof(E)) __builtin_prefetch(row + j, 0, 2);
+}
+
+/* sums[0..1] += weights[0..1] * values, for `count` vectors of a row of values. Meanwhile `ahead` is fetched, if any. */
+IN void NAME(add_values)(float *sums, int64_t size, const float *weights, const E *values, int64_t stride, int first,
+                         int end, const E *ahead, int64_t ahead_stride, const int count) {
+  vec one[4], other[4];
+  for (int i = 0; i < count; i++) one[i] = v_load_float(sums + i * W), other[i] = v_load_float(sums + size + i * W);
+  for (int t = first; t < end; t++) {
+    if (ahead) NAME(fetch)(ahead + t * ahead_stride, size);
+    vec weight = v_set(weights[t]), next = v_set(weights[TILE_KEYS + t]);
+    for (int i = 0; i < count; i++) {
+      vec value = LOAD(values + t * stride + i * W);
+      one[i] = v_fma(weight, value, one[i]);
+      other[i] = v_fma(next, value, other[i]);
+    }
+  }
+  for (int i = 0; i < count; i++) v_store_float(sums + i * W, one[i]), v_store_float(sums + size + i * W, other[i]);
+}
+
+/* Where a part begins to read, or NULL. */
+IN const E *NAME(first_keys)(const struct attention *a, const struct attention_part *part) {
+  if (!part) return NULL;
+  return (const E *)a->keys + part->key_head * a->key_head_stride +
+         (part->run[2] + NAME(visible_of)(a, *part, part->begin).first) * a->key_slot_stride;
+}
+
+FN void NAME(attend_few)(const struct attention *a, struct attention_part part, const struct attention_part *following) {
+  const int num_rows = (int)(part.end - part.begin);
+  const int64_t size = a->size;
+  const E *keys = (const E *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
+  const E *values = (const E *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
+  NAME(query_element) queries[MAX_FEW_ROWS][MAX_HEAD_SIZE];
+  float scores[MAX_FEW_ROWS][TILE_KEYS] = {{0}}, sums[MAX_FEW_ROWS * MAX_HEAD_SIZE];
+  float largest[MAX_FEW_ROWS], total[MAX_FEW_ROWS];
+  struct NAME(visible) visible[MAX_FEW_ROWS];
+  for (int row = 0; row < num_rows; row++) {
+    NAME(take_query)(queries[row], NAME(query_of)(a, part, part.begin + row), size);
+    visible[row] = NAME(visible_of)(a, part, part.begin + row);
+    largest[row] = -INFINITY, total[row] = 0;
+  }
+  /* Rows are added up in pairs: with an odd number, the last one has a partner that nobody reads. */
+  memset(sums, 0, (num_rows + num_rows % 2) * size * sizeof(float));
+  const int64_t end = NAME(visible_of)(a, part, part.end - 1).end;
+  for (int64_t tile = NAME(visible_of)(a, part, part.begin).first; tile < end; tile += TILE_KEYS) {
+    int lowest = TILE_KEYS, highest = 0;
+    for (int row = 0; row < num_rows; row++) {
+      int from = visible[row].first > tile ? (int)(visible[row].first - tile) : 0;
+      int to = visible[row].end < tile + TILE_KEYS ? (int)(visible[row].end - tile) : TILE_KEYS;
+      if (from >= to) {
+        memset(scores[row], 0, sizeof scores[row]);
+        continue;
+      }
+      lowest = from < lowest ? from : lowest, highest = to > highest ? to : highest;
+      for (int t = from; t < to; t++) {
+        if (row == 0) NAME(fetch)(values + (tile + t) * a->value_slot_stride, size);
+        scores[row][t] = NAME(product)(queries[row], keys + (tile + t) * a->key_slot_stride, size);
+      }
+      float factor = NAME(weigh)(scores[row], from, to, a, &largest[row], &total[row]);
+      if (factor != 1)
+        for (int64_t j = 0; j < size; j += W)
+          v_store_float(sums + row * size + j, v_mul(v_load_float(sums + row * size + j), v_set(factor)));
+    }
+    const E *ahead = tile + TILE_KEYS < end ? keys + (tile + TILE_KEYS) * a->key_slot_stride : NAME(first_keys)(a, following);
+    for (int row = 0; row < num_rows; row += 2, ahead = NULL) {
+      int64_t j = 0;
+      const E *tile_values = values + tile * a->value_slot_stride;
+      for (; j + 4 * W <= size; j += 4 * W)
+        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest,
+                         j ? NULL : ahead, a->key_slot_stride, 4);
+      for (; j < size; j += W)
+        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest,
+                         NULL, 0, 1);
+    }
+  }
+  for (int row = 0; row < num_rows; row++) {
+    E *out = NAME(out_of)(a, part, part.begin + row);
+    for (int64_t j = 0; j < size; j += W)
+      STORE(out + j, v_div(v_load_float(sums + row * size + j), v_set(total[row])));
+  }
+}
