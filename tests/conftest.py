@@ -1,6 +1,7 @@
 import os
 from collections.abc import Callable, Iterator
 
+import httpcore2
 import httpx2
 import pytest
 from openai import OpenAI
@@ -23,6 +24,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("server")
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("model")}
     items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_certificates() -> Iterator[None]:
+    """Each client would read the certificates of the system again, for 30 ms, though hardly a test needs them."""
+    context = httpcore2.default_ssl_context()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", lambda **_: context)
+        yield
 
 
 @pytest.fixture

@@ -160,25 +160,35 @@ def market(tmp_path: Path) -> Iterator[Market]:
     market.close()
 
 
-@pytest.fixture
-def shop(database_url: str) -> Iterator[Shop]:
-    """On the database of `laptop`."""
-    with _shop_on(database_url) as shop:
-        yield shop
+@pytest.fixture(scope="module")
+def open_market(database_url: str) -> Iterator[Market]:
+    """The database of `laptop`, without HTTP."""
+    with _market_on(database_url) as market:
+        yield market
 
 
-@pytest.fixture
-def strict_shop(strict_database_url: str) -> Iterator[Shop]:
-    """On the database of `internet`."""
-    with _shop_on(strict_database_url) as shop:
-        yield shop
+@pytest.fixture(scope="module")
+def required_market(strict_database_url: str) -> Iterator[Market]:
+    """The database of `internet`, without HTTP."""
+    with _market_on(strict_database_url) as market:
+        yield market
 
 
 @contextmanager
-def _shop_on(url: str) -> Iterator[Shop]:
+def _market_on(url: str) -> Iterator[Market]:
     market = Market(Database(url), MarketRules(jwt_secret=SECRET))
-    yield Shop(market)
+    yield market
     market.close()
+
+
+@pytest.fixture
+def shop(open_market: Market) -> Shop:
+    return Shop(open_market)
+
+
+@pytest.fixture
+def strict_shop(required_market: Market) -> Shop:
+    return Shop(required_market)
 
 
 @pytest.fixture(scope="module")

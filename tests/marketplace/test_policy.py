@@ -3,19 +3,16 @@
 A route without a row fails; a row without a route does not.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.marketplace.conftest import SECRET
 from tests.marketplace.world import KINDS, PASSWORD, World, new_world
 from tests.serving import settings_with
 from tis.app import create_app
-from tis.database.database import Database
-from tis.marketplace.market import Market, MarketRules
+from tis.marketplace.market import Market
 
 EVERYBODY = frozenset(KINDS)
 NAMED = EVERYBODY - {"anonymous"}
@@ -176,22 +173,6 @@ ROUTES = routes_of_the_app()
 
 def test_every_route_is_in_the_table() -> None:
     assert set(ROUTES) - TABLE.keys() == set()
-
-
-@pytest.fixture(scope="module")
-def open_market(database_url: str) -> Iterator[Market]:
-    yield from _market_on(database_url)
-
-
-@pytest.fixture(scope="module")
-def required_market(strict_database_url: str) -> Iterator[Market]:
-    yield from _market_on(strict_database_url)
-
-
-def _market_on(url: str) -> Iterator[Market]:
-    market = Market(Database(url), MarketRules(jwt_secret=SECRET))
-    yield market
-    market.close()
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route in TABLE])
