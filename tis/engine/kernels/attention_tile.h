@@ -2,11 +2,16 @@
 
 enum { NAME(BLOCK_ROWS) = 6, NAME(BLOCK_VECTORS) = W == 16 ? 4 : 2 };
 
-/* out[6][count * W] += left[6][depth] * right[depth][count * W]; with `pairs`, a float of left and right is two bfloat16. */
+#if defined(DOT_BFLOAT) && IS_BFLOAT
+IN vec NAME(add_product)(vec sum, vec a, vec b) { return v_dot(sum, a, b); }
+#else
+IN vec NAME(add_product)(vec sum, vec a, vec b) { return v_fma(a, b, sum); }
+#endif
+
+/* out[6][count * W] += left[6][depth] * right[depth][count * W]; with PAIRS, a float of left and right is two bfloat16. */
 IN void NAME(multiply)(float *out, int64_t out_stride, const float *left, int64_t left_stride, const float *right,
-                       int64_t right_stride, int64_t depth, const int count, const int pairs) {
+                       int64_t right_stride, int64_t depth, const int count) {
   vec sums[6][4];
-  (void)pairs;
   for (int r = 0; r < 6; r++)
     for (int i = 0; i < count; i++) sums[r][i] = v_load_float(out + r * out_stride + i * W);
   for (int64_t k = 0; k < depth; k++) {
@@ -14,15 +19,7 @@ IN void NAME(multiply)(float *out, int64_t out_stride, const float *left, int64_
     for (int i = 0; i < count; i++) row[i] = v_load_float(right + k * right_stride + i * W);
     for (int r = 0; r < 6; r++) {
       vec factor = v_set(left[r * left_stride + k]);
-      for (int i = 0; i < count; i++) {
-#ifdef DOT_BFLOAT
-        if (pairs) {
-          sums[r][i] = v_dot(sums[r][i], factor, row[i]);
-          continue;
-        }
-#endif
-        sums[r][i] = v_fma(factor, row[i], sums[r][i]);
-      }
+      for (int i = 0; i < count; i++) sums[r][i] = NAME(add_product)(sums[r][i], factor, row[i]);
     }
   }
   for (int r = 0; r < 6; r++)
@@ -106,10 +103,9 @@ IN void NAME(score)(const struct NAME(tile) *of, int row, int seen) {
   memset(scores, 0, NAME(BLOCK_ROWS) * TILE_KEYS * sizeof(float));
   for (int t = 0; t < seen; t += wide)
     if (W == 16 && seen <= wide / 2)
-      NAME(multiply)(scores + t, TILE_KEYS, queries, of->depth, of->turned + t, TILE_KEYS, of->depth, 2, NAME(PAIRS));
+      NAME(multiply)(scores + t, TILE_KEYS, queries, of->depth, of->turned + t, TILE_KEYS, of->depth, 2);
     else
-      NAME(multiply)(scores + t, TILE_KEYS, queries, of->depth, of->turned + t, TILE_KEYS, of->depth, NAME(BLOCK_VECTORS),
-                     NAME(PAIRS));
+      NAME(multiply)(scores + t, TILE_KEYS, queries, of->depth, of->turned + t, TILE_KEYS, of->depth, NAME(BLOCK_VECTORS));
 }
 
 /* sums[step][size] += weights * values */
@@ -130,9 +126,9 @@ IN void NAME(add_weighed)(const struct NAME(tile) *of, int row, int seen) {
   const int wide = NAME(BLOCK_VECTORS) * W, steps = NAME(PAIRS) ? (seen + 1) / 2 : seen;
   int64_t j = 0;
   for (; j + wide <= of->size; j += wide)
-    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, NAME(BLOCK_VECTORS), NAME(PAIRS));
+    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, NAME(BLOCK_VECTORS));
   for (; j < of->size; j += W)
-    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, 1, NAME(PAIRS));
+    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, 1);
 }
 
 FN void NAME(attend_tile)(const struct attention *a, struct attention_part part, float *scratch) {

@@ -51,10 +51,10 @@ struct tiled_product {
   int goes_on;
 };
 
-#define BEGIN_SUMS(tile, sums)        \
-  if (p.goes_on)                      \
+#define BEGIN_SUMS(tile, sums)           \
+  if (p.goes_on)                         \
     _tile_loadd(tile, sums, sums_bytes); \
-  else                                \
+  else                                   \
     _tile_zero(tile);
 
 /* `ahead` is fetched into the far cache, so many lines with each step; where there is something to fetch, these rows are
