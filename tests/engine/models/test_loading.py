@@ -3,13 +3,20 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.engine.batching.tiny import run, tokens
 from tests.engine.conftest import DEMO
+from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.errors import LoadFailed
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
+from tis.engine.prepared_request import PreparedRequest
+from tis.engine.prompt import ChatPrompt
+from tis.engine.request import Request
+from tis.engine.sampling.params import SamplingParams
 
 
 def load(repo: str, **options: bool) -> LoadedModel:
@@ -44,6 +51,26 @@ def test_a_template_in_a_file_of_its_own_is_found(copied: Path) -> None:
     (copied / "chat_template.jinja").unlink()
     (copied / "chat_template.json").write_text(json.dumps({"chat_template": template}))
     assert load(str(copied)).tokenizer._tokenizer.chat_template == template  # type: ignore[attr-defined]
+
+
+@pytest.mark.model
+def test_weights_are_read_again_where_preparing_them_fails(demo: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> int:
+        raise AssertionError("an injected fault")
+
+    stages: list[str] = []
+    monkeypatch.setattr("tis.engine.batching.choose_runner.pack_weights", fail)
+    loaded = load_model(DEMO, LoadOptions(), lambda stage, progress: stages.append(stage))
+    assert stages.count("preparing the weights") == 2
+    answers = []
+    for one in (demo, loaded):
+        prompt = one.tokenizer.encode_chat(ChatPrompt([{"role": "user", "content": "What is a keyboard?"}]))
+        params = SamplingParams(temperature=0, max_tokens=8)
+        request = Request(PreparedRequest("demo", "r1", one.tokenizer, prompt, params, 1))
+        runner = one.new_runner()
+        assert isinstance(runner, BatchRunner) and not run(runner, [request]).errors
+        answers.append(tokens(request))
+    assert answers[0] == answers[1] and len(answers[0]) > 1
 
 
 def test_weights_in_a_format_that_can_run_code_are_not_read(copied: Path) -> None:

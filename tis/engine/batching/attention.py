@@ -27,7 +27,8 @@ def batch_attention(
     batch: Batch | None = None,
     **ignored: Any,
 ) -> tuple[Any, None]:
-    assert batch is not None
+    if batch is None:
+        raise TypeError("the layers do not hand on the arguments of the batch")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if batch.kernels is not None:
         keys, values = batch.cache.keys[module.layer_idx], batch.cache.values[module.layer_idx]

@@ -12,9 +12,12 @@ from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
+from tis.engine.batching.trial import BatchTrial
 from tis.engine.errors import LoadFailed
+from tis.engine.faults import is_out_of_memory
 from tis.engine.generate_runner import GenerateRunner
 from tis.engine.kernels.native import native_kernels
+from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalStages
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
@@ -22,8 +25,16 @@ from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
 from tis.engine.weights.packed import pack_weights, quantise_weights, weight_bytes_of
 from tis.engine.weights.packed_vision import pack_vision_tower
+from tis.observability.logs import describe_with_messages
 
 log = logging.getLogger("tis.engine")
+
+_CONVERTING = "converting the weights"
+_FUSING_MODULES = "fusing modules"
+_FUSING_LAYERS = "fusing layers"
+_ROUNDING = "rounding the weights to 8 bits"
+_PACKING = "packing the weights"
+_PACKING_TOWER = "packing the vision tower"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +52,72 @@ def choose_runner(
     limits: BatchLimits,
     vision: VisionProcessor | None = None,
     attention: str | None = None,
+    stages: OptionalStages = ALL_STAGES,
 ) -> ChosenRunner:
-    """`attention` is the one that the operator wants. The batch has its own, on the kernels of sdpa."""
-    reason = why_not_batchable(model)
-    if vision and not vision.is_batchable:
-        reason = "only generate() can use the inputs of its image processor"
-    if reason:
+    """`attention` is the one that the operator wants. The batch has its own, on the kernels of sdpa.
+
+    Raises `StageFailed` where the model may be half changed.
+    """
+    if not limits.quantisation:  # else the integers are made of the weights as they were saved
+        stages.run(_CONVERTING, lambda: suit_to_cpu(model))
+    trial = _try_batch(model, vision, stages)
+    if isinstance(trial, str):
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model runs through generate()", limits.quantisation)
-        suit_to_cpu(model)
-        log.info("requests run one at a time through generate(), as this model cannot be batched: %s", reason)
+            stages.run(_CONVERTING, lambda: suit_to_cpu(model))
+        log.info("requests run one at a time through generate(), as this model cannot be batched: %s", trial)
         return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
     if attention not in (None, "sdpa"):
         raise LoadFailed(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
             "this server. Leave it empty."
         )
-    kernels = native_kernels() if limits.native_kernels else None
-    num_packed = 0
+    with stages.guard(BATCHES):
+        return _batched(model, tokenizer, context_length, limits, trial, stages)
+
+
+def _try_batch(model: Any, vision: VisionProcessor | None, stages: OptionalStages) -> BatchTrial | str:
+    """Returns the trial, or why the model cannot be batched. Changes nothing."""
+    if BATCHES in stages.left_out:
+        return "that has failed"
+    if vision and not vision.is_batchable:
+        return "only generate() can use the inputs of its image processor"
+    try:
+        if reason := why_not_batchable(model):
+            return reason
+        trial = BatchTrial(model)
+        return trial.why_not(model, cache_shape(model)) or trial
+    except Exception as fault:
+        if is_out_of_memory(fault):
+            raise
+        log.debug("the trial of the batch failed", exc_info=True)
+        return f"its trial failed, {describe_with_messages(fault)}"
+
+
+def _batched(
+    model: Any,
+    tokenizer: Tokenizer,
+    context_length: int,
+    limits: BatchLimits,
+    trial: BatchTrial,
+    stages: OptionalStages,
+) -> ChosenRunner:
+    has_kernels = limits.native_kernels and KERNELS not in stages.left_out
+    with stages.guard(KERNELS):
+        kernels = native_kernels() if has_kernels else None
+    num_rounded = num_fused = 0
+    if has_kernels:
+        stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     if limits.quantisation:
-        # Before the conversion to float32 that some CPUs need: the integers are made of the weights as they were saved.
-        if limits.native_kernels:
-            fuse_modules(model, kernels)
-        num_packed = quantise_weights(model, kernels)
-    suit_to_cpu(model)
-    shape = cache_shape(model)
-    if limits.native_kernels:
-        fuse_modules(model, kernels)
-        num_fused = fuse_layers(model, kernels)
-        num_packed = num_packed or num_fused
-    num_packed += pack_weights(model, kernels) + pack_vision_tower(model)
+        num_rounded = stages.run(_ROUNDING, lambda: quantise_weights(model, kernels))
+        if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
+            stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
+    shape = cache_shape(model)  # before the layers that it asks are gone
+    if has_kernels:
+        num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
+    num_packed = num_rounded or num_fused
+    num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
+    num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model))
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
     )
@@ -78,6 +125,10 @@ def choose_runner(
     log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, num_packed)
     # Allocated once: when a worker dies, the next one reuses it.
     cache = PagedCache(shape, size.num_blocks, size.block_size)
+    of_batch = kernels if kernels and kernels.takes(shape.dtype, shape.head_size) else None
+    with stages.guard(KERNELS if has_kernels else BATCHES):
+        if reason := trial.why_not(model, shape, of_batch, is_rounded=bool(num_rounded)):
+            raise ValueError(reason)
     return ChosenRunner(
         lambda: BatchRunner(
             model,
@@ -88,7 +139,7 @@ def choose_runner(
             max_running=limits.max_running,
             vision_cache_bytes=limits.vision_cache_bytes,
             draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
-            kernels=kernels if kernels and kernels.takes(shape.dtype, shape.head_size) else None,
+            kernels=of_batch,
         ),
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),

@@ -29,6 +29,8 @@ def why_not_batchable(model: Any) -> str | None:
         return "its attention has sinks"
     if ropes := _rope_types(config) & _LENGTH_DEPENDENT_ROPES:
         return f"its rotary embedding is {', '.join(sorted(ropes))}"
+    if any(not hasattr(layer, "head_dim") or not hasattr(layer, "num_key_value_groups") for layer in layers):
+        return "its keys and values have no size in common"
     if len({_sizes(layer) for layer in layers}) > 1:
         return "its layers differ in size"
     return _why_not_on_device(model, config)

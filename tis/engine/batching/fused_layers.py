@@ -7,6 +7,7 @@ Each layer is tried against the model's own on random numbers. One that differs 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,7 +20,8 @@ from tis.engine.kernels.int8_product import Int8Product
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, takes_products
-from tis.engine.weights.fused import MISFITS, attention_named, positions_of, random_rows
+from tis.engine.optional_stages import Trials
+from tis.engine.weights.fused import attention_named, positions_of, random_rows
 from tis.engine.weights.fused_attention import FusedAttention
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
 from tis.engine.weights.int8 import Int8Linear
@@ -64,16 +66,19 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
     layers = list(getattr(decoder, "layers", ()))
     if not layers or not kernels.takes(model.dtype, cache_shape(model).head_size):
         return 0
+    trials = Trials("fusing layers")
     with torch.inference_mode(), attention_named(model, NAME):
-        try:
-            calls = _calls_of_layers(model, decoder, layers)
-        except (_LayerDiffers, *MISFITS) as error:
-            log.debug("the layers are not fused: %s", error)
-            return 0
-        decoder.layers = torch.nn.ModuleList()
+        calls = trials.attempt(decoder, lambda: _calls_of_layers(model, decoder, layers))
         found: list[Any] = []
-        while layers:  # the memory of a layer is free before the next needs some
-            found.append(_packed_or_itself(layers.pop(0), calls[len(found)], kernels))
+        if calls:
+            decoder.layers = torch.nn.ModuleList()
+            while layers:  # the memory of a layer is free before the next needs some
+                pack = partial(_packed_or_itself, layers[0], calls[len(found)], kernels)
+                found.append(trials.attempt(layers[0], pack) or layers[0])
+                del layers[0], pack
+    trials.report()
+    if not calls:
+        return 0
     for group in _groups(calls, found, _num_deep(model)):
         if isinstance(group, list):
             decoder.layers.append(FusedLayers(NativeLayers(group, kernels), is_last=group[-1] is found[-1]))
@@ -89,23 +94,23 @@ class _LayerDiffers(Exception):
 
 
 def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]:
-    """Computes a few tokens, and returns how each layer was called."""
+    """Computes a few tokens, and returns how each layer was called. Nothing, if no layer is the usual one."""
     calls: list[_Call] = []
 
     def before(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if len(args) != 1 or layer is not layers[len(calls)]:
-            raise _LayerDiffers("the decoder calls its layers in another way")
+            raise ValueError("the decoder calls its layers in another way")
         calls.append(_Call(args[0], kwargs))
 
     def behind(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         calls[-1].result = result
 
-    handles = [layer.register_forward_pre_hook(before, with_kwargs=True) for layer in layers]
-    handles += [layer.register_forward_hook(behind, with_kwargs=True) for layer in layers]
     size = CacheSize.of(cache_shape(model), _NUM_TOKENS + 16)
     slots = torch.arange(_NUM_TOKENS)
     cache = PagedCache(cache_shape(model), size.num_blocks, size.block_size)
     batch = Batch(cache, [QueryRun(0, _NUM_TOKENS, 0, 0)], slots)
+    handles = [layer.register_forward_pre_hook(before, with_kwargs=True) for layer in layers]
+    handles += [layer.register_forward_hook(behind, with_kwargs=True) for layer in layers]
     try:
         decoder(
             input_ids=torch.arange(_NUM_TOKENS)[None] + 3,
@@ -117,7 +122,8 @@ def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]
         for handle in handles:
             handle.remove()
     if len({id(call.arguments.get("position_embeddings")) for call in calls}) > 1:
-        raise _LayerDiffers("not all layers have the same rotary embedding")
+        log.debug("the layers are not fused, as not all have the same rotary embedding")
+        return []
     return calls
 
 
@@ -130,7 +136,7 @@ def _packed_or_itself(layer: Any, call: _Call, kernels: NativeKernels) -> Any:
         x = random_rows(shape.hidden, described.dtype)[None]
         if not _is_close(ours(x, **call.arguments) - x, layer(x, **call.arguments) - x, x):
             raise _LayerDiffers("it computes something else")
-    except (_LayerDiffers, *MISFITS) as error:
+    except _LayerDiffers as error:
         log.debug("%s is not fused: %s", type(layer).__name__, error)
         return layer
     return packed

@@ -19,6 +19,7 @@ from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
+from tis.engine.optional_stages import OptionalStages, read_and_prepare
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.errors import BadRequest
@@ -67,28 +68,38 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     _adopt_separate_template(tokenizer, folder)
-    report("reading the weights", None)
-    with reporting_weights(lambda share: report("reading the weights", share)):
-        model = _model_class(transformers, config).from_pretrained(
-            folder,
-            dtype=options.dtype,
-            device_map=options.device_map,
-            attn_implementation=options.attn_implementation,
-            quantization_config=quantisation,
-            trust_remote_code=options.trust_remote_code,
-            use_safetensors=True,
+    model_class = _model_class(transformers, config)
+
+    def read() -> Any:
+        report("reading the weights", None)
+        with reporting_weights(lambda share: report("reading the weights", share)):
+            model = model_class.from_pretrained(
+                folder,
+                dtype=options.dtype,
+                device_map=options.device_map,
+                attn_implementation=options.attn_implementation,
+                quantization_config=quantisation,
+                trust_remote_code=options.trust_remote_code,
+                use_safetensors=True,
+            )
+        report("preparing the weights", None)
+        return model.eval()
+
+    def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
+        weight_bytes = model.get_memory_footprint()
+        text_config = config.get_text_config()
+        ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
+        vision = choose_vision(
+            folder, config, ours, options.max_pixels or (_MAX_PIXELS_ON_CPU if model.device.type == "cpu" else None)
         )
-    model.eval()
-    weight_bytes = model.get_memory_footprint()
-    text_config = config.get_text_config()
-    ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
-    report("preparing the weights", None)
-    vision = choose_vision(
-        folder, config, ours, options.max_pixels or (_MAX_PIXELS_ON_CPU if model.device.type == "cpu" else None)
-    )
-    runner = choose_runner(
-        model, ours, _context_length(text_config, tokenizer), options.batch, vision, options.attn_implementation
-    )
+        context_length = _context_length(text_config, tokenizer)
+        runner = choose_runner(model, ours, context_length, options.batch, vision, options.attn_implementation, stages)
+        return _loaded(model, ours, vision, runner, folder, weight_bytes)
+
+    return read_and_prepare(read, prepare)
+
+
+def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Path, weight_bytes: int) -> LoadedModel:
     return LoadedModel(
         tokenizer=ours,
         new_runner=runner.new,

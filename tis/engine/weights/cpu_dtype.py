@@ -14,21 +14,22 @@ import torch
 log = logging.getLogger("tis.engine")
 
 
-def suit_to_cpu(model: Any) -> None:
-    """Converts the weights of a CPU model in place."""
+def suit_to_cpu(model: Any) -> int:
+    """Converts the weights of a CPU model in place. Returns the number of tensors that it changed."""
     if model.device.type != "cpu" or getattr(model, "is_quantized", False):
-        return
+        return 0
     if model.dtype not in (torch.bfloat16, torch.float16):
-        return
+        return 0
     wanted = torch.bfloat16 if computes_in_bfloat16() else torch.float32
     if model.dtype is wanted:
-        return
+        return 0
     log.info("the weights are converted from %s to %s, in which this CPU computes", model.dtype, wanted)
     before = model.dtype
     # Not `model.to`: it would round the frequencies of rotary embeddings too, which are float32 on purpose.
-    for tensor in (*model.parameters(), *model.buffers()):
-        if tensor.dtype is before:
-            tensor.data = tensor.data.to(wanted)
+    tensors = [tensor for tensor in (*model.parameters(), *model.buffers()) if tensor.dtype is before]
+    for tensor in tensors:
+        tensor.data = tensor.data.to(wanted)
+    return len(tensors)
 
 
 def computes_in_bfloat16() -> bool:

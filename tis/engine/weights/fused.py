@@ -8,18 +8,18 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 
 from tis.engine.kernels.native import NativeKernels
+from tis.engine.optional_stages import Trials
 from tis.engine.weights.fused_attention import PROBE, AttentionCalls, FusedAttention, projections_of
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm, merged_linear, plain_linears
 
 log = logging.getLogger("tis.engine")
 
-# What a module may raise that is called in a way it does not expect.
-MISFITS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 # Small rows show the epsilon of a norm, large ones show where a module clips its values.
 ROW_SIZES = (0.003, 0.1, 0.5, 2.0, 8.0, 30.0, 500.0)
 # Relative to the largest number of a row: sums in another order, or roundings to bfloat16 at other places.
@@ -34,11 +34,14 @@ def fuse_modules(model: Any, kernels: NativeKernels | None) -> int:
     if model.device.type != "cpu" or model.dtype not in _TOLERANCE or getattr(model, "is_quantized", False):
         return 0
     decoder = model.get_decoder()
+    trials = Trials("fusing modules")
     with torch.no_grad():
-        num_norms = 0 if kernels is None else _replace(decoder, _norm_fuser(kernels))
-        num_mlps = _replace(decoder, _mlp_fuser(kernels))
+        num_norms = 0 if kernels is None else _replace(decoder, _norm_fuser(kernels), trials)
+        num_mlps = _replace(decoder, _mlp_fuser(kernels), trials)
         with attention_named(model, PROBE):
-            num_attentions = _replace(decoder, _attention_fuser(kernels, _calls_of_attentions(model, decoder)))
+            calls = trials.attempt(decoder, lambda: _calls_of_attentions(model, decoder)) or {}
+            num_attentions = _replace(decoder, _attention_fuser(kernels, calls), trials)
+    trials.report()
     if number := num_norms + num_mlps + num_attentions:
         log.info("fused %d norms, %d MLPs and %d attentions", num_norms, num_mlps, num_attentions)
     return number
@@ -47,18 +50,13 @@ def fuse_modules(model: Any, kernels: NativeKernels | None) -> int:
 Fuser = Callable[[Any], Any | None]  # returns the new module, if it computes the same
 
 
-def _replace(decoder: Any, fuse: Fuser) -> int:
+def _replace(decoder: Any, fuse: Fuser, trials: Trials) -> int:
     replaced = 0
     for parent in [*decoder.modules()]:
         for name, child in [*parent.named_children()]:
             if isinstance(child, FusedNorm | FusedMlp | FusedAttention):
                 continue
-            try:
-                new = fuse(child)
-            except MISFITS as error:
-                log.debug("%s is not fused: %s", type(child).__name__, error)
-                continue
-            if new is not None:
+            if (new := trials.attempt(child, partial(fuse, child))) is not None:
                 setattr(parent, name, new)
                 replaced += 1
     return replaced
@@ -66,8 +64,9 @@ def _replace(decoder: Any, fuse: Fuser) -> int:
 
 def _norm_fuser(kernels: NativeKernels) -> Fuser:
     def fuse(norm: Any) -> Any | None:
-        [(name, weight)] = norm.named_parameters()
-        if name != "weight" or weight.ndim != 1:
+        parameters = dict(norm.named_parameters())
+        weight = parameters.get("weight")
+        if len(parameters) != 1 or weight is None or weight.ndim != 1:
             return None
         x = random_rows(len(weight), weight.dtype)
         new = (FusedNorm(norm, offset, kernels) for offset in (0.0, 1.0))
@@ -81,8 +80,11 @@ def _mlp_fuser(kernels: NativeKernels | None) -> Fuser:
         linears = plain_linears(mlp, "gate_proj", "up_proj") or plain_linears(mlp, "gate_up_proj")
         if not linears or not plain_linears(mlp, "down_proj"):
             return None
+        activations = [child for child in mlp.children() if type(child) is not torch.nn.Linear]
+        if len(activations) != 1:
+            return None
+        [activation] = activations
         x = random_rows(linears[0].in_features, linears[0].weight.dtype)
-        [activation] = [child for child in mlp.children() if type(child) is not torch.nn.Linear]
         is_silu = kernels is not None and _is_silu(activation, kernels, x.dtype)
         new = FusedMlp(merged_linear(linears), mlp.down_proj, None if is_silu else activation, kernels)
         return new if _is_close(new(x), mlp(x)) else None
@@ -133,9 +135,6 @@ def _calls_of_attentions(model: Any, decoder: Any) -> dict[Any, dict[str, Any]]:
         number = len(ROW_SIZES)
         ids = torch.arange(number)[None] + 3
         decoder(input_ids=ids, position_ids=positions_of(model, number), use_cache=False, probe=AttentionCalls())
-    except MISFITS as error:
-        log.debug("no attention is fused: %s", error)
-        calls.clear()
     finally:
         for handle in handles:
             handle.remove()

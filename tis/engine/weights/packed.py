@@ -11,6 +11,7 @@ import torch
 
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
+from tis.engine.optional_stages import Trials
 from tis.engine.weights.int8 import Int8Linear
 
 log = logging.getLogger("tis.engine")
@@ -105,13 +106,14 @@ def _is_native(places: list[tuple[Any, str, Any]], kernels: NativeKernels) -> bo
 def _packs_correctly(place: tuple[Any, str, Any]) -> bool:
     """Tries one layer before all are changed, because the packing operators are not a public API."""
     linear = place[2]
-    x = torch.randn(3, linear.in_features, dtype=linear.weight.dtype)
-    try:
+
+    def is_close() -> bool:
+        x = torch.randn(3, linear.in_features, dtype=linear.weight.dtype)
         with torch.inference_mode():
             packed, plain = PackedLinear(linear)(x), linear(x)
-    except (RuntimeError, AttributeError, NotImplementedError) as error:
-        log.warning("the weights are not packed, because packing failed: %s", error)
-        return False
-    return bool(
-        torch.allclose(packed, plain, atol=_TOLERANCE[linear.weight.dtype], rtol=_TOLERANCE[linear.weight.dtype])
-    )
+        return bool(torch.allclose(packed, plain, atol=_TOLERANCE[x.dtype], rtol=_TOLERANCE[x.dtype]))
+
+    trials = Trials("packing the weights")
+    packs = trials.attempt(linear, is_close)
+    trials.report()
+    return packs is True

@@ -1,13 +1,12 @@
 """Packs the linear layers of a vision tower, like those of the text part, where that changes no bit of its features."""
 
-import logging
+from functools import partial
 from typing import Any
 
 import torch
 
+from tis.engine.optional_stages import Trials
 from tis.engine.weights.packed import PackedLinear
-
-log = logging.getLogger("tis.engine")
 
 _PROBED_ROWS = 64  # an image has at least as many patches in practice
 
@@ -25,7 +24,10 @@ def pack_vision_tower(model: Any) -> int:
         for name, child in parent.named_children()
         if type(child) is torch.nn.Linear  # subclasses do more than multiply
     ]
-    if not all(_packs_exactly(linear) for linear in _one_of_each_shape(places)):
+    trials = Trials("packing the vision tower")
+    is_exact = all(trials.attempt(one, partial(_packs_exactly, one)) for one in _one_of_each_shape(places))
+    trials.report()
+    if not is_exact:
         return 0
     for parent, name, linear in places:
         setattr(parent, name, PackedLinear(linear))
@@ -39,9 +41,5 @@ def _one_of_each_shape(places: list[tuple[Any, str, Any]]) -> list[Any]:
 def _packs_exactly(linear: Any) -> bool:
     """Tried before anything is changed, because the packing operators are not a public API."""
     x = torch.randn(_PROBED_ROWS, linear.in_features).to(linear.weight.dtype)
-    try:
-        with torch.inference_mode():
-            return bool(torch.equal(PackedLinear(linear)(x), linear(x)))
-    except (RuntimeError, AttributeError, NotImplementedError) as error:
-        log.warning("the vision tower is not packed, because packing failed: %s", error)
-        return False
+    with torch.inference_mode():
+        return bool(torch.equal(PackedLinear(linear)(x), linear(x)))
