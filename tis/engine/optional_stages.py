@@ -83,6 +83,10 @@ def read_and_prepare(read: Callable[[], Model], prepare: Callable[[Model, Option
         free_memory()
 
 
+class Misfit(Exception):
+    """A part of a model is not of the kind that is replaced, which is no fault."""
+
+
 class Trials:
     """Tries replacements for parts of a model. Where that fails, the part stays; each cause is logged once."""
 
@@ -94,6 +98,9 @@ class Trials:
         """`work` changes nothing before it has succeeded. Returns None if it fails."""
         try:
             return work()
+        except Misfit as reason:
+            log.debug("%s leaves out %s: %s", self._of, type(part).__name__, reason)
+            return None
         except Exception as fault:
             if is_out_of_memory(fault):
                 raise

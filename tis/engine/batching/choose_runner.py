@@ -12,7 +12,7 @@ from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
-from tis.engine.batching.trial import AT_ONCE, IN_PARTS, BatchTrial
+from tis.engine.batching.trial import BatchTrial
 from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
 from tis.engine.generate_runner import GenerateRunner
@@ -86,7 +86,7 @@ def _try_batch(model: Any, vision: VisionProcessor | None, stages: OptionalStage
         if reason := why_not_batchable(model):
             return reason
         trial = BatchTrial(model)
-        return trial.why_not(model, cache_shape(model), AT_ONCE) or trial
+        return trial.why_not(model, cache_shape(model)) or trial
     except Exception as fault:
         if is_out_of_memory(fault):
             raise
@@ -126,8 +126,9 @@ def _batched(
     # Allocated once: when a worker dies, the next one reuses it.
     cache = PagedCache(shape, size.num_blocks, size.block_size)
     of_batch = kernels if kernels and kernels.takes(shape.dtype, shape.head_size) else None
+    is_rounded = num_rounded > 0 or shape.dtype.itemsize < 4
     with stages.guard(KERNELS if has_kernels else BATCHES):
-        if reason := trial.why_not(model, shape, IN_PARTS, of_batch, is_rounded=bool(num_rounded)):
+        if reason := trial.why_not(model, shape, of_batch, is_rounded=is_rounded):
             raise ValueError(reason)
     return ChosenRunner(
         lambda: BatchRunner(

@@ -20,7 +20,7 @@ from tis.engine.kernels.int8_product import Int8Product
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, takes_products
-from tis.engine.optional_stages import Trials
+from tis.engine.optional_stages import Misfit, Trials
 from tis.engine.weights.fused import attention_named, positions_of, random_rows
 from tis.engine.weights.fused_attention import FusedAttention
 from tis.engine.weights.fused_modules import FusedMlp, FusedNorm
@@ -68,12 +68,12 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
         return 0
     trials = Trials("fusing layers")
     with torch.inference_mode(), attention_named(model, NAME):
-        calls = trials.attempt(decoder, lambda: _calls_of_layers(model, decoder, layers))
+        calls = trials.attempt(decoder, partial(_calls_of_layers, model, decoder, layers))
         found: list[Any] = []
         if calls:
             decoder.layers = torch.nn.ModuleList()
             while layers:  # the memory of a layer is free before the next needs some
-                pack = partial(_packed_or_itself, layers[0], calls[len(found)], kernels)
+                pack = partial(_packed, layers[0], calls[len(found)], kernels)
                 found.append(trials.attempt(layers[0], pack) or layers[0])
                 del layers[0], pack
     trials.report()
@@ -89,17 +89,13 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
     return number
 
 
-class _LayerDiffers(Exception):
-    """From the usual one."""
-
-
 def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]:
-    """Computes a few tokens, and returns how each layer was called. Nothing, if no layer is the usual one."""
+    """Computes a few tokens, and returns how each layer was called."""
     calls: list[_Call] = []
 
     def before(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if len(args) != 1 or layer is not layers[len(calls)]:
-            raise ValueError("the decoder calls its layers in another way")
+            raise Misfit("the decoder calls its layers in another way")
         calls.append(_Call(args[0], kwargs))
 
     def behind(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -122,58 +118,53 @@ def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]
         for handle in handles:
             handle.remove()
     if len({id(call.arguments.get("position_embeddings")) for call in calls}) > 1:
-        log.debug("the layers are not fused, as not all have the same rotary embedding")
-        return []
+        raise Misfit("not all layers have the same rotary embedding")
     return calls
 
 
-def _packed_or_itself(layer: Any, call: _Call, kernels: NativeKernels) -> Any:
-    try:
-        described, shape = _described(layer, call)
-        _require_products(described, shape, kernels)
-        packed = PackedLayer(described, shape, kernels)
-        ours = FusedLayers(NativeLayers([packed], kernels))
-        x = random_rows(shape.hidden, described.dtype)[None]
-        if not _is_close(ours(x, **call.arguments) - x, layer(x, **call.arguments) - x, x):
-            raise _LayerDiffers("it computes something else")
-    except _LayerDiffers as error:
-        log.debug("%s is not fused: %s", type(layer).__name__, error)
-        return layer
+def _packed(layer: Any, call: _Call, kernels: NativeKernels) -> PackedLayer:
+    described, shape = _described(layer, call)
+    _require_products(described, shape, kernels)
+    packed = PackedLayer(described, shape, kernels)
+    ours = FusedLayers(NativeLayers([packed], kernels))
+    x = random_rows(shape.hidden, described.dtype)[None]
+    if not _is_close(ours(x, **call.arguments) - x, layer(x, **call.arguments) - x, x):
+        raise Misfit("it computes something else")
     return packed
 
 
 def _require_products(layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
     num_int8 = sum(isinstance(product, Int8Product) for product in layer.products)
     if num_int8 not in (0, len(layer.products)):
-        raise _LayerDiffers("not all of its weights have 8 bits")
+        raise Misfit("not all of its weights have 8 bits")
     if num_int8:
         return
     if any(isinstance(product, Linear) and product.weight.dtype is not layer.dtype for product in layer.products):
-        raise _LayerDiffers("its matrices have another type than its numbers")
+        raise Misfit("its matrices have another type than its numbers")
     if not takes_products(kernels, layer.dtype):
-        raise _LayerDiffers("another kernel multiplies faster")
+        raise Misfit("another kernel multiplies faster")
     if not BlockFormat(kernels, layer.dtype).takes(shape.hidden, shape.inner, shape.attended):
-        raise _LayerDiffers("it has a size that the kernels do not take")
+        raise Misfit("it has a size that the kernels do not take")
 
 
 def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
     attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
     if not isinstance(attention, FusedAttention) or not isinstance(mlp, FusedMlp) or mlp.act_fn is not None:
-        raise _LayerDiffers("it has another attention or another MLP")
+        raise Misfit("it has another attention or another MLP")
     if call.arguments.get("attention_mask") is not None:
-        raise _LayerDiffers("it wants a mask")
+        raise Misfit("it wants a mask")
     rotary_size = call.arguments["position_embeddings"][0].shape[-1]
     hidden_states, heads, key_heads = call.hidden_states, *attention.head_counts[:2]
     if any(one.dtype is not hidden_states.dtype for one in call.arguments["position_embeddings"]):
-        raise _LayerDiffers("its rotary embedding has another type than its numbers")
+        raise Misfit("its rotary embedding has another type than its numbers")
     described = DecoderLayer(
         number=attention.layer_idx,
-        input_norm=_norm(layer.input_layernorm, hidden_states),
+        input_norm=_norm(getattr(layer, "input_layernorm", None), hidden_states),
         qkv=_product(attention.qkv_proj),
         query_norm=None if attention.q_norm is None else _norm(attention.q_norm, hidden_states, attention.head_dim),
         key_norm=None if attention.k_norm is None else _norm(attention.k_norm, hidden_states, attention.head_dim),
         output=_product(attention.o_proj),
-        inner_norm=_norm(layer.post_attention_layernorm, hidden_states),
+        inner_norm=_norm(getattr(layer, "post_attention_layernorm", None), hidden_states),
         gate_up=_product(mlp.gate_up_proj),
         down=_product(mlp.down_proj),
         scale=attention.arguments.get("scaling") or attention.head_dim**-0.5,
@@ -189,13 +180,13 @@ def _product(linear: Any) -> Linear | Int8Product:
     if isinstance(linear, Int8Linear) and linear.product is not None:
         return linear.product
     if type(linear) is not torch.nn.Linear:
-        raise _LayerDiffers(f"{type(linear).__name__} is no plain linear layer")
+        raise Misfit(f"{type(linear).__name__} is no plain linear layer")
     return Linear(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
 
 
 def _norm(norm: Any, beside: Any, size: int | None = None) -> Norm:
     if not isinstance(norm, FusedNorm) or norm.weight.dtype is not beside.dtype or size not in (None, len(norm.weight)):
-        raise _LayerDiffers("a norm is of another kind")
+        raise Misfit("a norm is of another kind")
     return Norm(norm.weight, norm.eps)
 
 

@@ -15,11 +15,10 @@ Step = list[tuple[int, int, int]]  # a text, the first of its tokens that is com
 
 _FIRST_TOKEN = 3
 _LENGTH = 6  # of each text
-AT_ONCE: list[Step] = [[(0, 0, 6), (1, 0, 6)]]
-# Single tokens come first.
-IN_PARTS: list[Step] = [[(0, 0, 5), (1, 0, 4)], [(0, 5, 6), (1, 4, 6)]]
+# In two steps: an attention that leaves something else in the cache computes the first one correctly.
+_STEPS: list[Step] = [[(0, 0, 5), (1, 0, 4)], [(0, 5, 6), (1, 4, 6)]]  # single tokens come first
 # Of the largest logit of a row. Roundings to 16 bits add up over the layers, and may send a token to another expert.
-_TOLERANCES = {torch.bfloat16: 0.25, torch.float16: 0.25}
+_TOLERANCES = {torch.bfloat16: 0.5, torch.float16: 0.5}
 
 
 class BatchTrial:
@@ -32,24 +31,20 @@ class BatchTrial:
             self._alone = model(input_ids=self._texts, position_ids=positions, use_cache=False).logits.float()
 
     def why_not(
-        self,
-        model: Any,
-        shape: CacheShape,
-        steps: list[Step],
-        kernels: NativeKernels | None = None,
-        *,
-        is_rounded: bool = False,
+        self, model: Any, shape: CacheShape, kernels: NativeKernels | None = None, *, is_rounded: bool = False
     ) -> str | None:
-        """Says what is wrong with the model in a batch. `is_rounded`: to 8 bits, which is no fault."""
+        """Says what is wrong with the model in a batch. `is_rounded`: other numbers are no fault if they are finite."""
         cache = PagedCache(shape, 2, CacheSize.of(shape, 0).block_size)
         with torch.inference_mode(), attention_named(model, NAME):
-            pairs = [self._computed(model, cache, step, kernels) for step in steps]
+            pairs = [self._computed(model, cache, step, kernels) for step in _STEPS]
         if any(ours.shape != alone.shape for ours, alone in pairs):
             return "it returns other logits than those that it is asked for"
         ours, alone = (torch.cat(rows) for rows in zip(*pairs, strict=True))
         # Equal infinities are no difference.
         difference = torch.where(ours == alone, 0.0, (ours - alone).abs()).amax(-1)
         size = alone.masked_fill(alone.isinf(), 0).abs().amax(-1)
+        if not difference.isfinite().all():
+            return "in a batch it computes numbers that are not finite"
         if (difference <= (math.inf if is_rounded else self._tolerance) * size).all():
             return None
         return f"in a batch it computes something else: {float((difference / size).max()):.3g} of its largest logit"

@@ -25,6 +25,7 @@ class Int8Linear(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, linear: Any, kernels: NativeKernels | None = None) -> None:
         super().__init__()
         self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight = without_numbers(linear.weight)
         weight = linear.weight.detach()
         bias = None if linear.bias is None else linear.bias.detach()
         self.product = None
@@ -61,3 +62,8 @@ class Int8Linear(torch.nn.Module):  # type: ignore[misc]
             return multiply(rows, self.integers.to(rows.dtype) * self.scales.to(rows.dtype)[:, None], bias)
         out = torch._weight_int8pack_mm(rows.bfloat16(), self.integers, self.scales).to(rows.dtype)
         return out if bias is None else out + bias
+
+
+def without_numbers(weight: Any) -> Any:
+    """What is left of packed weights: a few models read the type of the weights of a layer before they call it."""
+    return weight.detach().to("meta")

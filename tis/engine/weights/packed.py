@@ -12,7 +12,7 @@ import torch
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
-from tis.engine.weights.int8 import Int8Linear
+from tis.engine.weights.int8 import Int8Linear, without_numbers
 
 log = logging.getLogger("tis.engine")
 
@@ -27,6 +27,7 @@ class PackedLinear(torch.nn.Module):  # type: ignore[misc]
         self.packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _EXPECTED_ROWS)
         self.bias = None if linear.bias is None else linear.bias.detach()
         self.num_bytes = int(linear.weight.nbytes)
+        self.weight = without_numbers(linear.weight)
 
     def forward(self, x: Any) -> Any:
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
@@ -38,6 +39,7 @@ class NativeLinear(torch.nn.Module):  # type: ignore[misc]
         bias = None if linear.bias is None else linear.bias.detach()
         self._product = NativeProduct(linear.weight.detach(), bias, kernels)
         self.num_bytes = self._product.num_bytes
+        self.weight = without_numbers(linear.weight)
 
     def forward(self, x: Any) -> Any:
         return self._product(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], -1)
