@@ -75,7 +75,7 @@ def works() -> list[CopyTask]:
     rows = [{"name": a, "city": b, "product": c, "reference": d} for a, b, c, d in records]
     goods_lines = [f"- {one} ({city}): Rp {chance.randrange(10, 900)}.000" for one in goods for city in cities]
     chance.shuffle(goods_lines)
-    prose = (ROOT / "docs" / "ten-questions.md").read_text()[:3000]
+    prose = (ROOT / "docs" / "install.md").read_text()[:3000]
     listed = "Yang ada: \n" + "\n".join(line for line in goods_lines if "Solo" not in line)
     return [
         CopyTask("JSON of a given text", f"{text}\nAnswer in JSON.", json.dumps(rows)),
