@@ -86,7 +86,14 @@ _KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
 _EXPOSED_HEADERS += ["X-Total-Count", "X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "X-Warnings"]
-_EXPOSED_HEADERS += ["X-Cut-Query", "X-Did-You-Mean", "X-Nothing-In-Place", "X-Facet-Counts-Are", "Idempotent-Replayed"]
+_EXPOSED_HEADERS += [
+    "X-Ignored-Parameters",
+    "X-Cut-Query",
+    "X-Did-You-Mean",
+    "X-Nothing-In-Place",
+    "X-Facet-Counts-Are",
+    "Idempotent-Replayed",
+]
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
 

@@ -147,7 +147,6 @@ NOT_SUPPORTED: list[tuple[str, Any]] = [
     ("modalities", ["text", "audio"]),
     ("modalities", ["audio"]),
     ("modalities", "text"),
-    ("verbosity", "low"),
 ]
 
 

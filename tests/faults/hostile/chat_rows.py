@@ -182,8 +182,6 @@ def _options() -> Iterator[Row]:
         "model": "../../../etc/passwd",
         "session_id": "../x",
         "cache_salt": "",
-        "reasoning_effort": "most",
-        "verbosity": "silent",
         "stream": "yes",
         "stream_options": {"include_usage": True},
         "response_format": {"type": "exec"},

@@ -154,11 +154,9 @@ def test_a_function_is_returned_with_all_its_fields(http: httpx2.Client) -> None
         ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
         ({"text": {"format": {"type": "json_object"}}}, "text.format"),  # echo cannot be held to a grammar
         ({"tool_choice": "required"}, "tool_choice"),
-        ({"reasoning": {"effort": "extreme"}}, "reasoning.effort"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt"),
         ({"stream": "yes"}, "stream"),
         ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages"),
-        ({"text": {"verbosity": "low"}}, "text.verbosity"),
     ],
     ids=str,
 )

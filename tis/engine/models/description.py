@@ -15,6 +15,7 @@ from tis.engine.vision.preprocessor_config import has_preprocessor
 from tis.engine.vision.qwen_family import QWEN_FAMILIES
 
 _MAX_FILE_BYTES = 32 * 2**20
+_EFFORT_NAMES = {"reasoning_effort", "enable_thinking", "thinking"}  # in chat templates
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions")
 
 
@@ -24,6 +25,8 @@ class ModelDescription:
     media: Collection[MediumKind] = ()  # beside text
     calls_tools: bool = False
     reasons: bool = False
+    follows_effort: bool = False  # `reasoning_effort` changes something
+    follows_verbosity: bool = False
     has_grammars: bool = False
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
     weights_bytes: int | None = None  # of its safetensors files; None: not known
@@ -35,6 +38,8 @@ def describe_loaded(model: LoadedModel) -> ModelDescription:
         media=model.vision.kinds if model.vision else (),
         calls_tools="tools" in model.template_variables,
         reasons=model.markers.reasoning is not None,
+        follows_effort=model.markers.reasoning is not None or bool(_EFFORT_NAMES & model.template_variables),
+        follows_verbosity="verbosity" in model.template_variables,
         has_grammars=model.grammars is not None,
         weights_time=model.weights_time,
         weights_bytes=model.weights_bytes,
@@ -44,17 +49,22 @@ def describe_loaded(model: LoadedModel) -> ModelDescription:
 def describe_unloaded(repo: str) -> ModelDescription:
     """Blocks while it reads files. Knows nothing of a model that is not on this machine."""
     if is_echo(repo):
-        return ModelDescription(CONTEXT_LENGTH, calls_tools=True, reasons=EchoOptions.from_repo(repo).thinks)
+        thinks = EchoOptions.from_repo(repo).thinks
+        return ModelDescription(CONTEXT_LENGTH, calls_tools=True, reasons=thinks, follows_effort=thinks)
     folder = _local_folder(repo)
     config = _read_object(folder / "config.json") if folder else {}
     if folder is None or not config:
         return ModelDescription()
     template = _template(folder)
+    words = set(re.findall(r"\w+", template))
+    reasons = detect_markers(template, {}).reasoning is not None
     return ModelDescription(
         context_length=_context_length(config),
         media=_media(folder, config),
-        calls_tools=re.search(r"\btools\b", template) is not None,
-        reasons=detect_markers(template, {}).reasoning is not None,
+        calls_tools="tools" in words,
+        reasons=reasons,
+        follows_effort=reasons or bool(_EFFORT_NAMES & words),
+        follows_verbosity="verbosity" in words,
         has_grammars=(folder / "tokenizer.json").exists(),
         weights_time=weights_time_of(folder),
         weights_bytes=weights_bytes_of(folder),

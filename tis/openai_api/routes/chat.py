@@ -23,6 +23,7 @@ from tis.openai_api.wire.begin import begin_chat
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import fold
 from tis.openai_api.wire.examples import CHAT_RESPONSES
+from tis.openai_api.wire.ignored import name_ignored
 from tis.openai_api.wire.sse import UsageView, follow, turn_behind
 from tis.streaming.errors import SessionConflict
 from tis.streaming.session import Session
@@ -72,8 +73,11 @@ async def chat_completions(
         session, turn = found
     ticket.answer()
     if body.stream:
-        return await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, view)
-    return await _folded(request, session, turn)
+        answer: Response = await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, view)
+    else:
+        answer = await _folded(request, session, turn)
+    model_id = served_model(services.engine, body.model, "0")
+    return await name_ignored(answer, request, body, services.engine, model_id, ["metadata"])
 
 
 async def _fingerprint_in(session: Session | None, body: ChatRequest, *, is_large: bool) -> str:

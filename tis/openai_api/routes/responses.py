@@ -39,6 +39,7 @@ from tis.openai_api.wire.examples import (
     INPUT_TOKENS_RESPONSES,
     RETRIEVE_RESPONSES,
 )
+from tis.openai_api.wire.ignored import name_ignored
 from tis.openai_api.wire.response_request import ResponseRequest, require_encodable
 from tis.openai_api.wire.sse import ResponseFraming, turn_behind
 from tis.streaming.session import Session
@@ -47,6 +48,7 @@ from tis.streaming.turn import Turn
 router = APIRouter(route_class=ScannedBodyRoute)
 
 ResponseId = Annotated[str, Path(max_length=512, examples=["resp_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e"])]
+_NO_EFFECT = ("user", "safety_identifier", "prompt_cache_key", "service_tier")  # copied into the response
 _LARGE_EVENT_BYTES = 256 * 1024
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -93,11 +95,13 @@ async def create_response(
     if conversation:
         conversation.add_response(session.id)
     if body.stream:
-        return event_stream(session, turn, -1, ResponseFraming())
-    if body.background:
+        answer: Response = event_stream(session, turn, -1, ResponseFraming())
+    elif body.background:
         await sessions.flush()
-        return Response(created, media_type="application/json")
-    return await _whole(request, session, turn)
+        answer = Response(created, media_type="application/json")
+    else:
+        answer = await _whole(request, session, turn)
+    return await name_ignored(answer, request, body, services.engine, model_id, _NO_EFFECT)
 
 
 @router.post("/responses/input_tokens", responses=INPUT_TOKENS_RESPONSES)

@@ -25,7 +25,6 @@ _RESPONSE_PARAMS = {
     "max_tokens": "max_output_tokens",
     "reasoning_effort": "reasoning.effort",
     "messages": "input",
-    "verbosity": "text.verbosity",
 }
 
 

@@ -190,7 +190,7 @@ def template_options(body: ChatRequest) -> dict[str, Any]:
 async def require_template_options(body: ChatRequest, engine: Engine, model_id: str) -> None:
     """Rejects options that the model's chat template does not use. Waits until the model is loaded."""
     names = [name for name in body.chat_template_kwargs or () if name not in COMMON_OPTIONS]
-    if not (names or body.verbosity):
+    if not names:
         return
     variables = await engine.template_variables(model_id) - BLOCKED_OPTIONS
     for name in names:
@@ -200,12 +200,6 @@ async def require_template_options(body: ChatRequest, engine: Engine, model_id: 
                 f"{_PARAM}: the chat template of this model does not use {name[:40]!r}. It uses: {used}."[:900],
                 param=f"{_PARAM}.{name[:40]}",
             )
-    if body.verbosity and "verbosity" not in variables:
-        raise BadRequest(
-            "verbosity is not supported: the chat template of this model does not use it.",
-            param="verbosity",
-            code="unsupported_parameter",
-        )
 
 
 def _effort_options(effort: str | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The body of POST /v1/chat/completions.
 
-This file checks types; `SamplingParams` checks ranges. Unknown fields are ignored, and null means absent. Fields of
-OpenAI that the server does not support are rejected by name.
+This file checks types; `SamplingParams` checks ranges. Null means absent. Unknown fields and hints that the
+model cannot follow are ignored (`name_ignored`). What would change the answer and is not supported is rejected.
 """
 
 import hashlib
@@ -25,9 +25,11 @@ from tis.openai_api.wire.fields import (
     Medium,
     Metadata,
     Name,
+    ReasoningEffort,
     RequestModel,
     SamplingFields,
     Text,
+    Verbosity,
 )
 
 TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
@@ -38,7 +40,6 @@ _HASHED_CHARS = 2**20  # hashlib releases the interpreter meanwhile, a copy of t
 _SLICE_COST = 2048  # messages and their parts and calls
 _LISTS = ("content", "tool_calls", "mcp_calls")
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
-ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 _NOT_SUPPORTED: Any = Field(None, exclude=True, description="not supported")
 # Fields of OpenAI, and one of vLLM, that the server does not support, and what a client can do.
 _INSTEAD = {
@@ -179,8 +180,9 @@ class ChatRequest(SamplingFields):
     continue_final_message: StrictBool | None = None
     chat_template_kwargs: JsonObject | None = None
 
-    reasoning_effort: ReasoningEffort | None = None
-    verbosity: Literal["low", "medium", "high"] | None = None  # for models whose chat template uses it
+    # Hints: for models that follow them.
+    reasoning_effort: ReasoningEffort = None
+    verbosity: Verbosity = None
 
     # Extensions of vLLM.
     structured_outputs: JsonObject | None = None
@@ -230,6 +232,14 @@ class ChatRequest(SamplingFields):
                 param="modalities",
                 code="unsupported_value",
             )
+        for position, message in enumerate(self.messages or ()):
+            if message.role == "user" and message.content is None:
+                where = f"messages.{position}.content"
+                raise BadRequest(
+                    f"{where}: a message of the user needs content, a text or a list of parts.",
+                    param=where,
+                    code="missing_required_parameter",
+                )
         if self.stream_options is not None and not self.stream:
             raise BadRequest(
                 "The 'stream_options' parameter is only allowed when 'stream' is enabled.", param="stream_options"

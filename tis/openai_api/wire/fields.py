@@ -5,9 +5,20 @@ are this server's own. Nested limits multiply, so `tis.http.json_scan` limits th
 which includes free-form JSON. Ranges are checked by `SamplingParams`, which has fields of the same names.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from tis.bounds import MaxItems
 from tis.engine.sampling.params import MAX_BIASES
@@ -41,6 +52,20 @@ _Short = Annotated[StrictStr, Field(max_length=64)]
 Metadata = Annotated[dict[_Short, Annotated[StrictStr, Field(max_length=512)]], MaxItems(16)]
 # JSON allows integers of any length; the model needs 64 bits.
 Integer = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+
+
+def _none_if_wrong(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+_Hint = WrapValidator(_none_if_wrong)
+# Hints never fail: a value that is none of these counts as absent.
+ReasoningEffort = Annotated[Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None, _Hint]
+Verbosity = Annotated[Literal["low", "medium", "high"] | None, _Hint]
+HintText = Annotated[Annotated[StrictStr, Field(max_length=512)] | None, _Hint]
 Number = Integer | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 

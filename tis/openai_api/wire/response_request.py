@@ -14,13 +14,16 @@ from tis.openai_api.wire.fields import (
     MAX_ITEMS,
     MAX_TOOLS,
     CacheSalt,
+    HintText,
     Integer,
     JsonObject,
     Metadata,
     Name,
+    ReasoningEffort,
     RequestModel,
     SamplingFields,
     Text,
+    Verbosity,
 )
 
 LOGPROBS = "message.output_text.logprobs"
@@ -50,11 +53,11 @@ class TextFormat(RequestModel):
 
 class TextConfig(RequestModel):
     format: TextFormat | None = None
-    verbosity: Literal["low", "medium", "high"] | None = None
+    verbosity: Verbosity = None
 
 
 class Reasoning(RequestModel):
-    effort: Name | None = None
+    effort: ReasoningEffort = None
     summary: Summary | None = None
     generate_summary: Summary | None = None  # the old name of `summary`, which wins
 
@@ -91,11 +94,11 @@ class ResponseRequest(SamplingFields):
     top_logprobs: Integer | None = None
 
     # Copied into the response, without any effect.
-    user: Name | None = None
-    safety_identifier: Name | None = None
-    prompt_cache_key: Name | None = None
+    user: HintText = None
+    safety_identifier: HintText = None
+    prompt_cache_key: HintText = None
     cache_salt: CacheSalt | None = None
-    service_tier: Name | None = None
+    service_tier: HintText = None
     prompt: Any = None  # rejected: the server stores no prompts
 
     # Extensions, as in chat.
