@@ -1,0 +1,87 @@
+"""Every family of Transformers starts and answers: in a batch or through `generate()`, with the tokens of `generate()`.
+
+`make soak` tries all of them; otherwise those that differ most.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from tests.engine.batching.families import FAMILIES
+from tests.engine.batching.tiny import TOKENIZER, greedy, new_model_of, new_request, prompt, run, tokens
+from tis.engine.batching.batch_runner import BatchRunner
+from tis.engine.batching.choose_runner import choose_runner
+from tis.engine.batching.limits import BatchLimits
+from tis.engine.optional_stages import read_and_prepare
+from tis.engine.request import Request
+from tis.engine.runner import Runner
+
+LENGTHS = (3, 40, 17, 1, 26, 33)
+UNLIKE_OTHERS = ("Nemotron", "DeepseekV2", "DeepseekV3", "Gemma2", "Mixtral", "Cohere", "Mamba", "DiffLlama")
+TRIED = tuple(FAMILIES) if os.environ.get("SOAK") else UNLIKE_OTHERS
+# What the batch cannot compute yet, and `generate()` does.
+ALONE = {
+    "Llama dynamic", "Phi", "StableLm", "StableLm par", "Persimmon", "GPTNeoX", "GPTNeoX serial",
+    "GPTNeoXJapanese", "GPTJ", "GPTNeo", "GPT2", "GPTBigCode", "CodeGen", "Falcon", "Falcon alibi", "Falcon new",
+    "Bloom", "Mpt", "OPT", "Nemotron", "DeepseekV2", "DeepseekV3", "GraniteMoeHybrid", "Mamba", "Mamba2",
+    "FalconMamba", "Jamba", "Bamba", "Zamba2", "RecurrentGemma", "Rwkv", "GptOss", "Lfm2", "Lfm2Moe", "DiffLlama",
+    "Llama4", "MiniMax", "XGLM", "JetMoe", "Doge", "FalconH1", "NemotronH", "Qwen3Next", "Qwen3.5", "CTRL",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=TRIED)
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def saved(family: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[int]]]:
+    """The folder of a model, and its greedy tokens by `generate()`."""
+    kind, sizes = FAMILIES[family]
+    folder = tmp_path_factory.mktemp("families")
+    new_model_of(kind, **sizes).save_pretrained(folder)
+    model = _read(folder, torch.float32)
+    return folder, [greedy(model, prompt(length, seed), 12) for seed, length in enumerate(LENGTHS)]
+
+
+@pytest.mark.parametrize("native_kernels", [True, False], ids=["kernels", "plain"])
+def test_the_tokens_are_those_of_generate(
+    family: str, saved: tuple[Path, list[list[int]]], native_kernels: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, expected = saved
+    runner, answers = _answered(folder, torch.float32, 12, native_kernels=native_kernels)
+    assert [tokens(request) for request in answers] == expected
+    assert isinstance(runner, BatchRunner) == (family not in ALONE)
+    assert "runs without it" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "quantisation"), [(torch.bfloat16, None), (torch.float32, "int8"), (torch.bfloat16, "int8")]
+)
+def test_weights_of_fewer_bits_answer(
+    saved: tuple[Path, list[list[int]]], dtype: torch.dtype, quantisation: str | None
+) -> None:
+    _, answers = _answered(saved[0], dtype, 4, quantisation=quantisation)
+    assert [len(tokens(request)) for request in answers] == [4] * len(LENGTHS)
+
+
+def _read(folder: Path, dtype: torch.dtype) -> Any:
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    model.generation_config = transformers.GenerationConfig(pad_token_id=0)
+    return model
+
+
+def _answered(folder: Path, dtype: torch.dtype, num_tokens: int, **limits: Any) -> tuple[Runner, list[Request]]:
+    wanted = BatchLimits(tokens_per_step=24, cache_tokens=2048, **limits)
+    chosen = read_and_prepare(
+        lambda: _read(folder, dtype),
+        lambda model, stages: choose_runner(model, TOKENIZER, 512, wanted, stages=stages),
+    )
+    runner = chosen.new()
+    requests = [new_request(prompt(length, seed), max_tokens=num_tokens) for seed, length in enumerate(LENGTHS)]
+    assert not run(runner, requests).errors
+    return runner, requests
