@@ -19,7 +19,7 @@ _CALLER = Principal(is_open=True)
 
 def reserve_together(url: str, threads: int, seconds: float) -> str:
     market = Market(Database(url), MarketRules(jwt_secret="benchmarks sign nothing, but need a key"))
-    seed_commands.migrate(market.database)
+    seed_commands.bring_up_to_date(market.database)
     seed_commands.add_large_catalogue(market.database, 2000)
     with market.writing() as session:
         session.execute(update(Product).values(on_hand=1_000_000, reserved=0, is_available=True, deleted_at=None))

@@ -19,7 +19,7 @@ _NUM_SYLLABLES = [2, 2, 3, 3, 3, 4]
 def look_up_typos(url: str, num_words: int = 100_000, num_typos: int = 300) -> str:
     """CPU of this process; that of a PostgreSQL is not in it."""
     market = Market(Database(url), MarketRules(jwt_secret="benchmarks sign nothing, but need a key"))
-    seed_commands.migrate(market.database)
+    seed_commands.bring_up_to_date(market.database)
     chance = random.Random(1)
     syllables = ["".join(pair) for pair in itertools.product(_CONSONANTS, _VOWELS)]
     words = dict.fromkeys(

@@ -85,7 +85,7 @@ def _measure(url: str, products: int, rounds: int) -> list[CaseResult]:
 
 
 def _fill(market: Market, products: int) -> None:
-    seed_commands.migrate(market.database)
+    seed_commands.bring_up_to_date(market.database)
     with market.reading() as session:
         is_full = bool(session.scalar(select(func.count()).select_from(Product)))
         has_bare = bare.is_built(session)

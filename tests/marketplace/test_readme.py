@@ -56,7 +56,7 @@ def answers(database_url: str) -> list[CurlAnswer]:
 def answers_to(examples: list[Example], database_url: str, auth: str) -> list[CurlAnswer]:
     """In one shell, one after the other, on a fresh sample."""
     database = Database(database_url)
-    seed_commands.migrate(database)
+    seed_commands.bring_up_to_date(database)
     seed_commands.add_sample(database)
     database.close()
     with served(settings_with(database_url=database_url, jwt_secret_key=SECRET, marketplace_auth=auth)) as running:

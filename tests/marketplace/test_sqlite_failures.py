@@ -26,7 +26,7 @@ from tests.marketplace.database_failures import (
 from tests.serving import REPOSITORY
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
-from tis.marketplace.market import MIGRATIONS, Market, MarketRules
+from tis.marketplace.market import Market, MarketRules, migrate
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 needs_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root may mount a small disk")
@@ -206,7 +206,7 @@ def fill(folder: Path) -> Path:
 def test_a_full_disk_is_readable_and_writable_again_after_cleaning(tmp_path: Path) -> None:
     with small_disk(tmp_path / "small") as folder:
         database = Database(f"sqlite:///{folder}/market.db")
-        database.migrate(MIGRATIONS)
+        migrate(database)
         with database.writing() as session:
             session.execute(text("CREATE TABLE lines (n integer, filler text)"))
         ballast = fill(folder)

@@ -52,7 +52,7 @@ def _steps(parsed: argparse.Namespace, database: "Database") -> Iterator[str]:
 
     if parsed.reset:
         yield seed_commands.reset(database, sure=parsed.yes)
-    migrated = seed_commands.migrate(database)
+    migrated = seed_commands.bring_up_to_date(database)
     if parsed.migrate:
         yield migrated
         return

@@ -35,6 +35,7 @@ from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.sweeper import Sweeper
+from tis.marketplace.taxonomy.shipped_words import load_words, words_are_loaded
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 
@@ -43,6 +44,16 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _MAX_WAIT_SECONDS = 10
 _MAX_SHEETS_AT_ONCE = 3  # being read and imported: each may take 200 MB
 _PAUSE_SECONDS = 1.0  # after a failure, requests fail at once for so long, instead of each trying to connect in turn
+
+
+def migrate(database: Database) -> None:
+    """Makes the tables, or brings them and the shipped words up to date. Several servers may do so at once."""
+    database.migrate(MIGRATIONS)
+    with database.reading() as session:
+        if words_are_loaded(session):
+            return
+    with database.writing() as session:
+        load_words(session)
 
 
 @dataclass(frozen=True)
@@ -218,6 +229,6 @@ class Market:
 
     def _migrate(self) -> None:
         if self.rules.auto_migrate:
-            self.database.migrate(MIGRATIONS)
+            migrate(self.database)
         elif not self.database.is_migrated(MIGRATIONS):
             raise DatabaseUnavailable("The tables are not up to date: run `python seed_data.py --migrate`.")

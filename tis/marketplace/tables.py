@@ -219,6 +219,16 @@ class TaxonomyVersion(Table):
     version: Mapped[str] = mapped_column(String(32))
 
 
+class ShippedWord(Table):
+    """A row of `words/*.csv` that was given to a table: one that an admin has changed or deleted since differs."""
+
+    __tablename__ = "shipped_words"
+
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)  # category, synonym
+    key: Mapped[str] = mapped_column(String(100), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64))
+
+
 class Product(Table):
     __tablename__ = "products"
 

@@ -22,7 +22,7 @@ def test_the_demo_model_picks_what_the_page_shows(tmp_path: Path) -> None:
     shown = re.findall(r"```text\n(.*?)\n```", chapter, re.DOTALL)[0]
     database_url = f"sqlite:///{tmp_path}/market.db"
     database = Database(database_url)
-    seed_commands.migrate(database)
+    seed_commands.bring_up_to_date(database)
     seed_commands.add_sample(database)
     database.close()
     settings = settings_with(

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from tis.database.database import Database
 from tis.marketplace.auth.passwords import hashed
 from tis.marketplace.kit.fields import Email
-from tis.marketplace.market import MIGRATIONS
+from tis.marketplace.market import MIGRATIONS, migrate
 from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.admins import make_admin, new_password
@@ -22,10 +22,11 @@ class SeedingRefused(Exception):
     """The message is printed as it is. Nothing was changed."""
 
 
-def migrate(database: Database) -> str:
-    if database.is_migrated(MIGRATIONS):
+def bring_up_to_date(database: Database) -> str:
+    was_migrated = database.is_migrated(MIGRATIONS)
+    migrate(database)
+    if was_migrated:
         return "The tables are up to date already."
-    database.migrate(MIGRATIONS)
     return "The tables are up to date now."
 
 
@@ -33,9 +34,9 @@ def reset(database: Database, *, sure: bool) -> str:
     """Removes everything, not only the sample: other rows refer to its suppliers and users."""
     if database.dialect != "sqlite" and not sure:
         raise SeedingRefused(f"--reset would empty {database.name}, which is no file of your own: add --yes")
-    database.migrate(MIGRATIONS)
+    migrate(database)
     database.migrate(MIGRATIONS, "base")
-    database.migrate(MIGRATIONS)
+    migrate(database)
     return f"Removed everything that was in the marketplace of {database.name}."
 
 

@@ -1,0 +1,91 @@
+"""Categories and synonyms that come with the server, and how they stay in step with a newer version.
+
+A row that an admin has changed, deleted or added stays as the admin left it.
+"""
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from tis.marketplace.search.vocabulary import expire_categories
+from tis.marketplace.tables import Category, ShippedWord, Synonym
+
+_Row = dict[str, Any]
+_ALL = ("all", "")  # the key of the digest of both files
+_TABLES: Mapping[str, Any] = {"category": Category, "synonym": Synonym}
+_FILES = {"category": "categories.csv", "synonym": "synonyms.csv"}
+_SYNONYM = ("term", "means", "category", "is_broader")
+_KEYS = {"category": "slug", "synonym": "term"}
+
+
+def words_are_loaded(session: Session) -> bool:
+    loaded = session.get(ShippedWord, _ALL)
+    return loaded is not None and loaded.digest == _digest([_rows(kind) for kind in _FILES])
+
+
+def load_words(session: Session) -> None:
+    """Puts the rows of the files into the tables, in one transaction."""
+    expire_categories(session)  # locks a row, so that servers that start together take turns
+    if words_are_loaded(session):
+        return
+    for kind in _FILES:
+        _load(session, kind)
+        session.flush()
+    session.merge(ShippedWord(kind=_ALL[0], key=_ALL[1], digest=_digest([_rows(kind) for kind in _FILES])))
+
+
+def _load(session: Session, kind: str) -> None:
+    table = _TABLES[kind]
+    there: dict[str, Any] = {getattr(row, _KEYS[kind]): row for row in session.scalars(select(table))}
+    shipped = {one.key: one for one in session.scalars(select(ShippedWord).where(ShippedWord.kind == kind))}
+    rows = _rows(kind)
+    for key, row in rows.items():
+        before, present, digest = shipped.get(key), there.get(key), _digest(row)
+        if before is None:
+            session.add(ShippedWord(kind=kind, key=key, digest=digest))
+            if present is None:
+                session.add(table(**_suited(session, row)))
+        elif before.digest != digest:
+            if present is not None and _digest(_values(present, row)) == before.digest:
+                for name, value in _suited(session, row).items():
+                    setattr(present, name, value)
+            before.digest = digest
+    for key in shipped.keys() - rows.keys():
+        # Products and admins' synonyms may be in a category, so it stays.
+        if kind == "synonym" and key in there and _digest(_values(there[key], _SYNONYM)) == shipped[key].digest:
+            session.delete(there[key])
+        session.delete(shipped[key])
+
+
+def _suited(session: Session, row: _Row) -> _Row:
+    """A category that an admin has deleted is no parent, and no meaning of a synonym."""
+    name = "category" if "category" in row else "parent"
+    category = row[name]
+    return row if category is None or session.get(Category, category) else {**row, name: None}
+
+
+def _values(present: Category | Synonym, names: Iterable[str]) -> _Row:
+    return {name: getattr(present, name) for name in names}
+
+
+@cache
+def _rows(kind: str) -> Mapping[str, _Row]:
+    text = resources.files(__package__).joinpath(_FILES[kind]).read_text(encoding="utf-8")
+    rows: list[_Row] = [
+        {name: value or None for name, value in row.items()} for row in csv.DictReader(text.splitlines())
+    ]
+    for row in rows:
+        if "is_broader" in row:
+            row["is_broader"] = row["is_broader"] == "1"
+    return {row[_KEYS[kind]]: row for row in rows}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
