@@ -52,10 +52,3 @@ def test_an_invalid_value_is_refused(change: dict[str, Any]) -> None:
 def test_a_document_that_is_not_a_request_is_refused(garbage: Any) -> None:
     with pytest.raises((KeyError, TypeError)):
         ResumableRequest.from_json(garbage)
-
-
-def test_markers_keep_the_json_name_of_older_versions() -> None:
-    saved = ResumableRequest("m", "r1", [1], SamplingParams(), 0, visible_markers={"<think>": 7})
-    written = saved.to_json()
-    assert written["marks"] == {"<think>": 7} and "visible_markers" not in written
-    assert ResumableRequest.from_json(written) == saved

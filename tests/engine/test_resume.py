@@ -116,13 +116,6 @@ async def test_echo_resumes_after_every_piece(sampling: dict[str, Any]) -> None:
 
 
 @pytest.mark.anyio
-async def test_an_answer_of_a_folder_is_resumed_though_its_id_was_once_the_path() -> None:
-    async with open_engine("echo?revision=") as opened:
-        answer = await opened.resume(saved_request(model_id="echo?revision="), [EmittedTokens([72])])
-        assert "".join([piece.text async for piece in answer]) == "alo"
-
-
-@pytest.mark.anyio
 async def test_a_finished_answer_has_no_more_pieces() -> None:
     async with open_engine() as opened:
         answer = await opened.resume(saved_request(), [EmittedTokens([72], "cancelled")])

@@ -35,8 +35,8 @@ def test_a_repeated_request_attaches_however_its_json_is_written(http: httpx2.Cl
     assert first.json()["id"] in streamed.text
 
 
-def test_the_fingerprint_is_that_of_version_0_2() -> None:
-    """Stored sessions of that version are found by it."""
+def test_the_fingerprint_is_of_the_meaning_and_stays_so() -> None:
+    """Stored sessions are found by it."""
     picture, text = "data:image/png;base64," + "A" * (3 * MIB), "words " * 1000
     parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": "é" * 5000}]
     body = {"messages": [{"role": "user", "content": parts}, {"role": "user", "content": text}], "seed": 1}

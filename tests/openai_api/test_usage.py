@@ -1,9 +1,7 @@
 """Usage of a streamed chat answer: every reader gets it or not, whatever the first reader of the answer got."""
 
 import re
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import SseBlock, blocks_of, stream, text_of
 from tests.openai_api.test_resume import LONG, read_blocks
 from tests.serving import Served, served, settings_with
-from tis.openai_api.wire.chat_request import ChatRequest
 
 SHOWN = {"stream_options": {"include_usage": True}}
 HIDDEN = {"stream_options": {"include_usage": False}}
@@ -200,17 +197,3 @@ class TestInAFile:
                     assert whole.endswith(rest) and len(blocks_of(rest)) == len(blocks_of(whole)) - 1 - blocks_of(
                         whole
                     ).index(block)
-
-    def test_a_stream_of_version_0_1_is_resumed_as_it_was_recorded(self, settings: Any, session_id: str) -> None:
-        """There the fingerprint knew of the usage, and the summary did not have it as a chunk."""
-        body = said("Halo", session_id=session_id, stream=True) | SHOWN
-        with served(settings) as server:
-            whole = httpx2.post(server.url + CHAT, json=body).text
-        with closing(sqlite3.connect(settings.sessions_db_path)) as file, file:
-            old = ChatRequest.model_validate(body).fingerprint(of_version_0_1=True)
-            file.execute("UPDATE turns SET fingerprint = ?, summary = ?", [old, b'{"usage": {"total_tokens": 8}}'])
-        with served(settings) as server:
-            assert httpx2.post(server.url + CHAT, json=body).text == whole
-            rest = httpx2.post(server.url + CHAT, json=body, headers={"Last-Event-ID": f"{session_id}:3"}).text
-            assert whole.endswith(rest) and len(blocks_of(rest)) == 4
-            assert httpx2.get(f"{server.url}/v1/stream/{session_id}").text == whole

@@ -37,7 +37,7 @@ def resume_with(services: Services, dialects: Dialects, *, resume: bool) -> Resu
             else:
                 log_exception("an interrupted answer cannot be read", fault, "-")
             reason = "The server was restarted during this answer, and cannot read the stored part of it."
-            return Interrupted(reason, dialects, may_be_repeated=_is_plain_of_version_0_2(request))
+            return Interrupted(reason, dialects)
         if resume or run.is_over:
             return run
         return Interrupted("The server was restarted during this answer, and RESUME_GENERATION is 0.", dialects, run)
@@ -67,15 +67,13 @@ class Interrupted:
     request = b""
     attachments: Mapping[str, bytes] = {}
 
-    def __init__(
-        self, reason: str, dialects: Dialects, run: Run | None = None, *, may_be_repeated: bool = False
-    ) -> None:
+    def __init__(self, reason: str, dialects: Dialects, run: Run | None = None) -> None:
         self._reason = reason
         self._run = run
         self._failed_event = dialects.failed_event
         self.summary = run.summary if run else b"{}"
         # An answer that cannot be read may have called MCP servers.
-        self.may_be_repeated = run.may_be_repeated if run else may_be_repeated
+        self.may_be_repeated = run.may_be_repeated if run else False
 
     async def events(self) -> AsyncGenerator[Sequence[Block], None]:
         raise GenerationInterrupted(self._reason)
@@ -86,12 +84,3 @@ class Interrupted:
 
     def failure(self, error: Exception) -> Block:
         return self._run.failure(error) if self._run else Block(self._failed_event(error))
-
-
-def _is_plain_of_version_0_2(request: bytes) -> bool:
-    """Whether an older version began the answer, without MCP servers: then the client may send the request again."""
-    try:
-        given = json.loads(request)
-    except ValueError:
-        return False
-    return isinstance(given, dict) and given.get("kind") in ("chat", "response")

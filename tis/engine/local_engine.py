@@ -193,9 +193,8 @@ class LocalEngine:
         return request.answer
 
     def _slot_of(self, saved_id: str) -> ModelSlot:
-        """The model that a saved request names. Up to version 0.2.0, the id of a folder was its path."""
-        by_repo = (slot for slot in self._slots.values() if slot.entry.repo == saved_id)
-        if slot := self._slots.get(saved_id) or next(by_repo, None):
+        """The model that a saved request names."""
+        if slot := self._slots.get(saved_id):
             return slot
         raise GenerationInterrupted(f"The answer cannot be resumed: {saved_id} is not served any more.")
 

@@ -11,9 +11,6 @@ from tis.engine.grammar.grammar import Grammar
 from tis.engine.prompt import Detail, MediumKind
 from tis.engine.sampling.params import SamplingParams, validate_defaults
 
-# Attributes with another name in JSON: files of earlier versions must open.
-_JSON_NAMES = {"visible_markers": "marks"}
-
 
 @dataclass(frozen=True, slots=True)
 class SavedMedium:
@@ -40,7 +37,7 @@ class ResumableRequest:
 
     def to_json(self) -> dict[str, Any]:
         # Not dataclasses.asdict, which copies a prompt number by number; this runs for every request.
-        plain = {_JSON_NAMES.get(f.name, f.name): getattr(self, f.name) for f in fields(self)}
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
         return plain | {
             "params": _params_to_json(self.params),
             "media": [asdict(medium) for medium in self.media],
@@ -51,11 +48,7 @@ class ResumableRequest:
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Raises ValueError, KeyError, TypeError or BadRequest if the document is not a request."""
         params = SamplingParams(**validate_defaults(document["params"]))
-        values = {**document, "params": params}
-        for name, json_name in _JSON_NAMES.items():
-            if json_name in values:
-                values[name] = values.pop(json_name)
-        return TypeAdapter(cls).validate_python(values)
+        return TypeAdapter(cls).validate_python({**document, "params": params})
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ Mask = Literal["nik"] | None
 _Hide = Callable[[str, str | None], str | None]
 
 _ADDRESS = "alamat."
-# The eleven names that clients of older versions know, in their order.
+# The names that the service promises, in their order.
 BASIC_NAMES = (
     "nik", "nama", "tempat_lahir", "tgl_lahir", "jenis_kelamin", "alamat", "agama", "status_perkawinan", "pekerjaan",
     "kewarganegaraan", "berlaku_hingga",

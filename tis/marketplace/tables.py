@@ -155,7 +155,7 @@ class RefreshToken(Table):
     revoked_at: Mapped[datetime | None]
     signed_out: Mapped[bool] = mapped_column(default=False)  # revoked by the account itself: see `has_session`
     created_at: Mapped[datetime] = mapped_column(default=now)
-    signed_in_at: Mapped[datetime | None]  # when the chain began; NULL in chains of 0.2
+    signed_in_at: Mapped[datetime] = mapped_column(default=now)  # when the chain began
     agent: Mapped[str | None] = mapped_column(String(200))  # the program that got this token, by its User-Agent
 
 
@@ -226,7 +226,7 @@ class ShippedWord(Table):
 
     kind: Mapped[str] = mapped_column(String(16), primary_key=True)  # category, synonym
     key: Mapped[str] = mapped_column(String(100), primary_key=True)
-    digest: Mapped[str] = mapped_column(String(64))
+    digest: Mapped[str] = mapped_column(String(16))
 
 
 class Product(Table):

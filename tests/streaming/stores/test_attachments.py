@@ -13,7 +13,6 @@ from tis.streaming.errors import StoreUnavailable
 from tis.streaming.stores.memory import MemoryStore
 from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.sqlite_rows import Operation
-from tis.streaming.stores.sqlite_schema import MIGRATIONS
 from tis.streaming.stores.store import Event
 from tis.streaming.stores.write_queue import WriteQueue
 
@@ -181,28 +180,6 @@ def test_a_batch_takes_only_a_few_large_operations() -> None:
         sizes.append(len(batch.operations))
         queue.finish_batch()
     assert sizes == [2, 2, 1]
-
-
-async def test_a_file_of_the_first_version_is_migrated(path: Path) -> None:
-    shell("mkdir", path.parent)
-    with closing(sqlite3.connect(path)) as first:
-        for statement in MIGRATIONS[0]:
-            first.execute(statement)
-        first.execute("PRAGMA user_version = 1")
-        first.execute("INSERT INTO sessions VALUES (1, ?, ?, 1, 0.0, NULL)", KEY)
-        first.execute("INSERT INTO turns VALUES (1, 0, 'fingerprint', x'', 0, 0, 'finished', x'7b7d', 0.0)")
-        first.execute("INSERT INTO turns VALUES (1, 1, 'another', x'61', 1, NULL, 'running', x'', 0.0)")
-        first.executemany("INSERT INTO events VALUES (1, ?, ?, NULL)", [(0, b"a"), (1, b"b")])
-        first.commit()
-    harness = await reopened(path)
-    session, _ = harness.memory[KEY]
-    assert [(turn.status, turn.request) for turn in session.turns] == [("finished", b""), ("running", b"a")]
-    assert not any(turn.is_worth_repeating for turn in session.turns)
-    assert [event.data for event in await harness.read_all()] == [b"a", b"b"]
-    harness.end_turn(session.turns[1])
-    harness.begin_turn(attachments={"picture": PICTURE})
-    assert await attached(harness, "picture") == {"picture": PICTURE}
-    await harness.store.close()
 
 
 def test_a_full_queue_drops_attachments_before_answers() -> None:

@@ -1,14 +1,11 @@
 """Documents in the file survive a kill, are replaced as a whole and leave nothing when deleted."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.streaming.stores.damaged_files import reopened
 from tests.streaming.stores.harness import KEY, StoreHarness, until
-from tis.streaming.stores.sqlite_schema import MIGRATIONS
 from tis.streaming.stores.store import SessionRecord
 
 pytestmark = pytest.mark.anyio
@@ -97,19 +94,6 @@ async def test_a_deleted_session_leaves_no_byte_in_the_file(harness: StoreHarnes
     assert any(b"secret" in part.read_bytes() for part in _parts(path))
     harness.forget()
     await until(lambda: not any(b"secret" in part.read_bytes() for part in _parts(path)))
-
-
-async def test_a_file_of_the_second_version_is_migrated(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    with closing(sqlite3.connect(path)) as file, file:
-        for statement in sum(MIGRATIONS[:2], []):
-            file.execute(statement)
-        file.execute("INSERT INTO sessions VALUES (1, 'owner', 'session', 1, 0.0, NULL)")
-        file.execute("INSERT INTO turns VALUES (1, 0, 'f', x'', 0, -1, 'finished', x'', 0.0, 0)")
-        file.execute("PRAGMA user_version = 2")
-    harness = await reopened(path)
-    assert harness.memory[KEY][0].kind == ""
-    await harness.store.close()
 
 
 async def _attached(harness: StoreHarness) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 
 
 class ChatSearch(BaseModel):
-    """Unknown fields are ignored with a warning, as the first product's documents have it."""
+    """Unknown fields are ignored with a warning, as the documented contract has it."""
 
     user_id: Id | None = Field(None, description="who asks; by default whom the token names")
     query: QueryText = Field(description="what the buyer writes")

@@ -60,7 +60,7 @@ def _session_view(link: RefreshToken, principal: Principal) -> SessionView:
         id=link.chain,
         is_current=link.chain == principal.chain,
         agent=link.agent,
-        signed_in_at=link.signed_in_at or link.created_at,
+        signed_in_at=link.signed_in_at,
         refreshed_at=link.created_at,
         expires_at=link.expires_at,
     )

@@ -43,7 +43,7 @@ def extend_chain(
     """Further tokens of a session, for a client that lost those it got. None if the session or the account ended."""
     if not (is_chain_active(session, chain, account) and is_active(session, account)):
         return None
-    begun = select(func.min(func.coalesce(RefreshToken.signed_in_at, RefreshToken.created_at)))
+    begun = select(func.min(RefreshToken.signed_in_at))
     signed_in_at = session.scalar(begun.where(RefreshToken.chain == chain)) or now()
     return _add_link(session, market, account, chain, signed_in_at, agent)
 
@@ -67,10 +67,10 @@ def rotate(session: Session, market: MarketServices, refresh_token: str, agent: 
     )
     is_newest = cast(CursorResult[Any], session.execute(use)).rowcount == 1
     if is_newest and is_chain_active(session, claims.chain, claims.account) and holder is not None:
-        begun = select(RefreshToken.signed_in_at, RefreshToken.created_at)
-        signed_in_at, created_at = session.execute(begun.where(RefreshToken.digest == _digest(claims.token_id))).one()
+        begun = select(RefreshToken.signed_in_at).where(RefreshToken.digest == _digest(claims.token_id))
+        signed_in_at = session.scalars(begun).one()
         _delete_expired_links(session, claims.chain)
-        return _add_link(session, market, claims.account, claims.chain, signed_in_at or created_at, agent)
+        return _add_link(session, market, claims.account, claims.chain, signed_in_at, agent)
     if end_chain(session, claims.chain):
         kind, number = split_account(claims.account)
         audit.note(session, Principal(claims.account, request_id=current_request_id()), "token.reuse", kind, number)

@@ -1,8 +1,8 @@
 """Unknown fields of bodies and unknown query parameters: refused, or ignored with a warning.
 
-Routes of the first product's documents (`DOCUMENTED`) ignore them, as they always did, and say so: in `warnings` of an
-object, in the header `X-Warnings` of every response. All other routes answer 422, also to a parameter that is sent
-twice. Bodies of those forbid unknown fields themselves, by `StrictBody`.
+The routes of the documented contract (`DOCUMENTED`) ignore them and say so: in `warnings` of an object, in the header
+`X-Warnings` of every response. All other routes answer 422, also to a parameter that is sent twice. Bodies of
+those forbid unknown fields themselves, by `StrictBody`.
 """
 
 import json

@@ -68,7 +68,8 @@ def _suited(session: Session, row: _Row) -> _Row:
     """A category that an admin has deleted is no parent, and no meaning of a synonym."""
     name = "category" if "category" in row else "parent"
     category = row[name]
-    return row if category is None or session.get(Category, category) else {**row, name: None}
+    is_there = category is None or session.get(Category, category) is not None
+    return row if is_there else {**row, name: None}
 
 
 def _values(present: Category | Synonym, names: Iterable[str]) -> _Row:
@@ -88,4 +89,4 @@ def _rows(kind: str) -> Mapping[str, _Row]:
 
 
 def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]

@@ -63,7 +63,7 @@ async def chat_completions(
         session = _named_session(sessions, owner, body)
         turn = session.latest
     else:
-        fingerprint = await _fingerprint_in(sessions.peek(owner, session_id or ""), body, is_large=is_large)
+        fingerprint = await in_thread_if(is_large, body.fingerprint)
         wanted = SessionRequest(owner, session_id, fingerprint, resumable=bool(body.stream or session_id))
         found = sessions.find_turn(wanted)
         if found is None:
@@ -80,20 +80,11 @@ async def chat_completions(
     return await name_ignored(answer, request, body, services.engine, model_id, ["metadata"])
 
 
-async def _fingerprint_in(session: Session | None, body: ChatRequest, *, is_large: bool) -> str:
-    """Finds turns of version 0.1 too: there a request with usage was another one than without."""
-    fingerprint = await in_thread_if(is_large, body.fingerprint)
-    if session is None or not (body.stream and body.wants_usage) or session.turn_with(fingerprint):
-        return fingerprint
-    old = await in_thread_if(is_large, partial(body.fingerprint, of_version_0_1=True))
-    return old if session.turn_with(old) else fingerprint
-
-
 async def _turn_of_messages(
     session: Session, body: ChatRequest, index: int, view: UsageView, *, is_large: bool
 ) -> Turn:
     """The turn that continues after a cursor. Raises if neither it nor a later one answers the request."""
-    turn = session.turn_with(await _fingerprint_in(session, body, is_large=is_large))
+    turn = session.turn_with(await in_thread_if(is_large, body.fingerprint))
     last_index = view.last_index(turn) if turn else None
     if (
         turn

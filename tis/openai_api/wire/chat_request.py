@@ -249,11 +249,9 @@ class ChatRequest(SamplingFields):
     def wants_usage(self) -> bool:
         return bool(self.stream_options and self.stream_options.include_usage)
 
-    def fingerprint(self, *, of_version_0_1: bool = False) -> str:
+    def fingerprint(self) -> str:
         """The same for requests that differ only in how the answer is sent: a repeated POST attaches to the answer."""
         fields = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
-        if of_version_0_1 and self.stream and self.wants_usage:
-            fields["include_usage"] = True
         for message in fields.get("messages", ()):
             message["content"] = _digested(message.get("content"))
         if prediction := fields.get("prediction"):

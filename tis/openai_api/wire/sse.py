@@ -79,7 +79,7 @@ class UsageView:
             return 0
         summary = json.loads(turn.summary or b"{}")
         if "usage_chunk" not in summary:
-            return 0  # version 0.1 recorded it
+            return 0  # the turn has not ended, or failed
         return int(self.with_usage) - int(summary["usage_chunk"] is None)
 
 

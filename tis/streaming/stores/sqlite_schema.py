@@ -10,23 +10,26 @@ Statement = tuple[str, Sequence[SqlValue]]  # SQL and its parameters
 
 MIGRATIONS: list[list[str]] = [
     [
+        # `ttl_seconds` and `grace_seconds`: null is as `SessionLimits` says. `num_bytes` and `next_index` are as of the
+        # last turn that ended, so that a start reads no events. `is_cut`: readers saw events that are not here.
         """CREATE TABLE sessions (
             number INTEGER PRIMARY KEY, owner TEXT NOT NULL, id TEXT NOT NULL,
-            is_named INTEGER NOT NULL, used_at REAL NOT NULL, unheard_since REAL, UNIQUE (owner, id))""",
+            is_named INTEGER NOT NULL, used_at REAL NOT NULL, unheard_since REAL, kind TEXT NOT NULL DEFAULT '',
+            ttl_seconds REAL, grace_seconds REAL, num_bytes INTEGER NOT NULL DEFAULT 0,
+            next_index INTEGER NOT NULL DEFAULT 0, is_cut INTEGER NOT NULL DEFAULT 0, UNIQUE (owner, id))""",
         """CREATE TABLE turns (
             session INTEGER NOT NULL, number INTEGER NOT NULL, fingerprint TEXT NOT NULL, request BLOB NOT NULL,
             first_index INTEGER NOT NULL, last_index INTEGER, status TEXT NOT NULL, summary BLOB NOT NULL,
-            ended_at REAL NOT NULL, PRIMARY KEY (session, number)) WITHOUT ROWID""",
+            ended_at REAL NOT NULL, is_worth_repeating INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (session, number)) WITHOUT ROWID""",
         """CREATE TABLE events (
             session INTEGER NOT NULL, idx INTEGER NOT NULL, data BLOB NOT NULL, mark BLOB,
             PRIMARY KEY (session, idx)) WITHOUT ROWID""",
-        # Deleted sessions whose events the writer deletes in small batches.
-        "CREATE TABLE forgotten (session INTEGER PRIMARY KEY)",
+        # Deleted sessions whose events the writer deletes in small batches: below the index, null: all.
+        "CREATE TABLE forgotten (session INTEGER PRIMARY KEY, below INTEGER)",
         """CREATE TABLE clock (
             one INTEGER PRIMARY KEY CHECK (one = 1), boot_id TEXT NOT NULL, since_boot REAL NOT NULL,
             wall REAL NOT NULL, house REAL NOT NULL)""",
-    ],
-    [
         # `turn` is the latest turn with this attachment.
         """CREATE TABLE attachments (
             session INTEGER NOT NULL, name TEXT NOT NULL, turn INTEGER NOT NULL, num_bytes INTEGER NOT NULL,
@@ -35,28 +38,9 @@ MIGRATIONS: list[list[str]] = [
         """CREATE TABLE attachment_parts (
             session INTEGER NOT NULL, name TEXT NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL,
             UNIQUE (session, name, part))""",
-        # Delete the events below this index; null: all of the session.
-        "ALTER TABLE forgotten ADD COLUMN below INTEGER",
-        "ALTER TABLE turns ADD COLUMN is_worth_repeating INTEGER NOT NULL DEFAULT 0",
-    ],
-    [
-        "ALTER TABLE sessions ADD COLUMN kind TEXT NOT NULL DEFAULT ''",
-        # Null: as `SessionLimits` says.
-        "ALTER TABLE sessions ADD COLUMN ttl_seconds REAL",
-        "ALTER TABLE sessions ADD COLUMN grace_seconds REAL",
         # In a table of its own: the server reads all turns at the start, and no document.
         """CREATE TABLE documents (
             session INTEGER NOT NULL, turn INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (session, turn))""",
-    ],
-    [
-        # What a start would otherwise have to compute from all events. Both are as of the last turn that ended.
-        "ALTER TABLE sessions ADD COLUMN num_bytes INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE sessions ADD COLUMN next_index INTEGER NOT NULL DEFAULT 0",
-        # Readers were shown events that the file never got.
-        "ALTER TABLE sessions ADD COLUMN is_cut INTEGER NOT NULL DEFAULT 0",
-        """UPDATE sessions SET (num_bytes, next_index) = (
-            SELECT ifnull(sum(length(data) + ifnull(length(mark), 0)), 0), ifnull(max(idx) + 1, 0)
-            FROM events WHERE session = sessions.number)""",
     ],
 ]
 

@@ -128,7 +128,7 @@ def upgrade() -> None:
         sa.Column("revoked_at", UTCDateTime(), nullable=True),
         sa.Column("signed_out", sa.Boolean(), nullable=False),
         sa.Column("created_at", UTCDateTime(), nullable=False),
-        sa.Column("signed_in_at", UTCDateTime(), nullable=True),
+        sa.Column("signed_in_at", UTCDateTime(), nullable=False),
         sa.Column("agent", sa.String(200), nullable=True),
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_refresh_tokens")),
     )
@@ -139,7 +139,7 @@ def upgrade() -> None:
         "shipped_words",
         sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("key", sa.String(100), nullable=False),
-        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("digest", sa.String(16), nullable=False),
         sa.PrimaryKeyConstraint("kind", "key", name=op.f("pk_shipped_words")),
     )
     op.create_table(

@@ -71,7 +71,7 @@ class SqliteFtsIndex:
         run(session, f"DELETE FROM product_words WHERE product_id IN {id_list(product_ids)}")
 
     def move(self, session: Session, supplier_id: int, shop_tokens: str) -> None:
-        # From the cell on: an entry that an older version wrote has no words of the shop.
+        # From the cell on: it is followed by the words of the shop.
         tokens = "replace(tokens, substr(tokens, instr(tokens, '¤')), :shop_tokens)"
         sql = f"UPDATE product_words SET tokens = {tokens} WHERE product_id IN"
         values = {"shop_tokens": shop_tokens, "supplier_id": supplier_id}
