@@ -436,6 +436,8 @@ def market_rules_of(settings: Settings) -> "MarketRules":
         public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
         consent_version=settings.consent_version,
         consent_url=settings.consent_url,
+        max_products_per_supplier=settings.max_products_per_supplier,
+        max_unsold_hold_minutes=settings.max_unsold_hold_minutes,
         max_reservations_per_account=settings.max_reservations_per_account,
         max_reserved_units_per_product=settings.max_reserved_units_per_product,
         retention=RetentionRules(

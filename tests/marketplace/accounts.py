@@ -64,6 +64,11 @@ def register_admin(client: httpx2.Client, database_url: str, **given: Any) -> di
     return user
 
 
+def erase(client: httpx2.Client, headers: dict[str, str], password: str | None = None) -> httpx2.Response:
+    """An account of these tests has no password, unless one was given."""
+    return client.request("DELETE", "/api/users/me", json=password and {"password": password}, headers=headers)
+
+
 def employ(client: httpx2.Client, owner: dict[str, Any], path: str, user: dict[str, Any], role: str = "editor") -> None:
     """Invites the user to the supplier at `path`, and accepts."""
     invitation = {"user_id": user["id"], "role": role}

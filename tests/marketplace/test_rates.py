@@ -105,6 +105,22 @@ def test_reservations_reviews_imports_and_facets_have_limits(limited: httpx2.Cli
     assert with_search.status_code == 429 and with_search.json()["detail"].startswith("Too many facets")
 
 
+def test_lists_of_products_and_suppliers_have_limits(limited: httpx2.Client) -> None:
+    for path, address in (("/api/products", "192.0.2.40"), ("/api/suppliers", "192.0.2.41")):
+        assert statuses(limited, "GET", path, from_address(address)) == [200] * NUM + [429]
+
+
+def test_an_open_server_limits_no_program_of_its_computer(tmp_path: Path) -> None:
+    rates = dict.fromkeys(RateSettings.model_fields, NUM)
+    settings = settings_with(database_url=f"sqlite:///{tmp_path}/market.db", marketplace_auth="open", **rates)
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        assert statuses(client, "GET", "/api/products/search?q=a", {}) == [200] * (NUM + 1)
+        for _ in range(NUM + 1):
+            register_user(client)
+        behind_a_proxy = from_address("192.0.2.50")
+        assert statuses(client, "GET", "/api/products/search?q=a", behind_a_proxy) == [401] * NUM + [429]
+
+
 def test_registrations_of_users_and_shops_are_counted_together(tmp_path: Path) -> None:
     settings = settings_with(
         database_url=f"sqlite:///{tmp_path}/market.db", jwt_secret_key=SECRET, registrations_per_hour=2

@@ -66,6 +66,8 @@ class MarketRules:
     access_token_minutes: float = 30
     refresh_token_days: float = 7
     reservation_seconds: float = 900
+    max_products_per_supplier: int = 100_000
+    max_unsold_hold_minutes: int = 120
     max_reservations_per_account: int = 20
     max_reserved_units_per_product: int = 100
     rates: Mapping[str, int] = field(default_factory=dict)  # `RateSettings` by their names

@@ -71,6 +71,16 @@ class MarketplaceSettings(BaseModel):
     reservation_seconds: float = Field(
         900, ge=1, le=3600, description="how long a reservation lasts if the request sets no time; an hour at most"
     )
+    max_products_per_supplier: int = Field(
+        100_000, ge=1, le=10_000_000, description="products that a supplier has on sale or hides, deleted ones apart"
+    )
+    max_unsold_hold_minutes: int = Field(
+        120,
+        ge=0,
+        le=1440,
+        description="how long in a day an account may hold units of one product without buying; then it has to wait; "
+        "0 = no limit",
+    )
     max_reservations_per_account: int = Field(
         20, ge=1, le=100_000, description="reservations that one account holds at a time"
     )

@@ -1,12 +1,16 @@
 """Products over HTTP: the documented contract and the refused requests."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from tests.marketplace.accounts import register_supplier
+from tests.marketplace.conftest import SECRET
 from tests.marketplace.market_server import LAPTOP, MarketServer, new_product
+from tests.serving import served, settings_with
 
 
 def test_the_documented_product_is_created_and_read(server: MarketServer, anybody: httpx2.Client) -> None:
@@ -322,3 +326,24 @@ def test_a_shop_lists_its_deleted_products_and_restores_them(server: MarketServe
         assert [one["id"] for one in owner.get(path).json()] == [first]
     with server.as_(f"supplier:{server.supplier()}") as other:
         assert other.get(path).status_code == 403
+
+
+def test_a_supplier_has_so_many_products(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/market.db"
+    settings = settings_with(
+        database_url=url, jwt_secret_key=SECRET, marketplace_auth="open", max_products_per_supplier=3
+    )
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        supplier_id = register_supplier(client)["id"]
+        path = f"/api/suppliers/{supplier_id}/products"
+        first, *_ = [new_product(client, supplier_id)["id"] for _ in range(3)]
+        refused = client.post(path, json=LAPTOP)
+        assert (refused.status_code, "at most 3 products" in refused.json()["detail"]) == (409, True)
+        assert client.delete(f"/api/products/{first}").status_code == 200
+        sheet = "name,price,category,stock_quantity\n" + "Kipas,1000,fan,1\n"
+        headers = {"Content-Type": "text/csv"}
+        for options in ("", "?dry_run=1", "?partial=1"):
+            too_many = client.post(f"{path}/import{options}", content=sheet + "Teko,1,fan,1\n", headers=headers)
+            assert too_many.status_code == 409, too_many.text
+        assert client.post(f"{path}/import", content=sheet, headers=headers).json()["created"] == 1
+        assert client.post(f"/api/products/{first}/restore").status_code == 409

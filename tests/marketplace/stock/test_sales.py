@@ -226,3 +226,34 @@ def test_reservations_at_once_do_not_pass_the_cap(capped: httpx2.Client, strict_
     statuses = sorted(answer.status_code for answer in all_at_once(capped, *sent))
     assert statuses == [200] * 3 + [409] * 3
     assert strict_shop.stock_columns(product) == strict_shop.stock_ledger(product) == (50, 3)
+
+
+def let_go(shop: Shop, reservation_id: str, began: timedelta, held: timedelta, status: str = "expired") -> None:
+    """As if it had ended without a sale: it began so long ago, and was held for so long."""
+    begun = now() - began
+    values = {"created_at": begun, "ended_at": begun + held, "expires_at": begun + held, "status": status}
+    with shop.market.writing() as session:
+        session.execute(update(Reservation).where(Reservation.id == reservation_id).values(**values))
+
+
+def test_who_holds_a_product_again_and_again_without_buying_waits(internet: httpx2.Client, strict_shop: Shop) -> None:
+    rival, product = buyer(strict_shop), strict_shop.product(on_hand=50)
+    for hours in (20, 3):
+        first = hold(internet, product, rival)["id"]
+        let_go(strict_shop, first, timedelta(hours=hours), timedelta(hours=1))
+    refused = reserve(internet, product, headers=rival)
+    assert refused.status_code == 429 and "without buying" in refused.json()["detail"]
+    assert timedelta(hours=3.9) < timedelta(seconds=int(refused.headers["retry-after"])) <= timedelta(hours=4)
+    assert reserve(internet, strict_shop.product(), headers=rival).status_code == 200
+    assert reserve(internet, product, headers=buyer(strict_shop)).status_code == 200
+    assert reserve(internet, product, headers=seller(strict_shop)).status_code == 200  # its own goods
+    let_go(strict_shop, first, timedelta(hours=25), timedelta(hours=1))
+    assert reserve(internet, product, headers=rival).status_code == 200
+
+
+@pytest.mark.parametrize("status", ["committed", "refused"])
+def test_a_sale_and_a_refusal_are_no_holding(internet: httpx2.Client, strict_shop: Shop, status: str) -> None:
+    customer, product = buyer(strict_shop), strict_shop.product(on_hand=50)
+    for hours in (3, 5, 7):
+        let_go(strict_shop, hold(internet, product, customer)["id"], timedelta(hours=hours), timedelta(hours=1), status)
+    assert reserve(internet, product, headers=customer).status_code == 200

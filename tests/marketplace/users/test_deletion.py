@@ -19,6 +19,7 @@ from tests.marketplace.accounts import (
     all_at_once,
     bearer,
     employ,
+    erase,
     new_email,
     register_admin,
     register_supplier,
@@ -115,7 +116,10 @@ def test_a_deleted_user_leaves_no_personal_data_and_no_reserved_stock(
     user = register_user(internet, **PERSONAL, password=PASSWORD)
     supplier = register_supplier(internet)
     product_id = add_activity(strict_database_url, user["id"], supplier["id"])
-    assert internet.delete("/api/users/me", headers=bearer(user)).status_code == 200
+    for password in (None, "a wrong sentence"):
+        refused = erase(internet, bearer(user), password)
+        assert (refused.status_code, refused.json()["detail"]) == (403, "The password is missing or not right.")
+    assert erase(internet, bearer(user), PASSWORD).status_code == 200
 
     database = Database(strict_database_url)
     with database.reading() as session:

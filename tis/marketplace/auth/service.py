@@ -139,6 +139,18 @@ def wrong_old_password() -> Forbidden:
     return Forbidden("The old password is not right.")
 
 
+def password_hash_of(session: Session, principal: Principal) -> str | None:
+    account = account_holder(session, require_account(principal))
+    assert account is not None  # authenticated in this transaction
+    return account.password_hash
+
+
+def require_password(password: SecretStr | None, password_hash: str | None) -> None:
+    """Takes a while. An account without a password needs none."""
+    if password_hash is not None and not (password and matches(password, password_hash)):
+        raise Forbidden("The password is missing or not right.", code="wrong_password")
+
+
 def _begin_session(
     session: Session, market: MarketServices, account: str, compared_hash: str, new_hash: str, agent: str | None
 ) -> TokenPair:

@@ -41,12 +41,14 @@ router = APIRouter(tags=["products"], route_class=CheckedRoute)
 def create(supplier_id: Id, form: ProductForm, context: ContextDep, idempotency_key: IdempotencyKeyDep) -> JSONResponse:
     """Create a product of a supplier."""
     search, values = context.market.search, form.model_dump()
+    max_products = context.market.rules.max_products_per_supplier
     with context.writing() as (session, principal):
-        return idempotency_key.answer(
-            session,
-            principal,
-            lambda: with_etag(detail_of(session, create_product(session, search, principal, supplier_id, values))),
-        )
+
+        def create() -> JSONResponse:
+            product = create_product(session, search, principal, supplier_id, values, max_products)
+            return with_etag(detail_of(session, product))
+
+        return idempotency_key.answer(session, principal, create)
 
 
 @router.get(
@@ -118,7 +120,8 @@ def delete(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONRes
 def restore(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONResponse:
     """Restore a deleted product. Idempotent."""
     with context.writing() as (session, principal):
-        product = restore_product(session, context.market.search, principal, product_id, if_match)
+        max_products = context.market.rules.max_products_per_supplier
+        product = restore_product(session, context.market.search, principal, product_id, if_match, max_products)
         return with_etag(detail_of(session, product))
 
 

@@ -77,6 +77,7 @@ _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
     response_model=list[ProductView] | ProductPage,
     responses=LIST_RESPONSES,
     openapi_extra=ATTRIBUTE_DOCS,
+    dependencies=[limited("searches")],
 )
 def list_products(
     request: Request,

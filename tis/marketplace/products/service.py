@@ -17,7 +17,7 @@ from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.policy import may_grant, require_supplier, sees_hidden_goods
 from tis.marketplace.products.writing import COLUMN_OF_FIELD, ProductWrite, is_same_value, write_products
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.tables import Product, Supplier
+from tis.marketplace.tables import Product, ProductFacts, Supplier
 
 _SKU_TAKEN = "SKU already registered"
 _ANY_VERSION = IfMatch()
@@ -32,14 +32,29 @@ def find_product(session: Session, principal: Principal, product_id: int) -> Pro
     return product
 
 
+def require_room_for_products(session: Session, supplier_id: int, number: int, max_products: int | None) -> None:
+    """Requests at the same moment may each find the last room. None: no limit."""
+    if max_products is None or not number:
+        return
+    of_supplier = select(ProductFacts.product_id).where(ProductFacts.supplier_id == supplier_id)
+    if number > max_products or session.scalar(of_supplier.offset(max_products - number).limit(1)) is not None:
+        raise Conflict(f"A supplier has at most {max_products} products: delete some first.", code="too_many_products")
+
+
 def create_product(
-    session: Session, search: ProductSearch, principal: Principal, supplier_id: int, values: Mapping[str, Any]
+    session: Session,
+    search: ProductSearch,
+    principal: Principal,
+    supplier_id: int,
+    values: Mapping[str, Any],
+    max_products: int | None = None,
 ) -> Product:
     """`values` are the fields of a `ProductForm`."""
     supplier = lock_supplier_shared(session, supplier_id)
     if supplier is None or supplier.deleted_at is not None:
         raise NotFound("Supplier not found")
     require_supplier(principal, supplier_id)
+    require_room_for_products(session, supplier_id, 1, max_products)
     product = Product(supplier=supplier)
     write = ProductWrite("create", product, _columns_of(values, principal))
     write_products(session, search, principal, [write], sku_taken=BadRequest(_SKU_TAKEN))
@@ -83,12 +98,18 @@ def delete_product(
 
 
 def restore_product(
-    session: Session, search: ProductSearch, principal: Principal, product_id: int, if_match: IfMatch = _ANY_VERSION
+    session: Session,
+    search: ProductSearch,
+    principal: Principal,
+    product_id: int,
+    if_match: IfMatch = _ANY_VERSION,
+    max_products: int | None = None,
 ) -> Product:
     lock_supplier_shared(session, select(Product.supplier_id).where(Product.id == product_id).scalar_subquery())
     product = _lock_product(session, principal, product_id)
     if_match.check(product.version)
     if product.deleted_at is not None:
+        require_room_for_products(session, product.supplier_id, 1, max_products)
         write = ProductWrite("restore", product, {"deleted_at": None})
         taken = Conflict(f"{_SKU_TAKEN}: another product took it meanwhile.")
         write_products(session, search, principal, [write], sku_taken=taken)

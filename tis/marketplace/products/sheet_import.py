@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.products.service import lock_supplier_shared, supplier_for_member
+from tis.marketplace.products.service import lock_supplier_shared, require_room_for_products, supplier_for_member
 from tis.marketplace.products.sheet_columns import ColumnMapping
 from tis.marketplace.products.sheet_rows import RowProblem, Sheet, SheetRow
 from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, write_products
@@ -75,11 +75,18 @@ class SheetPlan:
 
 
 def plan_sheet(
-    session: Session, principal: Principal, supplier_id: int, sheet: Sheet, *, locked: bool = False
+    session: Session,
+    principal: Principal,
+    supplier_id: int,
+    sheet: Sheet,
+    *,
+    locked: bool = False,
+    max_products: int | None = None,
 ) -> SheetPlan:
     """A row whose SKU the supplier has changes that product, any other creates one."""
     supplier_for_member(session, principal, supplier_id)
     plan = _plan(supplier_id, sheet.rows, _products_by_sku(session, supplier_id, sheet.rows, locked=locked))
+    require_room_for_products(session, supplier_id, len(plan.created), max_products)
     plan.problems = sorted(sheet.problems + plan.problems, key=lambda problem: problem.row)
     return plan
 
@@ -92,11 +99,12 @@ def import_sheet(
     sheet: Sheet,
     *,
     partial: bool = False,
+    max_products: int | None = None,
 ) -> ImportReport:
     """Skips wrong rows if it is `partial`, else writes nothing if there are any."""
     supplier_for_member(session, principal, supplier_id)
     _lock_supplier_for_import(session, supplier_id)
-    plan = plan_sheet(session, principal, supplier_id, sheet, locked=True)
+    plan = plan_sheet(session, principal, supplier_id, sheet, locked=True, max_products=max_products)
     if plan.problems and not partial:
         return plan.refusal()
     taken = Conflict("Another request created one of these SKUs meanwhile. Send the sheet again.")

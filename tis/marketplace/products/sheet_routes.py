@@ -134,14 +134,18 @@ def import_progress(supplier_id: Id, import_id: UUID, context: ContextDep) -> JS
 
 def _dry_run(context: RequestContext, supplier_id: int, sheet: Sheet) -> JSONResponse:
     with context.reading() as (session, principal):
-        report = plan_sheet(session, principal, supplier_id, sheet).report(dry_run=True)
+        max_products = context.market.rules.max_products_per_supplier
+        report = plan_sheet(session, principal, supplier_id, sheet, max_products=max_products).report(dry_run=True)
     return _report_response(report.model_copy(update={"columns": sheet.columns}))
 
 
 def _import_now(
     market: MarketServices, session: Session, principal: Principal, supplier_id: int, sheet: Sheet, *, partial: bool
 ) -> JSONResponse:
-    report = import_sheet(session, principal, market.search, supplier_id, sheet, partial=partial)
+    max_products = market.rules.max_products_per_supplier
+    report = import_sheet(
+        session, principal, market.search, supplier_id, sheet, partial=partial, max_products=max_products
+    )
     if report.detail:
         raise SheetRefused(report)
     return _report_response(report)
@@ -150,7 +154,7 @@ def _import_now(
 def _begin_import(
     market: MarketServices, session: Session, principal: Principal, supplier_id: int, sheet: Sheet, *, partial: bool
 ) -> JSONResponse:
-    plan = plan_sheet(session, principal, supplier_id, sheet)
+    plan = plan_sheet(session, principal, supplier_id, sheet, max_products=market.rules.max_products_per_supplier)
     if plan.problems and not partial:
         raise SheetRefused(plan.refusal())
     return JSONText(_progress(add_import(session, principal, plan, market.rules.sheet_batch_rows)), 202)

@@ -7,11 +7,14 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
+from tis.http.errors import RateLimitExceeded
 from tis.marketplace.auth.accounts import lock_account
 from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.tables import Product, Reservation
 
+_DAY = timedelta(days=1)
+_MOST = 1000  # reservations of one account and product that are looked at
 MAX_HOLD = timedelta(hours=1)  # from the reservation to its end, whoever accepts it meanwhile
 
 
@@ -19,6 +22,7 @@ MAX_HOLD = timedelta(hours=1)  # from the reservation to its end, whoever accept
 class ReservationCaps:
     reservations: int = 20
     units_of_product: int = 100
+    unsold_minutes: int = 120  # of one product, in a day
 
 
 def require_within_caps(
@@ -49,6 +53,33 @@ def require_within_caps(
             f"An account holds at most {caps.units_of_product} units of a product at a time; you hold {units}.",
             code="too_many_units",
         )
+    _require_cooled_down(session, principal.account, caps, product_id)
+
+
+def _require_cooled_down(session: Session, account: str, caps: ReservationCaps, product_id: int) -> None:
+    """Who held a product again and again without buying waits, so that nobody keeps the stock of a rival off sale."""
+    if not caps.unsold_minutes:
+        return
+    moment, allowed = now(), timedelta(minutes=caps.unsold_minutes)
+    unsold = select(Reservation.created_at, Reservation.ended_at).where(
+        Reservation.actor == account,
+        Reservation.status.in_(("released", "expired")),
+        Reservation.created_at > moment - _DAY,
+        Reservation.product_id == product_id,
+    )
+    rows = session.execute(unsold.order_by(Reservation.created_at).limit(_MOST))
+    held = [(begun, (ended or moment) - begun) for begun, ended in rows]
+    total = sum((time for _, time in held), timedelta())
+    for begun, time in held:
+        if total < allowed:
+            return
+        total -= time
+        if total < allowed:
+            raise RateLimitExceeded(
+                f"You have held this product for {caps.unsold_minutes} minutes in a day without buying it. "
+                "Try again later.",
+                retry_after=max(1.0, (begun + _DAY - moment).total_seconds()),
+            )
 
 
 def _works_for_shop_of(session: Session, principal: Principal, product_id: int) -> bool:

@@ -62,7 +62,9 @@ def reserve(
     """
     rules = context.market.rules
     seconds = body.seconds or rules.reservation_seconds
-    caps = ReservationCaps(rules.max_reservations_per_account, rules.max_reserved_units_per_product)
+    caps = ReservationCaps(
+        rules.max_reservations_per_account, rules.max_reserved_units_per_product, rules.max_unsold_hold_minutes
+    )
     with context.writing() as (session, principal):
 
         def reserve() -> JSONResponse:

@@ -84,7 +84,11 @@ def _register(context: RequestContext, body: SupplierRegistration, key: Registra
     return RegisteredSupplier(**vars(view), **vars(tokens))
 
 
-@router.get("", responses=responses([FOUND_SUPPLIER_EXAMPLE], {422: "radius_km needs user_lat and user_lon."}))
+@router.get(
+    "",
+    responses=responses([FOUND_SUPPLIER_EXAMPLE], {422: "radius_km needs user_lat and user_lon."}),
+    dependencies=[limited("searches")],
+)
 def list_suppliers(
     request: Request,
     context: ContextDep,

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Response
-from starlette.concurrency import run_in_threadpool
 
 from tis.http.dependencies import SessionsDep
 from tis.marketplace.auth.passwords import hashed_new
@@ -13,11 +12,12 @@ from tis.marketplace.auth.registration_keys import RegistrationKey, Registration
 from tis.marketplace.auth.schemas import (
     ADMIN_REQUIRED,
     TOKENS_EXAMPLE,
+    TOO_MANY_LOGINS,
     TOO_MANY_REGISTRATIONS,
     USER_REGISTRATION_ERRORS,
     UserRegistration,
 )
-from tis.marketplace.auth.service import register_user
+from tis.marketplace.auth.service import password_hash_of, register_user, require_password
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.chat_streams import delete_streams
@@ -39,6 +39,8 @@ from tis.marketplace.users.schemas import (
     NO_USER,
     USER_EXAMPLE,
     USER_REQUIRED,
+    WRONG_PASSWORD,
+    Erasure,
     Grants,
     RegisteredUser,
     UserChange,
@@ -107,17 +109,25 @@ def change_me(
 
 @router.delete(
     "/me",
-    responses=responses({"detail": "Erased."}, USER_REQUIRED, LAST_ADMIN),
+    responses=responses({"detail": "Erased."}, {**USER_REQUIRED, 403: WRONG_PASSWORD}, LAST_ADMIN, TOO_MANY_LOGINS),
+    dependencies=[limited("logins")],
 )
-async def delete_me(context: ContextDep, sessions: SessionsDep) -> Message:
-    """Delete your account; reviews and reservations stay without a name."""
+async def delete_me(
+    context: ContextDep,
+    sessions: SessionsDep,
+    body: Annotated[Erasure | None, Body(openapi_examples=body_example({"password": "a long sentence"}))] = None,
+) -> Message:
+    """Delete your account; reviews and reservations stay without a name. Needs the password, if there is one."""
 
     def delete() -> int | None:
+        with context.reading() as (session, principal):
+            compared_hash = password_hash_of(session, principal)
+        require_password(body.password if body else None, compared_hash)
         with context.writing() as (session, principal):
-            delete_user(session, principal, context.market.search)
+            delete_user(session, principal, context.market.search, compared_hash)
             return principal.user_id
 
-    user_id = await run_in_threadpool(delete)
+    user_id = await context.market.passwords.run(delete)
     if user_id is not None:
         await delete_streams(sessions, user_id)
     return Message(detail="Erased.")

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from tis.marketplace.auth.passwords import TypedPassword
 from tis.marketplace.auth.schemas import AI_ACCESS_DESCRIPTION, TOKEN_REQUIRED, Role
 from tis.marketplace.auth.tokens import TokenPair
 from tis.marketplace.kit.fields import (
@@ -65,6 +66,7 @@ EXPORT_EXAMPLE = {
 # Errors of routes, for `docs.responses`.
 NO_USER = {404: "User not found"}
 USER_REQUIRED = {**TOKEN_REQUIRED, 403: "Only a user may do that, not a supplier."}
+WRONG_PASSWORD = "The password is missing or not right."
 LAST_ADMIN = {409: "This is the last admin: name another one first."}
 
 
@@ -122,3 +124,7 @@ def user_view(user: User, principal: Principal) -> UserView:
         place_code=user.place_code if private else None,
         version=user.version,
     )
+
+
+class Erasure(StrictBody):
+    password: TypedPassword | None = Field(None, description="needed where the account has one")

@@ -85,7 +85,9 @@ def grant_rights(session: Session, principal: Principal, user_id: int, granted: 
     return user
 
 
-def delete_user(session: Session, principal: Principal, search: ProductSearch) -> None:
+def delete_user(
+    session: Session, principal: Principal, search: ProductSearch, compared_hash: str | None = None
+) -> None:
     """Reviews, reservations and ledger lines stay, without a name: others rely on them. Conversations do not.
 
     Suppliers that nobody could sign in to any more are deleted, too; one with a login of its own is not.
@@ -94,6 +96,8 @@ def delete_user(session: Session, principal: Principal, search: ProductSearch) -
     admins = lock_admins(session)
     suppliers = _lock_own_suppliers(session, user_id)
     user = lock_user(session, user_id)
+    if user.password_hash != compared_hash:
+        raise Conflict("The password was changed meanwhile. Retry.")
     require_another_admin(user, admins)
     orphans = _leave_suppliers(session, user_id, suppliers)
     accounts = [user_account(user_id), *(supplier_account(supplier.id) for supplier in orphans)]
