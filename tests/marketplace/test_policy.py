@@ -71,7 +71,7 @@ TABLE = {
     "GET /api/users": same_in_open_mode(ADMIN),
     "GET /api/users/{user_id}": RoutePolicy(ADMIN, anonymous_status=404),
     "PUT /api/users/me": same_in_open_mode(USERS, json={"city": "Bandung"}),
-    "DELETE /api/users/me": same_in_open_mode(USERS),
+    "DELETE /api/users/me": same_in_open_mode(USERS, json={"password": PASSWORD}),
     "GET /api/users/me/export": same_in_open_mode(USERS),
     "GET /api/users/me/invitations": same_in_open_mode(USERS),
     "POST /api/users/me/invitations/{supplier_id}/accept": same_in_open_mode(INVITED),

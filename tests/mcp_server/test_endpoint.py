@@ -127,7 +127,7 @@ def test_a_server_can_do_without() -> None:
 
 
 def test_calls_are_counted_as_searches() -> None:
-    settings = settings_with(searches_per_minute=1, marketplace_auth="open")
+    settings = settings_with(searches_per_minute=1)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as http:
         call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "search_catalog"}}
         first = http.post("/mcp", json=call).json()

@@ -10,16 +10,29 @@ from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, Preferences, 
 from tis.marketplace.assistant.limit_texts import joined_names, limits_text, relaxation_text, suggestions_of
 from tis.marketplace.assistant.ranking import met_preferences
 from tis.marketplace.assistant.wanted_goods import without_unused_radius
-from tis.marketplace.assistant.wording import condition_text, decimal_text, kilometres_text, rupiah, whole_text
+from tis.marketplace.assistant.wording import (
+    condition_text,
+    decimal_text,
+    kilometres_text,
+    measure_text,
+    rupiah,
+    whole_text,
+)
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.products.compare import HIGHER, LOWER, best_index
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.query_parser.pointing import points_at_number
 from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.search.attribute_values import attribute_label
 
 NUM_PICKS = 3  # where no model picks
 _MAX_TRIED = 4
 _THANKS = re.compile(r"\b(?:terima ?kasih|makasih|trims|thanks?|thx|tq)\b", re.IGNORECASE)
+_GREETING = re.compile(
+    r"\b(?:halo|hallo|hai|hi|hello|hey|selamat|pagi|siang|sore|malam|good (?:morning|evening)|assalamualaikum)\b"
+    r"|\b(?:kamu|anda|you) (?:siapa|bisa)|apa kabar|siapa (?:kamu|anda)|what can you|who are you|bantuan|help",
+    re.IGNORECASE,
+)
 Whys = Mapping[int, str]
 
 
@@ -116,6 +129,8 @@ class _Writer:
             yield self.say("comparison", count=len(cards)) if len(cards) > 1 else self.say("one to compare")
         elif self.query.intent == "stock" and not self.is_partial(cards):
             return
+        elif self.query.order_by is not None:
+            yield self.say("unmeasured" if found.is_unmeasured else "in order", order=self.order())
         elif self.query.product_ids:
             yield self.say("pointed at")
         elif self.is_partial(cards):
@@ -134,7 +149,7 @@ class _Writer:
         for number, card in enumerate(cards, start=1):
             if is_stock and not (self.is_partial(cards) and number > self.found.total):
                 yield self.stock_answer(card)
-            yield self.line(card, number)
+            yield self.line(card, number, self.query.cities[0] if self.query.near_cities else None)
         if self.query.intent == "compare" or self.query.compare:
             yield from self.bests(cards)
         if preferred := self.preferred(cards):
@@ -157,6 +172,10 @@ class _Writer:
 
     def extras(self, card: ProductCard, place: str | None) -> Iterator[str]:
         """The distance only where no advice on delivery says it."""
+        if measure := self.found.values.get(card.id):
+            yield self.say(
+                "measure", label=attribute_label(measure.key), value=measure_text(measure.value, self.language)
+            )
         if card.condition == "used":
             yield self.say("condition", condition=condition_text(card.condition, self.language))
         if card.distance_km is not None and card.fulfilment is None:
@@ -198,6 +217,8 @@ class _Writer:
         query = self.query
         if self.found.skipped:
             return [self.say("no others", limits=limits_text(query, self.language))]
+        if query.order_by is not None and query.order_by.beyond:
+            return [self.say("none beyond", order=self.order())]
         if query.product_ids or (query.compare and query.compare.product_ids):
             return [self.say("gone")]
         if self.found.missing:
@@ -207,13 +228,23 @@ class _Writer:
         nothing = self.say("nothing", limits=limits) if limits else self.say("nothing at all")
         return [*self.notices(), nothing, *alternatives]
 
+    def order(self) -> str:
+        """`paling ringan`."""
+        order = self.query.order_by
+        assert order is not None
+        return self.say(f"{'least' if order.least else 'most'} {order.attribute}")
+
     def missing(self) -> str:
         return self.say("missing", names=joined_names(self.found.missing, self.language))
 
     def alternatives(self, num_before: int = 0) -> Iterator[str]:
         """What was really searched for, and how many products it found; and what is near the place that was named."""
         found = self.found
+        said = set[tuple[int, bool]]()
         for tried in found.relaxations[:_MAX_TRIED]:
+            if (tried.count, tried.is_exact) in said:
+                continue  # nothing more than what was said
+            said.add((tried.count, tried.is_exact))
             count = whole_text(tried.count, self.language)
             yield self.say(
                 "would find one" if tried.count == 1 else "would find",
@@ -230,7 +261,7 @@ class _Writer:
             return [self.say("thanks")]
         if points_at_number(sentence):
             return [self.say("no such number")]
-        return [self.say("hello"), self.say("example")]
+        return [self.say("hello" if _GREETING.search(sentence) else "no shopping"), self.say("example")]
 
 
 def _met_texts(card: ProductCard, preferences: Preferences, language: Language) -> Iterator[str]:

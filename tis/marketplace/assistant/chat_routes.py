@@ -31,6 +31,7 @@ from tis.marketplace.assistant.conversations import (
     last_answer_id,
     open_conversation,
     remove_question,
+    session_id_of,
 )
 from tis.marketplace.assistant.language import language_of_text
 from tis.marketplace.assistant.shopping_assistant import NO_AI_ACCESS
@@ -171,7 +172,8 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
             raise Forbidden(NO_AI_ACCESS)
         # Else a retry of a first question would begin another conversation.
         new_id = f"chat_{_digest(user.id, key)}" if key is not None else None
-        conversation = open_conversation(session, user.id, body.session_id, new_id=new_id)
+        session_id = session_id_of(session, user.id, body.session_id, body.conversation_id)
+        conversation = open_conversation(session, user.id, session_id, new_id=new_id)
         session_id, turn_id = conversation.session_id, None
         if key is not None:
             turn_id = _digest(session_id, "key", key)

@@ -24,6 +24,7 @@ class ChatSearch(BaseModel):
     session_id: Annotated[str, StringConstraints(pattern=SESSION_ID, max_length=64)] | None = Field(
         None, description="of the conversation that goes on; leave it out to begin one"
     )
+    conversation_id: Id | None = Field(None, description="the same, by its number")
     stream: bool = Field(False, description="send events while the answer is made; they can be resumed")
 
     model_config = ConfigDict(extra="ignore")

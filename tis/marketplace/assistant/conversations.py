@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from tis.errors import Conflict, NotFound
+from tis.errors import Conflict, NotFound, Unprocessable
 from tis.marketplace.auth.accounts import lock_account, user_account
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
@@ -61,6 +61,18 @@ def open_conversation(
     session.add(conversation)
     session.flush()
     return conversation
+
+
+def session_id_of(session: Session, user_id: int, session_id: str | None, conversation_id: int | None) -> str | None:
+    """A follow-up names its conversation by one of them, or by both."""
+    if conversation_id is None:
+        return session_id
+    conversation = session.get(Conversation, conversation_id)
+    if conversation is None or conversation.user_id != user_id:
+        raise NotFound(NO_CONVERSATION)
+    if session_id not in (None, conversation.session_id):
+        raise Unprocessable("session_id and conversation_id name different conversations.")
+    return conversation.session_id
 
 
 def find_conversation(session: Session, user_id: int, session_id: str) -> Conversation:

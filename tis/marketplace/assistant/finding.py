@@ -8,11 +8,13 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.assistant.cards import card_of, cards_of
 from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.measured_goods import in_order, measure_of
 from tis.marketplace.assistant.ranking import ranked
 from tis.marketplace.assistant.tried_relaxations import tried_relaxations
-from tis.marketplace.assistant.wanted_goods import goods_query, limits_only, with_known_category
+from tis.marketplace.assistant.wanted_goods import cards_for, goods_query, limits_only, with_known_category
 from tis.marketplace.query_parser.parse import parse_query
-from tis.marketplace.query_parser.structured_query import MAX_SHOWN, QueryContext, StructuredQuery
+from tis.marketplace.query_parser.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
+from tis.marketplace.search.lookup import MAX_LOOKED_UP
 from tis.marketplace.search.nearest import NamedPoint, point_of_city, query_around
 from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate
 from tis.marketplace.search.product_search import ProductSearch
@@ -33,7 +35,7 @@ def still_wanted(
     """Those of the ids that keep every limit of the query now: prices and stock change while a model speaks, and what
     its tools find need not keep them.
     """
-    if query.compare is not None or query.intent in ("compare", "other"):
+    if query.compare is not None or query.intent in ("compare", "other") or (query.order_by and query.order_by.among):
         return list(ids)  # the buyer names these goods, whatever they cost
     limits = limits_only(with_known_category(search, session, query), ids)
     page = PageRequest(MAX_SHOWN, with_total=False)
@@ -56,6 +58,8 @@ def find_goods(
     query = with_known_category(search, session, query)
     if query.compare is not None and (query.compare.items or query.compare.product_ids):
         return _compared(search, session, query, viewer)
+    if query.order_by is not None:
+        return _by_attribute(search, session, query, query.order_by, viewer)
     if query.product_ids:
         return _pointed_at(search, session, query, viewer)
     found = _found(search, session, query, viewer, skipped)
@@ -83,7 +87,7 @@ def _found(
     ids = [one.product.id for one in best.candidates if one.product.id not in skipped]
     place, nearest = (None, []) if best.total.count else _nearest_elsewhere(search, session, query, viewer)
     return FoundGoods(
-        cards=cards_of(search, session, ids[:MAX_CARDS], viewer),
+        cards=cards_for(search, session, ids[:MAX_CARDS], query, viewer),
         total=best.total.count - num_skipped,
         total_is_exact=best.total.is_exact,
         corrected=search.find(session, goods_query(query, viewer), _FIRST).corrected if query.text else None,
@@ -139,6 +143,28 @@ def _orders_read(wanted: ProductQuery) -> Iterator[Sort | None]:
     yield "rating"
     if wanted.origin is not None:
         yield "distance"
+
+
+def _by_attribute(
+    search: ProductSearch, session: Session, query: StructuredQuery, order: AttributeOrder, viewer: Viewer
+) -> FoundGoods:
+    """Goods that do not say their attribute are left out; where none says it, they come in the usual order."""
+    # What is smaller than one of 27 inches need not say 27 inches.
+    words = [word for word in query.text.split() if not (order.beyond and word[0].isdecimal())]
+    plain = query.model_copy(update={"order_by": None, "intent": "search", "text": " ".join(words)})
+    best = best_goods(search, session, plain, viewer)
+    ids = order.among or [one.product.id for one in best.candidates[: best.total.count]]
+    known = [*dict.fromkeys([*ids, *order.beyond])][:MAX_LOOKED_UP]
+    hits = search.lookup(session, known, None)
+    measures = {hit.product.id: measure_of(hit.product.attributes, order.attribute) for hit in hits}
+    ordered = in_order(measures, order)
+    values = {number: one for number, one in measures.items() if one is not None}
+    if not values:
+        usual = order.among or [*ids, *order.beyond]
+        cards = cards_for(search, session, usual[:MAX_CARDS], query, viewer)
+        return FoundGoods(cards, total=len(cards), is_unmeasured=True)
+    cards = cards_for(search, session, ordered[:MAX_CARDS], query, viewer)
+    return FoundGoods(cards, total=len(ordered), values=values)
 
 
 def _pointed_at(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tis.marketplace.assistant.measured_goods import Measure
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.products.schemas import Fulfilment
@@ -81,4 +82,6 @@ class FoundGoods:
     skipped: frozenset[int] = frozenset()  # what turns before have shown, left out because the buyer wants others
     nearest_place: str | None = None
     nearest: Sequence[ProductCard] = ()
+    values: Mapping[int, Measure] = field(default_factory=dict)  # of the attribute that the cards are ordered by
+    is_unmeasured: bool = False  # no product has that attribute
     missing: Sequence[str] = ()  # phrases of a comparison that no product matches

@@ -44,6 +44,9 @@ def _limits(query: StructuredQuery, language: Language) -> Iterator[str]:
         yield words["around"].format(
             km=kilometres_text(query.radius_km, language), names=joined_names(places, language)
         )
+    elif places and query.near_cities:
+        name = "nearest first" if query.sort in (None, "distance") else "near cities"
+        yield words[name].format(names=joined_names(places, language))
     elif places:
         yield words["cities"].format(names=joined_names(places, language))
     if query.radius_km is not None and (query.near_user or not places):

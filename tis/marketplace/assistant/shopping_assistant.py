@@ -36,6 +36,7 @@ from tis.marketplace.assistant.picking import (
 from tis.marketplace.assistant.quotas import tokens_left
 from tis.marketplace.assistant.verifier import verify
 from tis.marketplace.assistant.viewers import viewer_of
+from tis.marketplace.assistant.wanted_goods import cards_for
 from tis.marketplace.columns import now
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.delivery import Language
@@ -174,7 +175,7 @@ class ShoppingAssistant:
         uses_model: bool,
     ) -> AnswerDraft:
         picked, num_tokens, notice = None, 0, None
-        if uses_model and found.cards and query.intent in _MODEL_INTENTS:
+        if uses_model and found.cards and query.intent in _MODEL_INTENTS and query.order_by is None:
             if await self.has_model():
                 picked, num_tokens = await self._pick(text, query, found, context, owner, ticket)
                 notice = None if picked else "model_failed"
@@ -236,7 +237,7 @@ class ShoppingAssistant:
                 found = _whole_matches(find_goods(search, session, query, viewer, found.skipped))
                 kept = [one for one in kept if one in picked_ids]
                 kept = list(dict.fromkeys([*kept, *(card.id for card in found.cards)]))
-            cards = cards_of(search, session, kept[:MAX_CARDS], viewer)
+            cards = cards_for(search, session, kept[:MAX_CARDS], query, viewer)
             nearest = cards_of(search, session, [card.id for card in found.nearest], viewer)
             brands = frozenset(search.vocabulary(session).brands) if picked else frozenset()
         # These distances are from the place that the buyer named.

@@ -10,7 +10,12 @@ from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, Produ
 
 _MAX_PROBLEMS = 3
 _MAX_PROBLEM_CHARS, _MAX_NAME_CHARS = 200, 60
-_NOT_FOR_TOOLS = ("intent", "compare", "product_ids")  # what a sentence wants; here the name of the tool says it
+_NOT_FOR_TOOLS = (
+    "intent",
+    "compare",
+    "product_ids",
+    "order_by",
+)  # what a sentence wants; here the name of the tool says it
 _MAX_CATEGORIES = 200  # more would make the schema longer than the prompts of small models
 
 ProductIds = Annotated[list[ProductId], Field(max_length=MAX_CARDS, description="ids of products that were found")]

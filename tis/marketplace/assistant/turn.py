@@ -189,7 +189,7 @@ class AssistantTurn:
         found = await race_cancel(self._cancelled.wait(), finding)
         if self._num_shown < 3:
             products = [one.model_dump(mode="json") for one in found_products(found.cards)]
-            yield event_block(event_json("products", products=products, products_found=found.total))
+            yield event_block(event_json("products", products=products, products_found=len(products)))
         answering = assistant.answer(spec.text, query, found, context, spec.owner, ticket, uses_model=uses_model)
         draft = await race_cancel(self._cancelled.wait(), answering)
         self._completed = self._complete(self._interpreted, draft, context)
@@ -200,7 +200,7 @@ class AssistantTurn:
         answer = ChatSearchAnswer(
             session_id=spec.session_id,
             response="\n".join(draft.text.sentences),
-            products_found=found.total,
+            products_found=len(draft.cards),
             conversation_id=spec.conversation_id,
             products=found_products(draft.cards),
             citations=citations_of([cited[one] for one in draft.text.cited_ids if one in cited]),

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.assistant.cards import origin_of
-from tis.marketplace.assistant.goods import Viewer
+from tis.marketplace.assistant.cards import cards_of, origin_of
+from tis.marketplace.assistant.goods import ProductCard, Viewer
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
 from tis.marketplace.query_parser.to_product_query import product_query
@@ -17,14 +17,30 @@ from tis.marketplace.search.relaxed_filters import middle_of
 from tis.marketplace.search.tokens import tokenize
 
 _MAX_NOUN_WORDS = 3
+_NEAR_KM = 40.0
 
 
 def goods_query(query: StructuredQuery, viewer: Viewer) -> ProductQuery:
-    """A radius around a named city counts from that city, wherever the buyer is."""
+    """A radius around a named city counts from that city, wherever the buyer is. What is near one is ordered by the
+    distance; another order decides among what is really near.
+    """
+    if query.near_cities and (middle := _middle(query)):
+        near = product_query(query, middle)
+        return near if query.sort in (None, "distance", "relevance") else replace(near, radius_km=_NEAR_KM)
     if query.radius_km is not None and not query.near_user and (middle := _middle(query)):
         around = product_query(query.model_copy(update={"cities": []}), middle)
         return replace(around, radius_km=query.radius_km)
     return product_query(query, origin_of(viewer))
+
+
+def cards_for(
+    search: ProductSearch, session: Session, ids: Sequence[int], query: StructuredQuery, viewer: Viewer
+) -> list[ProductCard]:
+    """Distances are from the city that goods should be near, if there is one; then nothing is said of delivery."""
+    near = _middle(query) if query.near_cities else None
+    if near is None:
+        return cards_of(search, session, ids, viewer)
+    return [replace(card, fulfilment=None) for card in cards_of(search, session, ids, replace(viewer, origin=near))]
 
 
 def without_unused_radius(query: StructuredQuery, viewer: Viewer) -> StructuredQuery:

@@ -24,6 +24,11 @@ def decimal_text(number: float, language: Language) -> str:
     return text.replace(".", ",") if language == "id" else text
 
 
+def measure_text(value: object, language: Language) -> str:
+    """A value of an attribute as the seller gave it."""
+    return decimal_text(value, language) if isinstance(value, float) else str(value)
+
+
 def kilometres_text(kilometres: float, language: Language) -> str:
     return f"{decimal_text(kilometres, language)} km"
 

@@ -1,6 +1,7 @@
 """Numbers of a sentence: a radius, a rating, a quantity, measures and prices; each digit is used once."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from tis.marketplace.query_parser.sentence import Sentence, any_of
@@ -160,6 +161,22 @@ def take_prices(sentence: Sentence) -> dict[str, Any]:
     if fields.get("min_price", 0) > fields.get("max_price", MAX_RUPIAH):
         fields["min_price"], fields["max_price"] = fields["max_price"], fields["min_price"]
     return fields
+
+
+_TOTAL = any_of(
+    """
+    total(?:nya)?|semuanya|seluruhnya|untuk semua(?:nya)?|in total|altogether|all together|for all(?: of them)?|overall
+    """
+)
+
+
+def price_of_one(said: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Of `3 keyboards, total 2 million`: what one may cost."""
+    quantity, prices = fields.get("quantity", 1), [fields.get(name) for name in ("min_price", "max_price")]
+    if quantity < 2 or prices == [None, None] or not _TOTAL.search(said):
+        return {}
+    most = prices[1] if prices[1] is not None else prices[0]
+    return {"min_price": None, "max_price": most // quantity if most is not None else None}
 
 
 def _rule_of(found: FoundPrice) -> str:

@@ -1,5 +1,6 @@
 """Sentences that go on from the turn before: what they change of its query."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,6 +92,21 @@ _OTHERS = any_of(
 _LISTS = {"exclude_brands": "brands", "exclude_terms": "text", "exclude_cities": "cities"}
 
 
+_COUNT_ALONE = re.compile(
+    r"^\W*(?:(?:kalau|kalo|klo|kl|gimana|bagaimana|jadi|jadinya|what about|how about|make it|and for|for|if)\s)*"
+    r"(?P<count>[1-9]\d{0,5})(?:\s?(?:unit|buah|pcs|biji|pieces|units))?(?:\s(?:aja|saja|gimana|ada|cukup|instead))?\W*$"
+)
+
+
+def take_changed_count(sentence: Sentence, previous: StructuredQuery) -> dict[str, Any]:
+    """`kalau 50?` behind `saya butuh 10 mouse`."""
+    found = _COUNT_ALONE.match(sentence.text) if previous.quantity is not None else None
+    if found is None:
+        return {}
+    sentence.take_found(found, "another quantity", "quantity")
+    return {"quantity": int(found["count"])}
+
+
 def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
     """What is said in relation to what was shown. Without a turn before, words of comparison only sort."""
     meant = [one for one in context.last_results if one.id in pointed] or context.last_results
@@ -147,13 +163,14 @@ def goes_on(said: str, new: dict[str, Any], previous: StructuredQuery, *, has_no
 def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
     """The fields of the query before, with what the sentence changes. What it says last holds."""
     fields = previous.model_dump(exclude_defaults=True)
-    for name in ("product_ids", "compare", "sku"):
+    for name in ("product_ids", "compare", "sku", "order_by"):
         fields.pop(name, None)
     if fields.get("intent") not in ("search", "recommend"):
         fields.pop("intent", None)
     if new.get("cities") or new.get("provinces"):
         fields.pop("cities", None)
         fields.pop("provinces", None)
+        fields.pop("near_cities", None)
         if not new.get("near_user"):
             fields.pop("near_user", None)
             fields.pop("radius_km", None)

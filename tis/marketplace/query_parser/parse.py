@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tis.marketplace.query_parser.amounts import (
+    price_of_one,
     respell_amounts,
     take_amounts,
     take_leading_count,
     take_measures,
     take_prices,
 )
+from tis.marketplace.query_parser.attribute_orders import take_attribute_order
 from tis.marketplace.query_parser.codes import take_codes, take_ids
 from tis.marketplace.query_parser.comparison import asks_to_compare, compared_things, take_comparison
-from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changes
+from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
 from tis.marketplace.query_parser.goods_index import goods_index
 from tis.marketplace.query_parser.goods_nouns import SaidGoods, take_goods
 from tis.marketplace.query_parser.negations import take_negations
@@ -39,12 +41,16 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     said, previous, shown = sentence.text, context.previous, context.last_results
     is_new = is_new_topic(sentence)
     asks_stock, asks_advice = bool(STOCK_QUESTION.search(said)), bool(RECOMMEND.search(said))
-    new: dict[str, Any] = take_codes(sentence)
+    new: dict[str, Any] = take_changed_count(sentence, previous) if previous else {}
+    new |= take_codes(sentence)
     new |= take_ids(sentence, len(shown))
     things = compared_things(sentence)
     compares = asks_to_compare(sentence)
     if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
         new["product_ids"] = pointed
+    if order := take_attribute_order(sentence, context, new.get("product_ids", [])):
+        new["order_by"], compares = order, False
+        new.pop("product_ids", None)
     compares = compares and bool(things or new.get("product_ids"))
     if compares:
         take_comparison(sentence)
@@ -56,12 +62,19 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
     measured = take_measures(sentence)
     new |= take_prices(sentence)
     new |= take_places(sentence, index)
+    if "radius_km" in new:
+        new.pop("near_cities", None)  # the radius says how near
     if "radius_km" in new and not new.keys() & {"cities", "provinces"}:
         new["near_user"] = True
     new |= {name: value for name, value in take_wishes(sentence).items() if name not in new}
     new |= take_leading_count(sentence) if "quantity" not in new else {}
+    new |= price_of_one(said, new)
     for name, value in take_negations(sentence, index).items():
         new[name] = [*new.get(name, []), *value]
+    if new.get("near_cities"):
+        new.pop("near_user", None)
+        if new.get("sort") is None:
+            new["sort"] = "distance"
     goods = take_goods(sentence, index)
     if goods.category:
         new["category"] = goods.category
@@ -130,6 +143,9 @@ _ASKS = any_of(
 )
 _NO_GOODS = any_of(
     r"""
+    buat(?:kan|in)|tulis(?:kan|in)|ceritakan|terjemah(?:kan|in)|jelaskan|hitung(?:kan|in)
+    (?:write|tell) (?:me )?an? (?:poem|story|joke|essay|song|letter)|translate|puisi|pantun|ibu ?kota|capital of
+    (?:berapa|what is|what'?s) \d+ ?[-+x*/:] ?\d+|menang(?:nya)? (?:siapa|pemilu|piala)|skor (?:bola|pertandingan)
     siapa (?:kamu|presiden|nama)|presiden|no ?resi|nomor resi|(?:pesanan|orderan|order)(?:an)? (?:saya|aku|gue)
     my order|komplain|refund|apa kabar|how are you|joke|lelucon|jam (?:berapa|buka|tutup|operasional)|buka jam
     what time|opening hours|weather|cuaca|nama(?:mu| kamu)|your name|kamu (?:siapa|robot|bot)

@@ -17,10 +17,11 @@ _JAKARTA = "31"
 _CONJUNCTIONS = frozenset("dan atau or and sama maupun , / & nor".split())
 _PREPOSITIONS = frozenset(
     """
-    di d dari dr from in at daerah wilayah area sekitar seputar around near dekat deket ke to kota lokasi lokasinya yang
-    yg located based the
+    di d dari dr from in at daerah wilayah area sekitar sekitaran seputar around near dekat deket ke to kota close
+    lokasi lokasinya yang yg located based the
     """.split()
 )
+_NEAR = frozenset("sekitar sekitaran seputar around near dekat deket terdekat terdeket nearest closest close".split())
 _SENT = frozenset(
     """
     kirim dikirim kirimnya kirimin antar diantar anter pengiriman mengirim ngirim ongkir ongkirnya ship ships shipped
@@ -71,11 +72,14 @@ class FoundPlaces:
     provinces: list[str] = field(default_factory=list)
     exclude_cities: list[str] = field(default_factory=list)
     is_destination: bool = False
+    is_near: bool = False  # the first city is where goods should be near
 
     def fields(self) -> dict[str, Any]:
         self.cities = [city for city in self.cities if city not in self.exclude_cities]
         named = {"cities": self.cities, "provinces": self.provinces, "exclude_cities": self.exclude_cities}
         found: dict[str, Any] = {name: list(dict.fromkeys(value))[:20] for name, value in named.items() if value}
+        if self.is_near and len(found.get("cities", ())) == 1 and not self.provinces:
+            found["near_cities"] = True
         return found | ({"fulfilment": "delivery"} if self.is_destination else {})
 
 
@@ -103,11 +107,18 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
             found.exclude_cities += [*cities, *provinces]
             sentence.take(*span, "unwanted place", "exclude_cities")
         else:
+            found.is_near |= _is_near(words, start, named.start)
             found.cities += cities
             found.provinces += provinces
             fields = [name for name, names in (("cities", cities), ("provinces", provinces)) if names]
             sentence.take(*span, "place", *fields)
     return found.fields()
+
+
+def _is_near(words: Sequence[SentenceWord], start: int, name_start: int) -> bool:
+    """`sekitar Malang`, `terdekat di Medan`: not all that is sold there, and not only that."""
+    before = {word.text for word in words[max(0, start - 1) : name_start]}
+    return not before.isdisjoint(_NEAR)
 
 
 def _large_city(word: str, index: GoodsIndex) -> str | None:

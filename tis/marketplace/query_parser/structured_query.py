@@ -8,6 +8,7 @@ from tis.marketplace.tables import MAX_RUPIAH
 
 Intent = Literal["search", "recommend", "stock", "compare", "other"]
 QuerySort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
+Measured = Literal["weight", "screen", "size", "battery", "ram", "storage", "camera", "power", "capacity"]
 QuerySource = Literal["rules", "llm", "merged"]
 MAX_QUERY_CHARS = 500
 MAX_SHOWN = 50
@@ -27,6 +28,17 @@ class ComparedThings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class AttributeOrder(BaseModel):
+    """Which products come first: the lightest, those with the largest battery."""
+
+    attribute: Measured
+    least: bool = False
+    among: list[ProductId] = Field(default_factory=list, max_length=MAX_SHOWN, description="only these")
+    beyond: list[ProductId] = Field(default_factory=list, max_length=MAX_SHOWN, description="lighter than all of these")
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class StructuredQuery(BaseModel):
     """Nothing is said of a field that is null, empty or false."""
 
@@ -42,6 +54,7 @@ class StructuredQuery(BaseModel):
     exclude_cities: NameList = Field(default_factory=list)
     provinces: NameList = Field(default_factory=list)
     near_user: bool = False
+    near_cities: bool = Field(False, description="the cities are where goods should be near: an order, not a filter")
     radius_km: float | None = Field(None, gt=0, le=20_000)
     in_stock: bool | None = Field(None, description="true: available now; false: show unavailable ones too")
     quantity: int | None = Field(None, ge=1, le=1_000_000)
@@ -49,6 +62,7 @@ class StructuredQuery(BaseModel):
     condition: Literal["new", "used"] | None = None
     fulfilment: Literal["delivery", "pickup"] | None = None
     sort: QuerySort | None = None
+    order_by: AttributeOrder | None = None
     compare: ComparedThings | None = None
     product_ids: list[ProductId] = Field(default_factory=list, max_length=MAX_SHOWN)
     sku: str | None = Field(None, max_length=100)

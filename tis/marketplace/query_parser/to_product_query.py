@@ -11,7 +11,7 @@ def product_query(query: StructuredQuery, origin: Point | None) -> ProductQuery:
 
     A radius around a named place (`5 km dari Bandung`) is left out, too: the place itself filters.
     """
-    cities, provinces = _places(query)
+    cities, provinces = ((), ()) if query.near_cities else _places(query)
     is_around_place = bool(cities or provinces) and not query.near_user
     return ProductQuery(
         text=query.text.strip() or None,

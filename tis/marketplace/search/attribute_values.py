@@ -84,6 +84,12 @@ def asked_value(key: str, text: str) -> AttributeValue | None:
     return attribute_value(key, text)
 
 
+def in_smallest_unit(key: str, number: float) -> float:
+    """Of the attribute with this key: 1.5 of `weight_kg` is more than 900 of `weight_g`."""
+    unit = UNIT_OF.get(key.rpartition("_")[2], "")
+    return number * next((scale[unit] for scale in _SCALES if unit in scale), 1)
+
+
 def _of_number(number: float) -> AttributeValue:
     text = _text_of(number)
     return AttributeValue(number + 0.0, text, text)  # + 0.0 makes -0.0 a 0
