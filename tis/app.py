@@ -85,7 +85,14 @@ _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
 _KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
-_EXPOSED_HEADERS += ["X-Total-Count", "X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "X-Warnings"]
+_EXPOSED_HEADERS += [
+    "X-Total-Count",
+    "X-Total-Count-Is",
+    "X-Corrected-Query",
+    "X-Understood",
+    "X-Relaxed-Query",
+    "X-Warnings",
+]
 _EXPOSED_HEADERS += [
     "X-Ignored-Parameters",
     "X-Cut-Query",

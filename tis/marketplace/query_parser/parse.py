@@ -36,7 +36,12 @@ _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
 def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> ParsedQuery:
     """A pure function of its arguments."""
-    index, sentence = goods_index(vocabulary), Sentence(text[:MAX_QUERY_CHARS])
+    return parse_sentence(Sentence(text[:MAX_QUERY_CHARS]), context, vocabulary)
+
+
+def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabulary) -> ParsedQuery:
+    """Takes words out of the sentence."""
+    index = goods_index(vocabulary)
     respell_amounts(sentence)
     said, previous, shown = sentence.text, context.previous, context.last_results
     is_new = is_new_topic(sentence)

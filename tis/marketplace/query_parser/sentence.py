@@ -46,6 +46,7 @@ class Sentence:
     text: str = field(init=False)
     origins: list[int] = field(init=False)
     explain: list[Explanation] = field(default_factory=list)
+    taken: list[tuple[frozenset[str], int, int]] = field(default_factory=list)  # fields, and where in `said` they stand
 
     def __post_init__(self) -> None:
         self.said = unicodedata.normalize("NFC", self.said)
@@ -84,6 +85,7 @@ class Sentence:
     def take(self, start: int, end: int, rule: str, *fields: str) -> None:
         """No later rule sees these characters."""
         self.note(start, end, rule, *fields)
+        self.taken.append((frozenset(fields), self.origins[start], self.origins[end]))
         self.text = self.text[:start] + _TAKEN * (end - start) + self.text[end:]
 
     def note(self, start: int, end: int, rule: str, *fields: str) -> None:
