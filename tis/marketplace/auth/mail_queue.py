@@ -13,7 +13,7 @@ from queue import Empty, Full, Queue
 from typing import TypeVar
 
 from tis.errors import Conflict, QueueFull, Unavailable
-from tis.marketplace.kit.mail import Mail, Mailer
+from tis.marketplace.auth.mail import Mail, Mailer
 
 _log = logging.getLogger("tis.marketplace")
 _MAX_WAITING = 1000

@@ -19,12 +19,12 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.service import list_supplier_products, supplier_for_member
-from tis.marketplace.products.sheet_columns import COLUMNS
-from tis.marketplace.products.sheet_import import ImportReport, SheetRefused, import_sheet, plan_sheet
-from tis.marketplace.products.sheet_jobs import add_import, find_import
-from tis.marketplace.products.sheet_rows import RowProblem, Sheet, read_rows, write_rows
-from tis.marketplace.products.sheet_upload import MAX_SHEET_BYTES, OPENAPI_BODY, SheetDep
 from tis.marketplace.rates import limited
+from tis.marketplace.sheets.columns import COLUMNS
+from tis.marketplace.sheets.importing import ImportReport, SheetRefused, import_sheet, plan_sheet
+from tis.marketplace.sheets.jobs import add_import, find_import
+from tis.marketplace.sheets.rows import RowProblem, Sheet, read_rows, write_rows
+from tis.marketplace.sheets.upload import MAX_SHEET_BYTES, OPENAPI_BODY, SheetDep
 from tis.marketplace.tables import Product, SheetImport
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)

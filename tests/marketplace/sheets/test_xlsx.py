@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tis.errors import ServiceError, TooLarge, Unprocessable
-from tis.marketplace.products.sheet_rows import read_rows
+from tis.marketplace.sheets.rows import read_rows
 
 MEBIBYTE = b" " * 2**20
 

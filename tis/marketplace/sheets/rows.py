@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from tis.errors import Unprocessable
-from tis.marketplace.products.sheet_columns import (
+from tis.marketplace.sheets.columns import (
     COLUMNS,
     NULLABLE,
     ColumnMapping,
@@ -18,7 +18,7 @@ from tis.marketplace.products.sheet_columns import (
     read_header,
     without_blank_end,
 )
-from tis.marketplace.products.sheet_files import read_records
+from tis.marketplace.sheets.files import read_records
 
 MAX_ROWS = 50_000
 _MAX_PROBLEMS = 50_000

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tis.errors import Unprocessable
-from tis.marketplace.products.sheet_columns import COLUMNS
-from tis.marketplace.products.sheet_rows import MAX_ROWS, guard, read_rows, unguard, write_rows
+from tis.marketplace.sheets.columns import COLUMNS
+from tis.marketplace.sheets.rows import MAX_ROWS, guard, read_rows, unguard, write_rows
 from tis.marketplace.tables import MAX_RUPIAH
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tis.errors import QueueFull
-from tis.marketplace.kit.sheet_slots import SheetSlots
+from tis.marketplace.sheets.slots import SheetSlots
 
 GREEDY, OTHER = 1, 2
 

@@ -19,9 +19,9 @@ from tis.errors import Conflict, NotFound, QueueFull, ServiceError
 from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.service import supplier_for_member
-from tis.marketplace.products.sheet_import import MAX_REPORTED_PROBLEMS, SheetPlan, import_sheet
-from tis.marketplace.products.sheet_rows import Sheet, SheetRow
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.sheets.importing import MAX_REPORTED_PROBLEMS, SheetPlan, import_sheet
+from tis.marketplace.sheets.rows import Sheet, SheetRow
 from tis.marketplace.tables import SheetBatch, SheetImport
 from tis.observability.logs import log_exception
 

@@ -14,17 +14,17 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from tests.marketplace.conftest import SECRET
-from tests.marketplace.products.test_sheet_routes import HEADER, counts, goods_of, send
+from tests.marketplace.sheets.test_routes import HEADER, counts, goods_of, send
 from tests.marketplace.shop import Shop
 from tests.serving import REPOSITORY, Served, served, settings_with
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Conflict, QueueFull
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.sheet_slots import SheetSlots
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.products.sheet_import import plan_sheet
-from tis.marketplace.products.sheet_jobs import ImportWorker, add_import
-from tis.marketplace.products.sheet_rows import read_rows
+from tis.marketplace.sheets.importing import plan_sheet
+from tis.marketplace.sheets.jobs import ImportWorker, add_import
+from tis.marketplace.sheets.rows import read_rows
+from tis.marketplace.sheets.slots import SheetSlots
 from tis.marketplace.tables import Product, SheetBatch, SheetImport, SupplierMember
 
 RULES = MarketRules(jwt_secret=SECRET, max_sheet_rows_at_once=3, sheet_batch_rows=2)
@@ -285,7 +285,7 @@ import os, signal, sys
 from contextlib import contextmanager
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.products.sheet_jobs import ImportWorker
+from tis.marketplace.sheets.jobs import ImportWorker
 market = Market(Database(sys.argv[1]), MarketRules())
 @contextmanager
 def killed():

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 from sqlalchemy import select
 
-from tests.marketplace.products.test_sheet_xlsx import workbook
+from tests.marketplace.sheets.test_xlsx import workbook
 from tests.marketplace.shop import Shop
-from tis.marketplace.products.sheet_upload import MAX_SHEET_BYTES, XLSX
+from tis.marketplace.sheets.upload import MAX_SHEET_BYTES, XLSX
 from tis.marketplace.tables import AuditEntry, PriceChange, Product
 
 HEADER = "sku,name,price,stock_quantity,category\n"

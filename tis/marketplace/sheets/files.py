@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tis.errors import Unprocessable
-from tis.marketplace.products.sheet_xlsx import is_xlsx, xlsx_records
+from tis.marketplace.sheets.xlsx import is_xlsx, xlsx_records
 
 Record = tuple[int, list[str]]
 _DELIMITERS = ",;\t"
