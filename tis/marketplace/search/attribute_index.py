@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.attribute_values import AttributeValue, attribute_key, attribute_value
+from tis.marketplace.reading.attribute_values import AttributeValue, attribute_key, attribute_value
 from tis.marketplace.search.sql import id_list, run, run_many
 
 MAX_ATTRIBUTES = 50  # of a product

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.spelling import correct_spelling, document_counts, is_known_prefix
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.vocabulary import Vocabulary
 
 _MAX_COUNT_OF_RARE = 2
 _MIN_COUNT_OF_COMMON = 5

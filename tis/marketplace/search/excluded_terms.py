@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tis.marketplace.search.tokens import said_words
+from tis.marketplace.reading.tokens import said_words
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.reading.tokens import joined_word, tokenize
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.sql import id_list, placeholders, run
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import joined_word, tokenize
-from tis.marketplace.search.vocabulary import Vocabulary
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
 STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity LIMIT :max_products"

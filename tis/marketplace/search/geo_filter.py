@@ -6,7 +6,7 @@ from math import asin, cos, degrees, floor, pi, radians, sin
 from sqlalchemy import ColumnElement, Double, func, literal
 
 from tis.marketplace.kit.geo import EARTH_RADIUS_KM, Point
-from tis.marketplace.search.tokens import cell_token
+from tis.marketplace.reading.tokens import cell_token
 from tis.marketplace.tables import Supplier
 
 # The box is slightly larger than the circle, so that rounding excludes nothing at its edge.

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.attribute_filter import rare_filters, unknown_attributes
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_cities
@@ -38,7 +39,7 @@ from tis.marketplace.search.said_filters import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.search.understanding import understand
-from tis.marketplace.search.vocabulary import Vocabulary, VocabularyCache
+from tis.marketplace.search.vocabulary_cache import VocabularyCache
 
 
 class Reranker(Protocol):

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tis.marketplace.places.gazetteer import gazetteer
+from tis.marketplace.reading.prices import said_prices
 from tis.marketplace.search.city_filter import city_test
-from tis.marketplace.search.prices import said_prices
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.tables import MAX_RUPIAH
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.common_words import FUNCTION_WORDS, PRAISE_WORDS
-from tis.marketplace.search.measures import UNIT_OF
+from tis.marketplace.reading.common_words import FUNCTION_WORDS, PRAISE_WORDS
+from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.tokens import shop_token
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.supplier_words import shop_counts
 from tis.marketplace.search.text_query import TermGroup, TextQuery
-from tis.marketplace.search.tokens import shop_token
-from tis.marketplace.search.vocabulary import Vocabulary
 
 _MIN_CHARS = 3
 

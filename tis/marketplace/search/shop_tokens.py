@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.common_words import FUNCTION_WORDS
+from tis.marketplace.reading.tokens import is_cell_token, shop_token, tokenize
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.common_words import FUNCTION_WORDS
-from tis.marketplace.search.tokens import is_cell_token, shop_token, tokenize
 from tis.marketplace.tables import Supplier
 
 _MAX_WORDS_OF_SHOP = 30

@@ -5,8 +5,8 @@ from string import ascii_lowercase
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.sql import placeholders, run
-from tis.marketplace.search.vocabulary import Vocabulary
 
 _MIN_WORD_CHARS = 4
 _MIN_CHARS_FOR_TWO_TYPOS = 8

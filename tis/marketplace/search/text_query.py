@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field  # cursors contain text queries, and a client can forge a cursor
 
+from tis.marketplace.reading.tokens import head_token
 from tis.marketplace.search.excluded_terms import ExcludedPhrase
-from tis.marketplace.search.tokens import head_token
 
 # Parts of a product, each including the one before it. `labels` are brand, tags and category; `shop` includes the words
 # of the shop's name, city and province.

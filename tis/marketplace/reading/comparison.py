@@ -2,8 +2,8 @@
 
 import re
 
-from tis.marketplace.query_parser.sentence import Sentence, any_of, whole_words
-from tis.marketplace.query_parser.structured_query import ComparedThings
+from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
+from tis.marketplace.reading.structured_query import ComparedThings
 
 _BETTER = (
     "mending(?:an)?|bagusan|enakan|pilih(?: mana)?|better|which(?: one)? is better"

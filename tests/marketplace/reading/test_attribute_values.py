@@ -2,7 +2,7 @@
 
 import pytest
 
-from tis.marketplace.search.attribute_values import (
+from tis.marketplace.reading.attribute_values import (
     AttributeValue,
     asked_value,
     attribute_key,

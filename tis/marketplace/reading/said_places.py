@@ -9,9 +9,9 @@ from rapidfuzz.distance import OSA
 
 from tis.marketplace.places.gazetteer import NamedPlace, gazetteer
 from tis.marketplace.places.place_names import Place
-from tis.marketplace.query_parser.goods_index import GoodsIndex
-from tis.marketplace.query_parser.negations import is_negation_before
-from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
+from tis.marketplace.reading.goods_index import GoodsIndex
+from tis.marketplace.reading.negations import is_negation_before
+from tis.marketplace.reading.sentence import Sentence, SentenceWord
 
 _JAKARTA = "31"
 _CONJUNCTIONS = frozenset("dan atau or and sama maupun , / & nor".split())

@@ -8,7 +8,8 @@ from typing import Self
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from tis.marketplace.query_parser.goods_words import (
+from tis.marketplace.reading.common_words import UNSAID_WORDS
+from tis.marketplace.reading.goods_words import (
     CARRIERS,
     DESCRIPTIONS,
     DEVICES,
@@ -17,11 +18,10 @@ from tis.marketplace.query_parser.goods_words import (
     NOUNS_OF_CATEGORIES,
     PART_NOUNS,
 )
-from tis.marketplace.query_parser.plain_words import FILLERS, PLAIN_WORDS
-from tis.marketplace.search.common_words import UNSAID_WORDS
-from tis.marketplace.search.measures import UNIT_OF
-from tis.marketplace.search.tokens import tokenize
-from tis.marketplace.search.vocabulary import Phrase, Vocabulary
+from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.plain_words import FILLERS, PLAIN_WORDS
+from tis.marketplace.reading.tokens import tokenize
+from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 
 MAX_PHRASE_WORDS = 3
 _MIN_LETTERS_OF_SLIP = 5

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tis.marketplace.query_parser.sentence import Sentence, any_of
-from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
 
 _NEW_TOPIC = any_of(
     r"""

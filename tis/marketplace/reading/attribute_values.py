@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.search.measures import UNIT_OF
-from tis.marketplace.search.tokens import folded, tokenize
+from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.tokens import folded, tokenize
 
 MAX_KEY_CHARS = 100
 _MAX_READ_CHARS = 200

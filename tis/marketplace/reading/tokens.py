@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tis.marketplace.search.measures import joined_words, measures, with_digits
+from tis.marketplace.reading.measures import joined_words, measures, with_digits
 
 _MAX_WORD_CHARS = 64
 _CHUNK = re.compile(r"[^\W_]+(?:[-._/][^\W_]+)*")

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
-from tis.marketplace.query_parser.to_product_query import product_query
+from tis.marketplace.reading.structured_query import ComparedThings, StructuredQuery
 from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.structured_search import product_query
 
 HOME = Point(-6.2, 106.8)
 

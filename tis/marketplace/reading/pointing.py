@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tis.marketplace.query_parser.sentence import Sentence, any_of, whole_words
-from tis.marketplace.query_parser.structured_query import ShownProduct, StructuredQuery
+from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
+from tis.marketplace.reading.structured_query import ShownProduct, StructuredQuery
 
 _ORDINALS = {"pertama": 1, "kesatu": 1, "kedua": 2, "ketiga": 3, "keempat": 4, "kelima": 5, "keenam": 6}
 _ORDINALS |= {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "1st": 1, "2nd": 2, "3rd": 3}

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tis.marketplace.query_parser.sentence import Sentence, any_of
-from tis.marketplace.search.measures import measures
-from tis.marketplace.search.prices import AMOUNT_SPELLINGS, FoundPrice, find_price, foreign_amounts
+from tis.marketplace.reading.measures import measures
+from tis.marketplace.reading.prices import AMOUNT_SPELLINGS, FoundPrice, find_price, foreign_amounts
+from tis.marketplace.reading.sentence import Sentence, any_of
 from tis.marketplace.tables import MAX_RUPIAH
 
 _NUMBER = r"\d{1,5}(?:[.,]\d{1,2})?"

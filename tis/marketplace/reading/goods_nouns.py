@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tis.marketplace.query_parser.goods_index import MAX_PHRASE_WORDS, GoodsIndex, main_category
-from tis.marketplace.query_parser.goods_words import (
+from tis.marketplace.reading.common_words import UNSAID_WORDS
+from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex, main_category
+from tis.marketplace.reading.goods_words import (
     CARRIERS,
     COMPONENT_MAKERS,
     COMPONENTS,
@@ -15,10 +16,9 @@ from tis.marketplace.query_parser.goods_words import (
     PURPOSE_WORDS,
     SAVED_THINGS,
 )
-from tis.marketplace.query_parser.plain_words import FILLERS
-from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
-from tis.marketplace.search.common_words import UNSAID_WORDS
-from tis.marketplace.search.vocabulary import Phrase
+from tis.marketplace.reading.plain_words import FILLERS
+from tis.marketplace.reading.sentence import Sentence, SentenceWord
+from tis.marketplace.reading.vocabulary import Phrase
 
 _PHONE_THINGS = {"charger", "phone-case", "power-bank", "headset", "accessories"}
 _MAX_BRANDS = 20

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from tis.marketplace.search.number_words import DIGITS_FOR_WORDS, Spelling
+from tis.marketplace.reading.number_words import DIGITS_FOR_WORDS, Spelling
 
 PriceForm = Literal["range", "most", "least", "about", "named", "bare"]
 _SCALES = {"juta": 10**6, "jt": 10**6, "jutaan": 10**6, "million": 10**6, "mio": 10**6, "mil": 10**6}

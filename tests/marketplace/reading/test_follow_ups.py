@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.marketplace.query_parser.conftest import Parse
+from tests.marketplace.reading.conftest import Parse
 
 PREVIOUS: dict[str, Any] = {"category": "laptop", "text": "gaming", "cities": ["Jakarta"], "max_price": 15_000_000}
 SHOWN: list[dict[str, Any]] = [

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tis.marketplace.query_parser.sentence import Sentence, any_of
+from tis.marketplace.reading.sentence import Sentence, any_of
 
 
 @dataclass(frozen=True)

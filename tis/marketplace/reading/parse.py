@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tis.marketplace.query_parser.amounts import (
+from tis.marketplace.reading.amounts import (
     price_of_one,
     respell_amounts,
     take_amounts,
@@ -11,25 +11,25 @@ from tis.marketplace.query_parser.amounts import (
     take_measures,
     take_prices,
 )
-from tis.marketplace.query_parser.attribute_orders import take_attribute_order
-from tis.marketplace.query_parser.codes import take_codes, take_ids
-from tis.marketplace.query_parser.comparison import asks_to_compare, compared_things, take_comparison
-from tis.marketplace.query_parser.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
-from tis.marketplace.query_parser.goods_index import goods_index
-from tis.marketplace.query_parser.goods_nouns import SaidGoods, take_goods
-from tis.marketplace.query_parser.negations import take_negations
-from tis.marketplace.query_parser.pointing import points_at_number, take_pointed
-from tis.marketplace.query_parser.said_places import take_places
-from tis.marketplace.query_parser.sentence import Sentence, any_of
-from tis.marketplace.query_parser.structured_query import (
+from tis.marketplace.reading.attribute_orders import take_attribute_order
+from tis.marketplace.reading.codes import take_codes, take_ids
+from tis.marketplace.reading.comparison import asks_to_compare, compared_things, take_comparison
+from tis.marketplace.reading.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
+from tis.marketplace.reading.goods_index import goods_index
+from tis.marketplace.reading.goods_nouns import SaidGoods, take_goods
+from tis.marketplace.reading.negations import take_negations
+from tis.marketplace.reading.pointing import points_at_number, take_pointed
+from tis.marketplace.reading.said_places import take_places
+from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.structured_query import (
     MAX_QUERY_CHARS,
     ParsedQuery,
     QueryContext,
     ShownProduct,
     StructuredQuery,
 )
-from tis.marketplace.query_parser.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
-from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.reading.vocabulary import Vocabulary
+from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
 
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 

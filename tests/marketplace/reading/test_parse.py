@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.marketplace.query_parser.conftest import Parse
-from tis.marketplace.query_parser.parse import parse_query
-from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, QueryContext
-from tis.marketplace.search.vocabulary import Vocabulary
+from tests.marketplace.reading.conftest import Parse
+from tis.marketplace.reading.parse import parse_query
+from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, QueryContext
+from tis.marketplace.reading.vocabulary import Vocabulary
 
 LAPTOP: dict[str, Any] = {"category": "laptop"}
 AROUND_JAKARTA = ["Jakarta", "Bogor", "Depok", "Tangerang", "Tangerang Selatan"]

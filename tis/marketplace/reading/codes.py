@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from tis.marketplace.query_parser.sentence import Sentence, any_of
+from tis.marketplace.reading.sentence import Sentence, any_of
 
 _CODE = r"[a-z0-9](?:[a-z0-9]|[-._/](?=[a-z0-9])){1,48}"
 _SKU = re.compile(

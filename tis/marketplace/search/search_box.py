@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tis.marketplace.query_parser.parse import parse_sentence
-from tis.marketplace.query_parser.sentence import Sentence
-from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
-from tis.marketplace.query_parser.to_product_query import product_query
+from tis.marketplace.reading.parse import parse_sentence
+from tis.marketplace.reading.sentence import Sentence
+from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.query import ProductQuery
-from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.search.structured_search import product_query
 
 _MAX_WORDS = 25  # a pasted text names prices and places for other reasons
 # What a text may say, by the names of the query that it becomes, and the filters that go before it.

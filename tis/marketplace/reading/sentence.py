@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, Explanation
-from tis.marketplace.search.number_words import Spelling
-from tis.marketplace.search.tokens import folded
+from tis.marketplace.reading.number_words import Spelling
+from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, Explanation
+from tis.marketplace.reading.tokens import folded
 
 _TAKEN = "\0"  # stands in place of what a rule has taken: neither a letter nor a blank
 _WORD = re.compile(r"[^\W_]+(?:[-'.][^\W_]+|(?<=\d)/\d+)*|[,.;:!?()/&+]|\0+")

@@ -2,7 +2,7 @@
 
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.query import Names, ProductQuery, Sort
 
 

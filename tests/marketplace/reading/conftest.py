@@ -9,9 +9,9 @@ import pytest
 from tests.marketplace.conftest import SECRET
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.query_parser.parse import parse_query
-from tis.marketplace.query_parser.structured_query import QueryContext
-from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.reading.parse import parse_query
+from tis.marketplace.reading.structured_query import QueryContext
+from tis.marketplace.reading.vocabulary import Vocabulary
 
 Parse = Callable[..., dict[str, Any]]
 BRANDS = ("acer", "asus", "canon", "epson", "hp", "lenovo", "philips", "samsung", "tenda", "tiga roda", "xiaomi")

@@ -1,7 +1,7 @@
 """Which goods come first by an attribute: `yang paling ringan`, `which of them is lighter?`, `baterai paling besar`."""
 
-from tis.marketplace.query_parser.sentence import Sentence, any_of
-from tis.marketplace.query_parser.structured_query import AttributeOrder, Measured, QueryContext
+from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.structured_query import AttributeOrder, Measured, QueryContext
 
 _MOST = r"(?:paling |ter|lebih |lbh )"
 _BIG, _SMALL = "(?:besar|gede|lebar|luas|tinggi|banyak|panjang)", "(?:kecil|sempit|rendah|sedikit|pendek)"

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tis.marketplace.query_parser.goods_index import MAX_PHRASE_WORDS, GoodsIndex
-from tis.marketplace.query_parser.sentence import Sentence, SentenceWord
-from tis.marketplace.search.common_words import FUNCTION_WORDS
+from tis.marketplace.reading.common_words import FUNCTION_WORDS
+from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex
+from tis.marketplace.reading.sentence import Sentence, SentenceWord
 
 _NEGATIONS = {
     "bukan",
