@@ -7,7 +7,7 @@ import pytest
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.reading.structured_query import ComparedThings, StructuredQuery
 from tis.marketplace.search.query import ProductQuery
-from tis.marketplace.search.structured_search import product_query
+from tis.marketplace.search.said_queries import product_query
 
 HOME = Point(-6.2, 106.8)
 

@@ -14,7 +14,7 @@ from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import middle_of
-from tis.marketplace.search.structured_search import product_query
+from tis.marketplace.search.said_queries import product_query
 
 _MAX_NOUN_WORDS = 3
 _NEAR_KM = 40.0

@@ -65,8 +65,7 @@ from tis.marketplace.search.query import (
     SearchResults,
 )
 from tis.marketplace.search.relaxed_filters import FEW
-from tis.marketplace.search.said_filters import with_said_filters
-from tis.marketplace.search.search_box import BoxReading, read_box
+from tis.marketplace.search.said_queries import BoxReading, read_box, with_said_filters
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)

@@ -8,20 +8,21 @@ from typing import Self
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from tis.marketplace.reading.common_words import UNSAID_WORDS
-from tis.marketplace.reading.goods_words import (
+from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.tokens import tokenize
+from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
+from tis.marketplace.reading.word_lists import (
     CARRIERS,
     DESCRIPTIONS,
     DEVICES,
     ENGLISH_NOUNS,
+    FILLERS,
     KNOWN_BRANDS,
     NOUNS_OF_CATEGORIES,
     PART_NOUNS,
+    PLAIN_WORDS,
+    UNSAID_WORDS,
 )
-from tis.marketplace.reading.measures import UNIT_OF
-from tis.marketplace.reading.plain_words import FILLERS, PLAIN_WORDS
-from tis.marketplace.reading.tokens import tokenize
-from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 
 MAX_PHRASE_WORDS = 3
 _MIN_LETTERS_OF_SLIP = 5

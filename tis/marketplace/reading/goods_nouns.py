@@ -3,22 +3,22 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tis.marketplace.reading.common_words import UNSAID_WORDS
 from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex, main_category
-from tis.marketplace.reading.goods_words import (
+from tis.marketplace.reading.sentence import Sentence, SentenceWord
+from tis.marketplace.reading.vocabulary import Phrase
+from tis.marketplace.reading.word_lists import (
     CARRIERS,
     COMPONENT_MAKERS,
     COMPONENTS,
     DESCRIPTIONS,
+    FILLERS,
     KIND_WORDS,
     PART_NOUNS,
     PHONE_MAKERS,
     PURPOSE_WORDS,
     SAVED_THINGS,
+    UNSAID_WORDS,
 )
-from tis.marketplace.reading.plain_words import FILLERS
-from tis.marketplace.reading.sentence import Sentence, SentenceWord
-from tis.marketplace.reading.vocabulary import Phrase
 
 _PHONE_THINGS = {"charger", "phone-case", "power-bank", "headset", "accessories"}
 _MAX_BRANDS = 20

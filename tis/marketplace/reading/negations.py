@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tis.marketplace.reading.common_words import FUNCTION_WORDS
 from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex
 from tis.marketplace.reading.sentence import Sentence, SentenceWord
+from tis.marketplace.reading.word_lists import FUNCTION_WORDS
 
 _NEGATIONS = {
     "bukan",

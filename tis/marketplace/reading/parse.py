@@ -13,12 +13,17 @@ from tis.marketplace.reading.amounts import (
 )
 from tis.marketplace.reading.attribute_orders import take_attribute_order
 from tis.marketplace.reading.codes import take_codes, take_ids
-from tis.marketplace.reading.comparison import asks_to_compare, compared_things, take_comparison
 from tis.marketplace.reading.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
 from tis.marketplace.reading.goods_index import goods_index
 from tis.marketplace.reading.goods_nouns import SaidGoods, take_goods
 from tis.marketplace.reading.negations import take_negations
-from tis.marketplace.reading.pointing import points_at_number, take_pointed
+from tis.marketplace.reading.pointing import (
+    asks_to_compare,
+    compared_things,
+    points_at_number,
+    take_comparison,
+    take_pointed,
+)
 from tis.marketplace.reading.said_places import take_places
 from tis.marketplace.reading.sentence import Sentence, any_of
 from tis.marketplace.reading.structured_query import (

@@ -5,10 +5,60 @@ Amounts of another currency are none.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from tis.marketplace.reading.number_words import DIGITS_FOR_WORDS, Spelling
+Spelling = tuple["re.Pattern[str]", Callable[["re.Match[str]"], str]]  # what is written otherwise, and how
+_ONES: dict[str, float] = dict(
+    zip("satu dua tiga empat lima enam tujuh delapan sembilan".split(), range(1, 10), strict=True)
+)
+_ONES |= dict(zip("one two three four five six seven eight nine ten".split(), range(1, 11), strict=True))
+_ONES |= dict(zip("eleven twelve thirteen fourteen fifteen sixteen".split(), range(11, 17), strict=True))
+_ONES |= dict(zip("seventeen eighteen nineteen".split(), range(17, 20), strict=True))
+_ONES |= dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_ONES |= {"sepuluh": 10, "sebelas": 11, "seratus": 100, "setengah": 0.5, "half": 0.5}
+_TIMES = {"puluh": 10, "ratus": 100, "hundred": 100}
+_WORD = "|".join(sorted({*_ONES, *_TIMES, "belas", "and", "a"}, key=len, reverse=True))
+_SAID_SCALE = "jutaan|juta|jt|ribuan|ribu|rb|million|thousand"
+_SAID_NUMBER = re.compile(rf"(?<!\w)((?:(?:{_WORD})[ -]+){{1,7}})({_SAID_SCALE})(?!\w)")
+_LOW_NUMBER = re.compile(
+    rf"(?<!\w)((?:(?:{_WORD}) ){{0,3}}(?:{_WORD})) "
+    rf"(?=(?:sampai|hingga|atau|to|dan) (?:(?:{_WORD}) ){{1,4}}(?:{_SAID_SCALE})(?!\w))"
+)
+_ONE_OF_A_SCALE = re.compile(r"(?<!\w)se(juta|ribu|jt|rebu)(an)?(?!\w)")
+
+
+def _number_and_scale(found: "re.Match[str]") -> str:
+    return f"{_value(found[1].replace('-', ' ').split())} {found[2]}".strip()
+
+
+def _number(found: "re.Match[str]") -> str:
+    return f"{_value(found[1].split())} "
+
+
+# In this order. Lower case in, lower case out; a number that makes no sense stays as it is.
+DIGITS_FOR_WORDS: list[Spelling] = [
+    (_ONE_OF_A_SCALE, lambda found: f"1 {found[1]}{found[2] or ''}"),
+    (_LOW_NUMBER, _number),  # `lima sampai delapan juta`
+    (_SAID_NUMBER, _number_and_scale),
+]
+
+
+def _value(words: list[str]) -> str:
+    total, current = 0.0, 0.0
+    for word in words:
+        if word == "seratus":
+            total += 100
+        elif word in _ONES:
+            current += _ONES[word]
+        elif word == "belas":
+            current += 10
+        elif word in _TIMES:
+            total, current = total + (current or 1) * _TIMES[word], 0.0
+    value = total + current
+    return f"{value:g}" if value else " ".join(words)
+
 
 PriceForm = Literal["range", "most", "least", "about", "named", "bare"]
 _SCALES = {"juta": 10**6, "jt": 10**6, "jutaan": 10**6, "million": 10**6, "mio": 10**6, "mil": 10**6}

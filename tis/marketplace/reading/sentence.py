@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tis.marketplace.reading.number_words import Spelling
+from tis.marketplace.reading.prices import Spelling
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, Explanation
 from tis.marketplace.reading.tokens import folded
 

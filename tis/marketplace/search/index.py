@@ -19,7 +19,12 @@ from tis.marketplace.reading.tokens import (
     joined_word,
     tokenize,
 )
-from tis.marketplace.search.attribute_index import MAX_ATTRIBUTES, IndexedAttributes, indexed_attributes, put_attributes
+from tis.marketplace.search.attribute_filter import (
+    MAX_ATTRIBUTES,
+    IndexedAttributes,
+    indexed_attributes,
+    put_attributes,
+)
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.shop_tokens import products_of_other_words, shop_words, supplier_tokens

@@ -18,9 +18,15 @@ from tis.marketplace.search.facets import FacetCounter
 from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku, ids_with_stock, within
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
-from tis.marketplace.search.lookup import distance_to, look_up
 from tis.marketplace.search.nearest import NEAREST_PAGE, point_of_city, query_around
-from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate, candidate_of, tiers_of
+from tis.marketplace.search.product_candidates import (
+    MAX_CANDIDATES,
+    Candidate,
+    candidate_of,
+    distance_to,
+    look_up,
+    tiers_of,
+)
 from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import (
     FacetCounts,
@@ -35,7 +41,7 @@ from tis.marketplace.search.query import (
 from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations
-from tis.marketplace.search.said_filters import with_said_filters
+from tis.marketplace.search.said_queries import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.search.understanding import understand
