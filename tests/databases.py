@@ -1,9 +1,7 @@
-"""Databases of the marketplace with their tables made: copies of one that was migrated once in this process."""
+"""SQLite files with the tables of the market for tests: copies of one that was migrated, which takes 0.3 s."""
 
 import shutil
-import sqlite3
 import tempfile
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -11,23 +9,17 @@ from tis.database.database import Database
 from tis.marketplace.market import migrate
 
 
-def new_sqlite_market(path: Path) -> str:
-    shutil.copyfile(_template(), path)
-    path.chmod(0o600)
-    return f"sqlite:///{path}"
-
-
-@cache
-def _template() -> Path:
-    path = Path(_folder().name) / "template.db"
-    database = Database(f"sqlite:///{path}")
-    migrate(database)
-    database.close()
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return path
+def new_sqlite(folder: Path, name: str = "market.db") -> str:
+    """The URL of a migrated file."""
+    shutil.copy(Path(_folder().name) / "market.db", folder / name)
+    return f"sqlite:///{folder}/{name}"
 
 
 @cache
 def _folder() -> "tempfile.TemporaryDirectory[str]":
-    return tempfile.TemporaryDirectory(prefix="tis-template-")
+    """Once in each process of the tests."""
+    folder = tempfile.TemporaryDirectory(prefix="tis-tests-")
+    database = Database(f"sqlite:///{folder.name}/market.db")
+    migrate(database)
+    database.close()
+    return folder
