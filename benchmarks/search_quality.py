@@ -27,9 +27,10 @@ sys.path.insert(0, str(REPOSITORY))
 from tis.database.database import Database  # noqa: E402
 from tis.marketplace.kit.fields import key_of  # noqa: E402
 from tis.marketplace.market import Market, MarketRules  # noqa: E402
+from tis.marketplace.reading.vocabulary import Vocabulary  # noqa: E402
 from tis.marketplace.search.query import PageRequest, ProductQuery  # noqa: E402
+from tis.marketplace.search.said_queries import read_box  # noqa: E402
 from tis.marketplace.search.supplier_words import index_new_suppliers  # noqa: E402
-from tis.marketplace.search.vocabulary import Vocabulary  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 
 FOLDER = Path(__file__).parent / "judged_queries"
@@ -86,7 +87,9 @@ class Ours:
 
     def __call__(self, query: str) -> list[str]:
         with self._market.reading() as session:
-            found = self._market.search.find(session, ProductQuery(text=query), PageRequest(limit=TOP))
+            search = self._market.search
+            read = read_box(ProductQuery(text=query), search.vocabulary(session)).query
+            found = search.find(session, read, PageRequest(limit=TOP))
         return [self._id_of[hit.product.id] for hit in found.hits]
 
 

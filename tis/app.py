@@ -72,7 +72,7 @@ from tis.streaming.stores.store import Store
 
 if TYPE_CHECKING:
     from tis.marketplace.assistant.assistant_model import AssistantModel
-    from tis.marketplace.kit.mail import Mailer
+    from tis.marketplace.auth.mail import Mailer
     from tis.marketplace.market import Market, MarketRules
 
 log = logging.getLogger("tis.app")
@@ -85,7 +85,14 @@ _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
 _KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
-_EXPOSED_HEADERS += ["X-Total-Count", "X-Total-Count-Is", "X-Corrected-Query", "X-Relaxed-Query", "X-Warnings"]
+_EXPOSED_HEADERS += [
+    "X-Total-Count",
+    "X-Total-Count-Is",
+    "X-Corrected-Query",
+    "X-Understood",
+    "X-Relaxed-Query",
+    "X-Warnings",
+]
 _EXPOSED_HEADERS += [
     "X-Ignored-Parameters",
     "X-Cut-Query",
@@ -456,7 +463,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
 
 
 def _mailer(settings: Settings) -> "Mailer | None":
-    from tis.marketplace.kit.mail import FolderMailer, SmtpMailer
+    from tis.marketplace.auth.mail import FolderMailer, SmtpMailer
 
     if settings.mail_folder:
         return FolderMailer(Path(settings.mail_folder), settings.mail_from)

@@ -1,5 +1,6 @@
 """How a response tells which filter, dropped or widened, would find more."""
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -8,10 +9,11 @@ from pydantic import BaseModel, Field
 from tis.marketplace.kit.docs import schema_example
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import RelaxedFilter
-from tis.marketplace.search.said_filters import with_said_filters
+from tis.marketplace.search.said_queries import with_said_filters
 
 _PARAMETERS = {"text": "q", "cities": "city", "brands": "brand", "provinces": "province", "attributes": "attr.*"}
-_FIELDS = [field.name for field in fields(ProductQuery) if field.name != "sort"]
+_FIELDS = [field.name for field in fields(ProductQuery) if field.name not in ("sort", "tie_order")]
+Read = Callable[[ProductQuery], ProductQuery]
 
 
 class RelaxationView(BaseModel):
@@ -24,19 +26,20 @@ class RelaxationView(BaseModel):
     is_exact: bool = Field(description="else there are more")
 
 
-def relaxation_view(original: ProductQuery, relaxed: RelaxedFilter) -> RelaxationView:
+def relaxation_view(original: ProductQuery, relaxed: RelaxedFilter, read: Read = with_said_filters) -> RelaxationView:
+    """`read` makes filters of what the text of a query says."""
     return RelaxationView(
         without=relaxed.without,
-        changed=_changed_parameters(original, relaxed.query),
+        changed=_changed_parameters(original, relaxed.query, read),
         count=relaxed.count,
         is_exact=relaxed.is_exact,
     )
 
 
-def _changed_parameters(original: ProductQuery, relaxed: ProductQuery) -> dict[str, Any]:
+def _changed_parameters(original: ProductQuery, relaxed: ProductQuery, read: Read) -> dict[str, Any]:
     """A filter that the text says stays unless the text changes, too: then all that it says becomes parameters."""
-    changed = _differences(with_said_filters(original), relaxed)
-    if with_said_filters(replace(original, **changed)) != relaxed:
+    changed = _differences(read(original), relaxed)
+    if _differences(read(replace(original, **changed)), relaxed):
         changed = _differences(original, relaxed)
     parameters: dict[str, Any] = {}
     for name, value in changed.items():

@@ -1,6 +1,6 @@
 """Routes that list, search and count products."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -51,7 +51,9 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.highlights import Highlighter
+from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import (
     FacetCounts,
     FacetList,
@@ -63,10 +65,13 @@ from tis.marketplace.search.query import (
     SearchResults,
 )
 from tis.marketplace.search.relaxed_filters import FEW
+from tis.marketplace.search.said_queries import BoxReading, read_box, with_said_filters
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _MAX_NAMES_IN_HEADER, _MAX_NAME_CHARS = 5, 60
+_MAX_UNDERSTOOD_CHARS = 100
+_FIRST_FEW = PageRequest(limit=3, with_total=False)
 _VIEWS: TypeAdapter[Any] = TypeAdapter(list[ProductView])
 _HIGHLIGHTED_VIEWS: TypeAdapter[Any] = TypeAdapter(list[HighlightedProduct])
 _FACETS: TypeAdapter[Facets] = TypeAdapter(Facets)
@@ -95,10 +100,7 @@ def list_products(
     page = page_request(limit, skip, cursor)
     with context.reading() as (session, _):
         results = context.market.search.find(session, query, page)
-        relaxations = []
-        if envelope and _are_few(page, results):
-            count_request(request, "searches")
-            relaxations = _relaxations(context, session, query)
+        relaxations = _relaxations(context, session, query) if envelope and _are_few(page, results) else []
     return _results_response(request, results, language, in_envelope=envelope, relaxations=relaxations)
 
 
@@ -130,18 +132,30 @@ def search_products(
 
     All words match, in any order. Synonyms match too, and typos are corrected (`X-Corrected-Query`). If few
     products match all words, those that match the rarest words follow (`X-Relaxed-Query`). Of a long text the 24
-    words that say most are looked for (`X-Cut-Query`). A price and a place filter: `kopi di Medan di bawah 50rb`.
+    words that say most are looked for (`X-Cut-Query`). A price, a place and what is not wanted filter, and `murah`,
+    `terdekat` and the like order: `kopi di Medan di bawah 50rb`, `hp murah selain Oppo`; `X-Understood` says what was
+    read so. A parameter goes before what the text says.
     """
-    query = replace(filters, text=validate_text(q), sort=validate_sort(sort, filters))
+    asked = replace(filters, text=validate_text(q), sort=validate_sort(sort, filters))
     page, facet_names = page_request(limit, skip, cursor), parse_facets(facets)
     if facet_names and not envelope:
         raise Unprocessable("facets need envelope=1.")
     if facet_names:
         count_request(request, "facets")
     with context.reading() as (session, _):
-        results = context.market.search.find(session, query, page)
-        counts = context.market.search.facets(session, query, facet_names) if facet_names else None
-        relaxations = _relaxations(context, session, query) if envelope and _are_few(page, results) else []
+        search = context.market.search
+        vocabulary = search.vocabulary(session)
+
+        def read(changed: ProductQuery) -> ProductQuery:
+            return with_said_filters(read_box(changed, vocabulary).query)
+
+        reading = _read_box(search, session, asked)
+        query = reading.query
+        results = search.find(session, query, page)
+        counts = search.facets(session, query, facet_names) if facet_names else None
+        relaxations = []
+        if envelope and _are_few(page, results):
+            relaxations = [relaxation_view(asked, one, read) for one in search.relaxations(session, query)]
     return _results_response(
         request,
         results,
@@ -150,6 +164,7 @@ def search_products(
         counts=counts,
         relaxations=relaxations,
         is_highlighted=highlight,
+        understood=reading.said,
     )
 
 
@@ -172,8 +187,9 @@ def facets_of_products(
     Of more than 10,000 candidates only so many are counted: `X-Facet-Counts-Are` is `lower-bound` then.
     A city is counted by its full name. The filter `city=jakarta` also matches Jakarta Selatan.
     """
-    query, facet_names = filters if q is None else replace(filters, text=validate_text(q)), parse_facets(facets)
+    asked, facet_names = filters if q is None else replace(filters, text=validate_text(q)), parse_facets(facets)
     with context.reading() as (session, _):
+        query = _read_box(context.market.search, session, asked).query
         counts = context.market.search.facets(session, query, facet_names)
     return JSONText(_FACETS.dump_json(counts.facets).decode(), headers=_facet_headers(counts))
 
@@ -217,6 +233,7 @@ def _results_response(
     counts: FacetCounts | None = None,
     relaxations: Sequence[RelaxationView] = (),
     is_highlighted: bool = False,
+    understood: Mapping[str, Any] | None = None,
 ) -> JSONResponse:
     """A JSON array with the rest in headers, or all of it in one object. The headers are set either way."""
     views: list[HighlightedProduct | ProductView] = [_view(hit, language) for hit in results.hits]
@@ -235,6 +252,7 @@ def _results_response(
             corrected=results.corrected,
             did_you_mean=results.did_you_mean,
             relaxed=results.relaxed,
+            understood=dict(understood) if understood else None,
             cut=results.is_cut,
             relaxations=list(relaxations),
             unknown_attributes=list(results.unknown_attributes) or None,
@@ -247,9 +265,30 @@ def _results_response(
         adapter = _HIGHLIGHTED_VIEWS if is_highlighted else _VIEWS
         response = JSONText(adapter.dump_json(views).decode())
     response.headers.update(_headers(request, results))
+    if understood:
+        response.headers["X-Understood"] = _understood_text(understood)
     if counts is not None:
         response.headers.update(_facet_headers(counts))
     return response
+
+
+def _read_box(search: ProductSearch, session: Session, asked: ProductQuery) -> BoxReading:
+    """A text that is the name of a product, or a part of it, is looked for as it is: `Kemeja Murah Jaya`."""
+    reading = read_box(asked, search.vocabulary(session))
+    if asked.text is None or not reading.said.keys() - {"no_goods_of", "min_price", "max_price"}:
+        return reading
+    words = f" {' '.join(tokenize(asked.text))} "
+    for hit in search.find(session, asked, _FIRST_FEW).hits:
+        if words in f" {' '.join(tokenize(hit.product.name))} ":
+            return BoxReading(asked)
+    return reading
+
+
+def _understood_text(understood: Mapping[str, Any]) -> str:
+    """`max_price=2000000; cities=Bandung; sort=price_asc`."""
+    lists = {name: value if isinstance(value, list) else [value] for name, value in understood.items()}
+    texts = {name: ",".join(str(one) for one in values[:_MAX_NAMES_IN_HEADER]) for name, values in lists.items()}
+    return "; ".join(f"{name}={quote(text[:_MAX_UNDERSTOOD_CHARS], safe=',.')}" for name, text in texts.items())
 
 
 def _facet_headers(counts: FacetCounts) -> dict[str, str]:

@@ -63,6 +63,9 @@ class ProductPage(BaseModel):
     corrected: str | None
     did_you_mean: str | None
     relaxed: bool
+    understood: dict[str, Any] | None = Field(
+        None, description="filters and the order that were read in `q`; `no_goods_of`: brands that no product has"
+    )
     cut: bool
     relaxations: list[RelaxationView] = Field(
         default=[], description="if fewer than five were found: what finds more, nearest to the request first"
@@ -219,6 +222,11 @@ _LIST_HEADERS = {
 }
 _SEARCH_HEADERS = {
     **_LIST_HEADERS,
+    "X-Understood": {
+        "description": "filters and the order that were read in `q`, such as `max_price=2000000; sort=price_asc`, with"
+        " values URL-encoded; `no_goods_of` names brands that no product has",
+        "schema": {"type": "string"},
+    },
     "X-Corrected-Query": {
         "description": "the text after spelling correction, URL-encoded",
         "schema": {"type": "string"},

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tis.marketplace.search.attribute_values import attribute_label
+from tis.marketplace.reading.attribute_values import attribute_label
 from tis.marketplace.search.query import AttributeFacet, FacetValue, NumberRange, ProductQuery
 
 _MAX_NAMES = 10

@@ -18,7 +18,7 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class ProductQuery:
-    """All fields but `sort` filter. Without `text` and `sort`, products are sorted by id.
+    """All fields but `sort` and `tie_order` filter. Without `text` and `sort`, products are sorted by id.
 
     Of several brands or cities a product has any. What a product must not have goes before what it may have.
     `available_only` is the `in_stock` of a structured query, unless that is false.
@@ -48,6 +48,7 @@ class ProductQuery:
     origin: Point | None = None
     radius_km: float | None = None
     sort: Sort | None = None
+    tie_order: Sort | None = None  # of what matches a text equally well, where the sort is by relevance
 
     def with_default_sort(self) -> "ProductQuery":
         """A text is sorted by relevance by default; without a text there is no relevance."""

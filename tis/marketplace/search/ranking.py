@@ -1,5 +1,7 @@
 """The order by relevance: the best tier first, in a tier the nearest ring around the buyer, in a ring the best rated.
 
+A query may ask for another order in a tier: the cheapest, the dearest, the newest or the nearest first.
+
 A small tier is read whole and sorted. Of a large one the best rated products are looked through for those that match,
 until a page is full. Both ways give the same list, so a page may be read either way.
 """
@@ -13,16 +15,40 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidate_query, narrowed
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
-from tis.marketplace.search.geo_filter import bounding_box
-from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.geo_filter import LAST_RING, RINGS_KM, bounding_box, has_suppliers, ring_edges, ring_sql
+from tis.marketplace.search.query import ProductQuery, Sort
 from tis.marketplace.search.ranking_plan import RankingLimits, RankingPlanner
-from tis.marketplace.search.rings import LAST_RING, RINGS_KM, has_suppliers, ring_edges, ring_sql
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import TextMatch, match_tiers
 
 _FIRST_LOOK = 4  # so many products are looked at for each that is wanted
 
-RankedRow = tuple[int, float, int]  # product_id, rating_rank, ring
+RankedRow = tuple[int, float, int]  # product_id, what it is sorted by in its tier and ring, ring
+
+
+@dataclass(frozen=True)
+class TierOrder:
+    """By which column of `product_search`; by the distance if it is none."""
+
+    column: str | None = "rating_rank"
+    is_descending: bool = True
+
+    @property
+    def direction(self) -> str:
+        return "DESC" if self.is_descending else "ASC"
+
+    @property
+    def behind(self) -> str:
+        return "<" if self.is_descending else ">"
+
+
+_BY_RATING = TierOrder()
+_ORDERS: dict[Sort | None, TierOrder] = {
+    "price_asc": TierOrder("price", is_descending=False),
+    "price_desc": TierOrder("price"),
+    "newest": TierOrder("created_us"),
+    "distance": TierOrder(None, is_descending=False),
+}
 
 
 @dataclass
@@ -49,22 +75,24 @@ class RankedList:
             rows = self._in_tier(match, self.after if self.after and self.after.tier == tier else None, missing + skip)
             skipped = min(skip, len(rows))
             skip -= skipped
-            for product_id, rating_rank, ring in rows[skipped:]:
-                yield ListPosition(self.resolved, product_id, rating_rank, tier, self._max_product_id, ring)
+            for product_id, value, ring in rows[skipped:]:
+                yield ListPosition(self.resolved, product_id, value, tier, self._max_product_id, ring)
             missing -= len(rows) - skipped
             if not missing:
                 return
 
     def _in_tier(self, match: TextMatch, after: ListPosition | None, count: int) -> list[RankedRow]:
-        first_ring = None if self.query.origin is None else after.ring if after else 0
+        first_ring = None if not self._has_rings else after.ring if after else 0
         if self._planner.is_likely_small(match, count):
             found = self._sorted(match, first_ring, after, count, max_read=self.limits.max_sorted + 1)
             if found is not None:
                 return found
-        max_looked_at = self._planner.max_looked_at(self._narrowed(match, self.query.radius_km), count)
+        max_looked_at = 0
+        if self._order.column:
+            max_looked_at = self._planner.max_looked_at(self._narrowed(match, self.query.radius_km), count)
         if not max_looked_at:
             return self._all_sorted(match, first_ring, after, count)
-        if self.query.origin:
+        if self._has_rings:
             return self._ring_by_ring(match, after, count, max_looked_at)
         found = self._walked(match, None, after, count, max_looked_at)
         return self._all_sorted(match, None, after, count) if found is None else found
@@ -116,8 +144,10 @@ class RankedList:
         """
         candidates = self._candidates(match, end_km)
         values = {**candidates.values, "max_product_id": self._max_product_id, "count": count}
-        columns, ring, conditions = "p.product_id, p.rating_rank", "0", ["p.product_id <= :max_product_id"]
-        behind = ["(p.rating_rank, p.product_id) < (:after, :after_id)"] if after else []
+        order = self._order
+        value = f"p.{order.column}" if order.column else candidates.distance_km
+        columns, ring, conditions = f"p.product_id, {value} AS value", "0", ["p.product_id <= :max_product_id"]
+        behind = [f"({value}, p.product_id) {order.behind} (:after, :after_id)"] if after else []
         if first_ring is not None:
             columns, ring = f"{columns}, {candidates.distance_km} AS km", ring_sql("km")
             if first_ring:
@@ -130,8 +160,8 @@ class RankedList:
         inner = candidates.select(columns, f"LIMIT {max_read}", *conditions)
         num_read = "0" if max_read == NO_LIMIT else "count(*) OVER ()"
         sql = (
-            f"{candidates.with_clause}SELECT product_id, rating_rank, {ring} AS ring, {num_read} FROM ({inner}) x"
-            " ORDER BY ring, rating_rank DESC, product_id DESC LIMIT :count"
+            f"{candidates.with_clause}SELECT product_id, value, {ring} AS ring, {num_read} FROM ({inner}) x"
+            f" ORDER BY ring, value {order.direction}, product_id {order.direction} LIMIT :count"
         )
         rows = run(self.session, sql, values)
         return None if rows and rows[0][3] == max_read else [row[:3] for row in rows]
@@ -139,7 +169,7 @@ class RankedList:
     def _walked(
         self, match: TextMatch, ring: int | None, after: ListPosition | None, count: int, max_looked_at: int
     ) -> list[RankedRow] | None:
-        """Looks at the best rated products of a ring; None if too few of them match."""
+        """Looks at the first products of a ring, the best rated ones; None if too few of them match."""
         if ring in self._sparse_rings:
             return None
         rows: list[RankedRow] = []
@@ -147,7 +177,7 @@ class RankedList:
         end = self._end_of_walk(start) if self._is_filtered else None
         num_looked_at, size = 0, count * _FIRST_LOOK
         while True:
-            best = self._best_rated(ring, start, end, size)
+            best = self._first_of(ring, start, end, size)
             found = self.index.matching(self.session, match, [product_id for product_id, _ in best]) if best else ()
             rows += [(product_id, rank, ring or 0) for product_id, rank in best if product_id in found]
             if len(rows) >= count:
@@ -164,7 +194,7 @@ class RankedList:
             product_id, rank = best[-1]
             start = (rank, product_id)
 
-    def _best_rated(
+    def _first_of(
         self, ring: int | None, start: tuple[float, int] | None, end: tuple[float, int] | None, size: int
     ) -> Sequence[tuple[int, float]]:
         """Products that pass the filters, whether they match or not."""
@@ -172,21 +202,25 @@ class RankedList:
         candidates = self._candidates(None, end_km)
         values = {**candidates.values, "max_product_id": self._max_product_id, "size": size}
         conditions = ["p.product_id <= :max_product_id"]
-        for sign, name, edge in (("<", "start", start), (">=", "end", end)):
+        order = self._order
+        before = ">=" if order.is_descending else "<="
+        for sign, name, edge in ((order.behind, "start", start), (before, "end", end)):
             if edge:
-                conditions.append(f"(p.rating_rank, p.product_id) {sign} (:{name}, :{name}_id)")
+                conditions.append(f"(p.{order.column}, p.product_id) {sign} (:{name}, :{name}_id)")
                 values |= {name: edge[0], f"{name}_id": edge[1]}
         if ring:
             conditions.append(f"{candidates.distance_km} > {start_km}")
-        order = "ORDER BY p.rating_rank DESC, p.product_id DESC LIMIT :size"
-        return run(self.session, candidates.select("p.product_id, p.rating_rank", order, *conditions), values)
+        ending = f"ORDER BY p.{order.column} {order.direction}, p.product_id {order.direction} LIMIT :size"
+        return run(self.session, candidates.select(f"p.product_id, p.{order.column}", ending, *conditions), values)
 
     def _end_of_walk(self, start: tuple[float, int] | None) -> tuple[float, int] | None:
-        """Where the index of ratings is left, at the latest; None: at its end."""
-        keyset = "WHERE (rating_rank, product_id) < (:start, :start_id)" if start else ""
+        """Where the index of the order is left, at the latest; None: at its end."""
+        order, column = self._order, self._order.column
+        keyset = f"WHERE ({column}, product_id) {order.behind} (:start, :start_id)" if start else ""
         sql = (
-            f"SELECT rating_rank, product_id FROM product_search {keyset}"
-            f" ORDER BY rating_rank DESC, product_id DESC LIMIT 1 OFFSET {self.limits.max_walked}"
+            f"SELECT {column}, product_id FROM product_search {keyset}"
+            f" ORDER BY {column} {order.direction}, product_id {order.direction}"
+            f" LIMIT 1 OFFSET {self.limits.max_walked}"
         )
         rows = run(self.session, sql, {"start": start[0], "start_id": start[1]} if start else {})
         return next(((rank, product_id) for rank, product_id in rows), None)
@@ -201,6 +235,16 @@ class RankedList:
     def _has_cells(self, end_km: float | None) -> bool:
         origin = self.query.origin
         return origin is not None and end_km is not None and bounding_box(origin, end_km).cell_tokens is not None
+
+    @cached_property
+    def _order(self) -> TierOrder:
+        """Nothing is near without a place."""
+        wanted = self.query.tie_order
+        return _BY_RATING if wanted == "distance" and self.query.origin is None else _ORDERS.get(wanted, _BY_RATING)
+
+    @cached_property
+    def _has_rings(self) -> bool:
+        return self.query.origin is not None and self._order is _BY_RATING
 
     @cached_property
     def _planner(self) -> RankingPlanner:
