@@ -9,7 +9,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(B
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # Tests of half a minute, kills and whole processes: they run with the long fault runs.
 LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/test_hub_download.py \
-	tests/marketplace/stock/test_kill.py tests/marketplace/products/test_sheet_kill.py \
+	tests/marketplace/stock/test_kill.py tests/marketplace/sheets/test_kill.py \
 	tests/marketplace/stock/test_concurrent_buyers.py tests/marketplace/test_postgresql_failures.py \
 	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_restart.py \
 	tests/cli/test_serve.py tests/test_main.py tests/test_lazy_marketplace.py tests/marketplace/seed/test_seed_data.py \
@@ -84,7 +84,7 @@ test-faults: setup-dev            ## kills, full disks, lost connections, crowds
 
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
-		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py tests/marketplace/products/test_sheet_kill.py
+		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py tests/marketplace/sheets/test_kill.py
 	MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 
 check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds

@@ -32,8 +32,8 @@ from tis.marketplace.assistant.goods import Viewer  # noqa: E402
 from tis.marketplace.assistant.wanted_goods import goods_query, with_known_category  # noqa: E402
 from tis.marketplace.kit.geo import Point  # noqa: E402
 from tis.marketplace.market import Market  # noqa: E402
-from tis.marketplace.query_parser.parse import parse_query  # noqa: E402
-from tis.marketplace.query_parser.structured_query import KnownUser, QueryContext, StructuredQuery  # noqa: E402
+from tis.marketplace.reading.parse import parse_query  # noqa: E402
+from tis.marketplace.reading.structured_query import KnownUser, QueryContext, StructuredQuery  # noqa: E402
 from tis.marketplace.search.query import PageRequest  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 

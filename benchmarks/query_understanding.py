@@ -22,9 +22,9 @@ sys.path.insert(0, str(REPOSITORY))
 
 from benchmarks.judged_understanding import scoring  # noqa: E402
 from benchmarks.search_quality import Ours, read_catalogue  # noqa: E402
-from tis.marketplace.query_parser.parse import parse_query  # noqa: E402
-from tis.marketplace.query_parser.structured_query import QueryContext  # noqa: E402
-from tis.marketplace.search.vocabulary import Vocabulary  # noqa: E402
+from tis.marketplace.reading.parse import parse_query  # noqa: E402
+from tis.marketplace.reading.structured_query import QueryContext  # noqa: E402
+from tis.marketplace.reading.vocabulary import Vocabulary  # noqa: E402
 
 FOLDER = Path(__file__).parent / "judged_understanding"
 NUM_TIMES = 5  # each sentence is parsed; the quickest counts, as other programs run beside

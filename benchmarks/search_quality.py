@@ -27,10 +27,10 @@ sys.path.insert(0, str(REPOSITORY))
 from tis.database.database import Database  # noqa: E402
 from tis.marketplace.kit.fields import key_of  # noqa: E402
 from tis.marketplace.market import Market, MarketRules  # noqa: E402
-from tis.marketplace.query_parser.search_box import read_box
+from tis.marketplace.reading.vocabulary import Vocabulary  # noqa: E402
 from tis.marketplace.search.query import PageRequest, ProductQuery  # noqa: E402
+from tis.marketplace.search.said_queries import read_box  # noqa: E402
 from tis.marketplace.search.supplier_words import index_new_suppliers  # noqa: E402
-from tis.marketplace.search.vocabulary import Vocabulary  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 
 FOLDER = Path(__file__).parent / "judged_queries"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 DEFAULTS: Mapping[str, Any] = StructuredQuery().model_dump()
 APPROXIMATE_TOLERANCE = 0.02

@@ -15,7 +15,7 @@ from tis.marketplace.assistant.goods import FoundGoods, ProductCard, Viewer
 from tis.marketplace.assistant.picking import pick_messages
 from tis.marketplace.assistant.verifier import verify
 from tis.marketplace.products.schemas import Fulfilment
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 INTRO: dict[Language, str] = {"id": "Ini yang paling cocok.", "en": "These fit best."}
 _WHY: dict[Language, dict[str, str]] = {

@@ -15,7 +15,7 @@ from tis.marketplace.assistant.answer_texts import NUM_PICKS
 from tis.marketplace.assistant.goods import FoundGoods, ProductCard
 from tis.marketplace.assistant.picking import PickedGoods, pick_messages, read_picks
 from tis.marketplace.assistant.verifier import verify
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 _SEED = 4243
 _NUM_CHECKS = 4

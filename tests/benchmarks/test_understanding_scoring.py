@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.judged_understanding.scoring import UnderstandingLine, grave_groups, load_lines, score, wrong_fields
-from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
 
 JUDGED = Path(__file__).parents[2] / "benchmarks" / "judged_understanding"
 

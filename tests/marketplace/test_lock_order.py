@@ -21,9 +21,9 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.service import change_product, create_product, delete_product, restore_product
-from tis.marketplace.products.sheet_import import import_sheet
-from tis.marketplace.products.sheet_rows import read_rows
 from tis.marketplace.reviews.service import add_review, change_review
+from tis.marketplace.sheets.importing import import_sheet
+from tis.marketplace.sheets.rows import read_rows
 from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier

@@ -1,9 +1,9 @@
 """What a route works with: the authenticated caller, a transaction, and the services of the market."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Protocol, cast
+from typing import Annotated, Any, Protocol, TypeVar, cast
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
@@ -12,15 +12,13 @@ from sqlalchemy.orm import Session
 from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
-from tis.marketplace.kit.mail_queue import MailQueue
 from tis.marketplace.kit.open_mode import require_this_computer
-from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.sheet_slots import SheetSlots
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.policy import HOW_TO_SIGN_IN
 from tis.marketplace.search.product_search import ProductSearch
 
+Result = TypeVar("Result")
 _MAX_AGENT_CHARS = 200
 _OR_OPEN = "On your own computer, start the server with MARKETPLACE_AUTH=open to need none."
 
@@ -60,16 +58,35 @@ class ServiceRules(Protocol):
     def max_reserved_units_per_product(self) -> int: ...
 
 
+class Mails(Protocol):
+    @property
+    def is_configured(self) -> bool: ...
+    def require_configured(self) -> None: ...
+    def submit(self, job: Callable[[], Sequence[Any]]) -> None: ...
+    def send(self, mails: Sequence[Any]) -> None: ...
+
+
+class Passwords(Protocol):
+    async def run(self, work: Callable[[], Result]) -> Result: ...
+
+
+class Slots(Protocol):
+    def slot(self, supplier_id: int) -> AbstractContextManager[None]: ...
+
+
 class MarketServices(Protocol):
     """The part of `Market` that requests need. `Market` itself imports the rooms, so the rooms cannot import it."""
 
     search: ProductSearch
     signer: Signer
-    mail: MailQueue
-    sheet_slots: SheetSlots
     rates: RateLimits
-    passwords: PasswordQueue
 
+    @property
+    def mail(self) -> Mails: ...
+    @property
+    def passwords(self) -> Passwords: ...
+    @property
+    def sheet_slots(self) -> Slots: ...
     @property
     def rules(self) -> ServiceRules: ...
     def account_named_by(self, token: str | None) -> str | None: ...

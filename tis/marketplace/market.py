@@ -20,20 +20,20 @@ from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.assistant.assistant_model import AssistantModel
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links, has_expired_links
+from tis.marketplace.auth.mail import Mailer
+from tis.marketplace.auth.mail_queue import MailQueue
+from tis.marketplace.auth.password_queue import PasswordQueue
 from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
 from tis.marketplace.kit.cursor_key import CursorKey
-from tis.marketplace.kit.mail import Mailer
-from tis.marketplace.kit.mail_queue import MailQueue
-from tis.marketplace.kit.password_queue import PasswordQueue
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.sheet_slots import SheetSlots
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.places.coding import PlaceCoder
-from tis.marketplace.products.sheet_jobs import ImportWorker
 from tis.marketplace.search.backends.choose import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.sheets.jobs import ImportWorker
+from tis.marketplace.sheets.slots import SheetSlots
 from tis.marketplace.stock.sweeper import Sweeper
 from tis.marketplace.taxonomy.shipped_words import load_words, words_are_loaded
 from tis.observability.logs import log_exception

@@ -9,8 +9,8 @@ from tis.marketplace.auth import email_routes, link_page, session_routes
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
-from tis.marketplace.products import sheet_routes as product_sheet
 from tis.marketplace.reviews import routes as reviews
+from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
 from tis.marketplace.suppliers import invitation_routes as invitations
 from tis.marketplace.suppliers import routes as suppliers

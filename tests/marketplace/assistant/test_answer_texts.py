@@ -14,9 +14,9 @@ from tis.marketplace.assistant.limit_texts import _EXAMPLES, _FOLLOW_UPS, _RELAX
 from tis.marketplace.assistant.wording import rupiah
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.schemas import Fulfilment
-from tis.marketplace.query_parser.parse import parse_query
-from tis.marketplace.query_parser.structured_query import ComparedThings, QueryContext, ShownProduct, StructuredQuery
-from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.reading.parse import parse_query
+from tis.marketplace.reading.structured_query import ComparedThings, QueryContext, ShownProduct, StructuredQuery
+from tis.marketplace.reading.vocabulary import Vocabulary
 
 TUF = ProductCard(
     id=17,

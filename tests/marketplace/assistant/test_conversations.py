@@ -21,7 +21,7 @@ from tis.marketplace.assistant.conversations import (
 from tis.marketplace.assistant.preferences import preferences_of, save_preferences
 from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.query_parser.structured_query import MAX_SHOWN, StructuredQuery
+from tis.marketplace.reading.structured_query import MAX_SHOWN, StructuredQuery
 from tis.marketplace.tables import Conversation, ConversationMessage
 from tis.marketplace.users.service import delete_user
 

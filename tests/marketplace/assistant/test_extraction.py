@@ -12,8 +12,8 @@ from tis.marketplace.assistant.extraction import (
     merge,
     read_extraction,
 )
-from tis.marketplace.query_parser.structured_query import ParsedQuery, StructuredQuery
-from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.reading.structured_query import ParsedQuery, StructuredQuery
+from tis.marketplace.reading.vocabulary import Vocabulary
 
 NOTHING: dict[str, Any] = {
     "intent": "search",

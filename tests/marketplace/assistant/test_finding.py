@@ -8,7 +8,7 @@ from tis.marketplace.assistant.goods import FoundGoods, Viewer
 from tis.marketplace.assistant.limit_texts import relaxation_text
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.query_parser.structured_query import ComparedThings, StructuredQuery
+from tis.marketplace.reading.structured_query import ComparedThings, StructuredQuery
 
 IN_BANDUNG = Viewer(origin=Point(*BANDUNG))
 

@@ -11,7 +11,7 @@ from tis.marketplace.assistant.finding import find_goods
 from tis.marketplace.assistant.goods import Preferences, ProductCard, Viewer
 from tis.marketplace.assistant.ranking import preferred, ranked, score
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.product_candidates import Candidate
 from tis.marketplace.search.product_rows import ProductRow
 

@@ -11,7 +11,7 @@ from tis.marketplace.assistant.goods import ProductCard
 from tis.marketplace.assistant.verifier import MAX_TEXT_CHARS, verify
 from tis.marketplace.assistant.wording import decimal_text, rupiah
 from tis.marketplace.products.schemas import Fulfilment
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 TUF = ProductCard(
     id=17,

@@ -17,7 +17,7 @@ from tis.marketplace.products.service import lock_supplier_shared
 from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.product_search import ProductSearch, SearchLimits
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchResults
-from tis.marketplace.search.vocabulary import expire_categories
+from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
 
 SECRET = "a secret of the tests, long enough to be taken"

@@ -11,7 +11,7 @@ from sqlalchemy import delete
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.query import PageRequest, ProductQuery, Sort
-from tis.marketplace.search.vocabulary import expire_categories
+from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Category
 
 SORTS: list[Sort | None] = [None, *get_args(Sort)]

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.marketplace.search.conftest import BANDUNG, Catalogue
-from tis.marketplace.search.prices import said_prices
-from tis.marketplace.search.tokens import indexed_words, said_words
+from tis.marketplace.reading.prices import said_prices
+from tis.marketplace.reading.tokens import indexed_words, said_words
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from sqlalchemy import text as sql
 
 from tests.marketplace.search.conftest import JAKARTA, Catalogue
 from tis.marketplace.columns import now
-from tis.marketplace.search.tokens import tokenize
+from tis.marketplace.reading.tokens import tokenize
 
 
 def test_words_match_in_any_order(catalogue: Catalogue) -> None:

@@ -14,10 +14,10 @@ from tis.errors import Conflict, NotFound
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.products.service import change_product, delete_product, restore_product
-from tis.marketplace.products.sheet_import import import_sheet
-from tis.marketplace.products.sheet_rows import read_rows
 from tis.marketplace.reviews.service import add_review, change_review
 from tis.marketplace.search.query import PageRequest, ProductQuery
+from tis.marketplace.sheets.importing import import_sheet
+from tis.marketplace.sheets.rows import read_rows
 from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
 from tis.marketplace.stock.caps import ReservationCaps

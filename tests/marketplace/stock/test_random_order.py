@@ -12,8 +12,8 @@ from tests.marketplace.shop import Shop
 from tis.errors import Conflict
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.service import change_product
-from tis.marketplace.products.sheet_import import import_sheet
-from tis.marketplace.products.sheet_rows import read_rows
+from tis.marketplace.sheets.importing import import_sheet
+from tis.marketplace.sheets.rows import read_rows
 from tis.marketplace.stock import service as stock
 
 ANYBODY = Principal(is_open=True)

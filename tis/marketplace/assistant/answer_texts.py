@@ -21,9 +21,9 @@ from tis.marketplace.assistant.wording import (
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.products.compare import HIGHER, LOWER, best_index
 from tis.marketplace.products.delivery import Language
-from tis.marketplace.query_parser.pointing import points_at_number
-from tis.marketplace.query_parser.structured_query import StructuredQuery
-from tis.marketplace.search.attribute_values import attribute_label
+from tis.marketplace.reading.attribute_values import attribute_label
+from tis.marketplace.reading.pointing import points_at_number
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 NUM_PICKS = 3  # where no model picks
 _MAX_TRIED = 4

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tis.marketplace.assistant.goods import ProductCard
-from tis.marketplace.query_parser.structured_query import StructuredQuery
-from tis.marketplace.search.common_words import FUNCTION_WORDS
+from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.reading.word_lists import FUNCTION_WORDS
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|%")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")

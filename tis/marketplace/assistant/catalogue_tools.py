@@ -29,10 +29,10 @@ from tis.marketplace.assistant.tool_arguments import (
 from tis.marketplace.assistant.wanted_goods import without_unused_radius
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.compare import compared_rows
-from tis.marketplace.query_parser.parse import parse_query
-from tis.marketplace.query_parser.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.reading.parse import parse_query
+from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.vocabulary import Vocabulary
 from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 
 _READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}

@@ -37,11 +37,11 @@ from tis.marketplace.assistant.language import language_of_text
 from tis.marketplace.assistant.shopping_assistant import NO_AI_ACCESS
 from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec
 from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.chat_streams import stream_owner
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.rates import limited
+from tis.marketplace.users.chat_streams import stream_owner
 from tis.marketplace.users.service import acting_user, find_user
 from tis.streaming.session import Session as StreamSession
 from tis.streaming.sessions import SessionRequest

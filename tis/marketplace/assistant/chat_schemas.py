@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from tis.marketplace.assistant.goods import ProductCard
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.products.schemas import Fulfilment
-from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, Explanation, QuerySource, StructuredQuery
+from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, Explanation, QuerySource, StructuredQuery
 
 SESSION_ID = r"^[A-Za-z0-9._:-]+$"
 AnsweredBy = Literal["model", "template"]

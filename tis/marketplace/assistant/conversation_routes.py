@@ -26,11 +26,11 @@ from tis.marketplace.assistant.conversation_schemas import (
     preferences_view,
 )
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.chat_streams import delete_streams
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.users.chat_streams import delete_streams
 from tis.marketplace.users.schemas import USER_REQUIRED
 from tis.marketplace.users.service import acting_user
 

@@ -19,7 +19,7 @@ from tis.marketplace.auth.accounts import lock_account, user_account
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.query_parser.structured_query import MAX_SHOWN, StructuredQuery
+from tis.marketplace.reading.structured_query import MAX_SHOWN, StructuredQuery
 from tis.marketplace.tables import Conversation, ConversationMessage
 
 MAX_CONVERSATIONS = 200  # of a user

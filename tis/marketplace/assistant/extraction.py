@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.query_parser.structured_query import (
+from tis.marketplace.reading.prices import said_prices
+from tis.marketplace.reading.structured_query import (
     Explanation,
     Intent,
     ParsedQuery,
@@ -20,8 +21,7 @@ from tis.marketplace.query_parser.structured_query import (
     QuerySource,
     StructuredQuery,
 )
-from tis.marketplace.search.prices import said_prices
-from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.reading.vocabulary import Vocabulary
 
 MAX_EXTRACTED_TOKENS = 240
 _MAX_ITEMS = 5

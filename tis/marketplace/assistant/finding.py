@@ -12,11 +12,10 @@ from tis.marketplace.assistant.measured_goods import in_order, measure_of
 from tis.marketplace.assistant.ranking import ranked
 from tis.marketplace.assistant.tried_relaxations import tried_relaxations
 from tis.marketplace.assistant.wanted_goods import cards_for, goods_query, limits_only, with_known_category
-from tis.marketplace.query_parser.parse import parse_query
-from tis.marketplace.query_parser.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
-from tis.marketplace.search.lookup import MAX_LOOKED_UP
+from tis.marketplace.reading.parse import parse_query
+from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
 from tis.marketplace.search.nearest import NamedPoint, point_of_city, query_around
-from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate
+from tis.marketplace.search.product_candidates import MAX_CANDIDATES, MAX_LOOKED_UP, Candidate
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductCount, ProductQuery, Sort
 from tis.marketplace.search.relaxed_filters import FEW

@@ -8,7 +8,7 @@ from tis.marketplace.assistant.measured_goods import Measure
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.products.schemas import Fulfilment
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_CARDS = 8
 

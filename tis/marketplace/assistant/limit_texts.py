@@ -7,7 +7,7 @@ from tis.marketplace.assistant.clean_text import clean_text
 from tis.marketplace.assistant.goods import FoundGoods, TriedRelaxation, Viewer
 from tis.marketplace.assistant.wording import condition_text, decimal_text, kilometres_text, rupiah, whole_text
 from tis.marketplace.products.delivery import Language
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_SUGGESTIONS = 4
 _MAX_NAMES = 3

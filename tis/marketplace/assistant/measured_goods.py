@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tis.marketplace.query_parser.structured_query import AttributeOrder, Measured
-from tis.marketplace.search.attribute_values import attribute_key, attribute_value, in_smallest_unit
+from tis.marketplace.reading.attribute_values import attribute_key, attribute_value, in_smallest_unit
+from tis.marketplace.reading.structured_query import AttributeOrder, Measured
 
 # Words of the names of attributes. Of a size, the first that products have.
 _NAMES: Mapping[Measured, Sequence[frozenset[str]]] = {

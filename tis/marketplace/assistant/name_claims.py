@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, query_fields, says_in
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.reading.word_lists import FUNCTION_WORDS
 from tis.marketplace.search.city_filter import city_test
-from tis.marketplace.search.common_words import FUNCTION_WORDS
 
 _QUOTED = re.compile(r"(?<!\d)[\"“”„«]([^\"“”»]{2,120})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,120})['’](?!\w)")
 _FREE_NAMES = frozenset("anda saya kami i rp idr wib wita wit indonesia ok kak bapak ibu kota".split())

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from tis.marketplace.assistant import claim_tables as words
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, says_in
-from tis.marketplace.query_parser.structured_query import StructuredQuery
-from tis.marketplace.search.common_words import FUNCTION_WORDS
+from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.reading.word_lists import FUNCTION_WORDS
 
 
 class NumberClaims:

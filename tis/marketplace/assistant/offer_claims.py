@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, keys_of, says_in
 from tis.marketplace.assistant.goods import ProductCard
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 # A promise of the seller, by the beginnings of its words; the card must have a word that begins so, too.
 _PROMISES = re.compile(

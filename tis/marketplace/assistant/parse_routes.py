@@ -13,11 +13,11 @@ from tis.marketplace.assistant.quotas import count_tokens, tokens_left
 from tis.marketplace.assistant.shopping_assistant import today
 from tis.marketplace.assistant.turn import TurnDatabase
 from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.chat_streams import stream_owner
 from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.rates import limited
 from tis.marketplace.tables import User
+from tis.marketplace.users.chat_streams import stream_owner
 
 router = APIRouter(tags=["assistant"], route_class=CheckedRoute)
 

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from tis.marketplace.kit.docs import responses, schema_example
 from tis.marketplace.kit.unknown_fields import StrictBody
-from tis.marketplace.query_parser.structured_query import (
+from tis.marketplace.reading.structured_query import (
     MAX_QUERY_CHARS,
     Explanation,
     QueryContext,

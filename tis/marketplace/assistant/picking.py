@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tis.marketplace.assistant.cards import model_text
 from tis.marketplace.assistant.goods import FoundGoods, ProductCard
 from tis.marketplace.products.delivery import Language
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_PICKS = 4
 MAX_PICK_TOKENS = 400

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tis.marketplace.assistant.goods import Preferences, Viewer
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.city_filter import city_test
 from tis.marketplace.search.product_candidates import Candidate
 from tis.marketplace.search.product_rows import ProductRow

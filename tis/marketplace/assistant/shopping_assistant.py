@@ -40,8 +40,8 @@ from tis.marketplace.assistant.wanted_goods import cards_for
 from tis.marketplace.columns import now
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.delivery import Language
-from tis.marketplace.query_parser.parse import parse_query
-from tis.marketplace.query_parser.structured_query import (
+from tis.marketplace.reading.parse import parse_query
+from tis.marketplace.reading.structured_query import (
     KnownUser,
     ParsedQuery,
     QueryContext,
@@ -49,7 +49,7 @@ from tis.marketplace.query_parser.structured_query import (
     ShownProduct,
     StructuredQuery,
 )
-from tis.marketplace.search.vocabulary import Vocabulary
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.users.service import find_user
 
 NO_AI_ACCESS = "AI access not enabled for this user"

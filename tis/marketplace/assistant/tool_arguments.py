@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from tis.marketplace.assistant.goods import MAX_CARDS
-from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, ProductId, StructuredQuery
+from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, ProductId, StructuredQuery
 
 _MAX_PROBLEMS = 3
 _MAX_PROBLEM_CHARS, _MAX_NAME_CHARS = 200, 60

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.assistant.goods import TriedRelaxation, Viewer
 from tis.marketplace.assistant.wanted_goods import goods_query
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter
-from tis.marketplace.search.said_filters import with_said_filters
+from tis.marketplace.search.said_queries import with_said_filters
 
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
 _DROPPED: dict[str, dict[str, Any]] = {

@@ -35,11 +35,11 @@ from tis.marketplace.assistant.shopping_assistant import (
     Understanding,
     today,
 )
-from tis.marketplace.kit.chat_streams import stream_owner
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.delivery import Language
-from tis.marketplace.query_parser.follow_ups import OTHERS
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.follow_ups import OTHERS
+from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.users.chat_streams import stream_owner
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 from tis.streaming.source import Block

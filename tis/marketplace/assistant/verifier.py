@@ -15,7 +15,7 @@ from tis.marketplace.assistant.name_claims import NameClaims
 from tis.marketplace.assistant.number_claims import NumberClaims
 from tis.marketplace.assistant.offer_claims import OfferClaims
 from tis.marketplace.kit.suspicious_texts import instruction_like
-from tis.marketplace.query_parser.structured_query import StructuredQuery
+from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_TEXT_CHARS = 2_000
 _MAX_SENTENCE_CHARS = 400

@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 from tis.marketplace.assistant.cards import cards_of, origin_of
 from tis.marketplace.assistant.goods import ProductCard, Viewer
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.query_parser.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
-from tis.marketplace.query_parser.to_product_query import product_query
+from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import middle_of
-from tis.marketplace.search.tokens import tokenize
+from tis.marketplace.search.said_queries import product_query
 
 _MAX_NOUN_WORDS = 3
 _NEAR_KM = 40.0

@@ -1,7 +1,7 @@
 """The mails about accounts, in Indonesian and in English."""
 
 from tis.marketplace.auth.links import LinkPurpose
-from tis.marketplace.kit.mail import Mail
+from tis.marketplace.auth.mail import Mail
 
 # Behind the `#`, so that the secret is in no log of a server and in no `Referer`.
 _PAGE = "/api/auth/link#"

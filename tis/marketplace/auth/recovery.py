@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 from tis.errors import NotFound, QueueFull
 from tis.marketplace.auth.accounts import account_by_email, account_holder, split_account
 from tis.marketplace.auth.links import LinkPurpose, find_link, new_link, use_link
+from tis.marketplace.auth.mail import Mail
 from tis.marketplace.auth.mail_texts import change_notice, link_mail
 from tis.marketplace.auth.passwords import hashed
 from tis.marketplace.auth.service import AccountKind, flush_unique_email, wrong_old_password
@@ -15,7 +16,6 @@ from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import email_key
-from tis.marketplace.kit.mail import Mail
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_account
 from tis.observability.request_log import current_request_id

@@ -3,10 +3,10 @@
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.consent import agree
+from tis.marketplace.auth.mail import Mail
 from tis.marketplace.auth.recovery import account_mails
 from tis.marketplace.auth.tokens import TokenPair, begin_chain
 from tis.marketplace.context import RequestContext
-from tis.marketplace.kit.mail import Mail
 
 
 def begin_account(

@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict
 from tis.marketplace.auth.accounts import account_holder, supplier_account, user_account
+from tis.marketplace.auth.mail import Mail
 from tis.marketplace.auth.registration import begin_account
 from tis.marketplace.auth.tokens import TokenPair, extend_chain
 from tis.marketplace.context import RequestContext
 from tis.marketplace.kit.idempotency import REPLAYED, claim_key
-from tis.marketplace.kit.mail import Mail
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
 from tis.marketplace.tables import Supplier, User

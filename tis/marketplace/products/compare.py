@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.products.schemas import ProductView
-from tis.marketplace.search.attribute_values import attribute_key, attribute_label
+from tis.marketplace.reading.attribute_values import attribute_key, attribute_label
 
 
 class ComparedField(BaseModel):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from tis.marketplace.kit.docs import schema_example
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import RelaxedFilter
-from tis.marketplace.search.said_filters import with_said_filters
+from tis.marketplace.search.said_queries import with_said_filters
 
 _PARAMETERS = {"text": "q", "cities": "city", "brands": "brand", "provinces": "province", "attributes": "attr.*"}
 _FIELDS = [field.name for field in fields(ProductQuery) if field.name not in ("sort", "tie_order")]

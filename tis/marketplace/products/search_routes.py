@@ -50,8 +50,8 @@ from tis.marketplace.products.search_schemas import (
     validate_sort,
     validate_text,
 )
-from tis.marketplace.query_parser.search_box import BoxReading, read_box
 from tis.marketplace.rates import count_request, limited
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.highlights import Highlighter
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import (
@@ -65,9 +65,8 @@ from tis.marketplace.search.query import (
     SearchResults,
 )
 from tis.marketplace.search.relaxed_filters import FEW
-from tis.marketplace.search.said_filters import with_said_filters
+from tis.marketplace.search.said_queries import BoxReading, read_box, with_said_filters
 from tis.marketplace.search.suggestions import suggest
-from tis.marketplace.search.tokens import tokenize
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 _MAX_NAMES_IN_HEADER, _MAX_NAME_CHARS = 5, 60

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.attribute_values import attribute_label
+from tis.marketplace.reading.attribute_values import attribute_label
 from tis.marketplace.search.query import AttributeFacet, FacetValue, NumberRange, ProductQuery
 from tis.marketplace.search.sql import id_list, run
 

@@ -1,16 +1,13 @@
-"""Filters by attributes in SQL: `ram_gb` of at least 16, `color` black or white.
+"""Attributes of products: the rows that are kept of them, and the filters that read these."""
 
-If few products pass a filter, they are read once, as a set. Else the one row that a product has of an attribute is
-looked up for each candidate, by a subquery that no planner turns into a join.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.sql import placeholders, run
+from tis.marketplace.reading.attribute_values import AttributeValue, attribute_key, attribute_value
+from tis.marketplace.search.sql import id_list, placeholders, run, run_many
 
 AttributeOperator = Literal["eq", "ne", "gte", "gt", "lte", "lt"]
 _NO_LIMIT = 1_000_000_000
@@ -89,3 +86,56 @@ def _product_ids(prefix: str, tests: Sequence[str]) -> str:
     return " UNION ALL ".join(
         f"SELECT a.product_id FROM product_attributes a WHERE a.name = :{prefix} AND {test}" for test in tests
     )
+
+
+MAX_ATTRIBUTES = 50  # of a product
+_INSERT = (
+    "INSERT INTO product_attributes (product_id, name, number, text_key, label)"
+    " VALUES (:product_id, :name, :number, :text_key, :label)"
+)
+
+
+@dataclass(frozen=True)
+class IndexedAttributes:
+    product_id: int
+    values: Mapping[str, AttributeValue]
+
+    @property
+    def digest_lines(self) -> list[str]:
+        """None without attributes, so that the digest of such a product is that of its words."""
+        return [f"{key}\t{value.number!r}\t{value.key}\t{value.label}" for key, value in self.values.items()]
+
+
+def indexed_attributes(product_id: int, attributes: Mapping[str, Any] | None) -> IndexedAttributes:
+    """Of names that count as the same, the first of the alphabet: PostgreSQL keeps no other order."""
+    values: dict[str, AttributeValue] = {}
+    for name, value in sorted((attributes or {}).items(), key=lambda one: one[0])[:MAX_ATTRIBUTES]:
+        key = attribute_key(name)
+        if key and key not in values and (read := attribute_value(key, value)):
+            values[key] = read
+    return IndexedAttributes(product_id, dict(sorted(values.items())))
+
+
+def put_attributes(session: Session, entries: Iterable[IndexedAttributes], outdated: Sequence[int]) -> None:
+    """Instead of the rows of the products `outdated`."""
+    delete_attributes(session, outdated)
+    run_many(
+        session,
+        _INSERT,
+        [
+            {
+                "product_id": entry.product_id,
+                "name": key,
+                "number": value.number,
+                "text_key": value.key,
+                "label": value.label,
+            }
+            for entry in entries
+            for key, value in entry.values.items()
+        ],
+    )
+
+
+def delete_attributes(session: Session, product_ids: Sequence[int]) -> None:
+    if product_ids:
+        run(session, f"DELETE FROM product_attributes WHERE product_id IN {id_list(product_ids)}")

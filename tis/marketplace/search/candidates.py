@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 
+from tis.marketplace.reading.tokens import category_token
 from tis.marketplace.search.attribute_filter import attribute_conditions
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.cursor import ResolvedQuery
-from tis.marketplace.search.excluded_terms import excluded_phrases
-from tis.marketplace.search.filter_conditions import (
+from tis.marketplace.search.filters import (
     SqlCondition,
     brand_conditions,
     city_conditions,
@@ -21,8 +21,7 @@ from tis.marketplace.search.geo_filter import (
 )
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import placeholders
-from tis.marketplace.search.text_query import TextMatch
-from tis.marketplace.search.tokens import category_token
+from tis.marketplace.search.text_query import TextMatch, excluded_phrases
 
 # A LIMIT that changes no result: databases do not flatten a subquery with a LIMIT, which would compute each distance
 # several times.

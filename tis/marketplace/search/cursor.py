@@ -8,11 +8,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tis.errors import BadRequest
 from tis.marketplace.kit.cursor_key import FOREIGN_CURSOR, CursorKey
 from tis.marketplace.kit.fields import MAX_ID
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.attribute_filter import AttributeFilter
+from tis.marketplace.search.geo_filter import LAST_RING
 from tis.marketplace.search.query import ProductQuery
-from tis.marketplace.search.rings import LAST_RING
 from tis.marketplace.search.text_query import MAX_TIERS, TextQuery
-from tis.marketplace.search.tokens import tokenize
 
 MAX_CURSOR_CHARS = 8000
 Number = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID)] | Annotated[float, Field(allow_inf_nan=False)]

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.measures import UNIT_OF, equal_measures
+from tis.marketplace.reading.measures import UNIT_OF, equal_measures
+from tis.marketplace.reading.tokens import category_token
+from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
-from tis.marketplace.search.tokens import category_token
-from tis.marketplace.search.vocabulary import Phrase, Vocabulary
 
 MAX_PHRASE_WORDS = 3
 # A last word that this many products contain is hardly a prefix, and looking up common prefixes is slow.

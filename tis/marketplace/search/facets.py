@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.attribute_facets import attribute_facets
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.candidates import candidate_query
@@ -27,7 +28,6 @@ from tis.marketplace.search.query import (
 )
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
-from tis.marketplace.search.vocabulary import Vocabulary
 from tis.marketplace.tables import MAX_RUPIAH
 
 _MAX_VALUES = 50

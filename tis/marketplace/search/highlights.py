@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tis.marketplace.kit.fields import key_of
+from tis.marketplace.reading.measures import joined_spans
+from tis.marketplace.reading.tokens import category_token, folded, joined_word, tokenize
 from tis.marketplace.search.index import attribute_words
-from tis.marketplace.search.measures import joined_spans
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.text_query import TextQuery
-from tis.marketplace.search.tokens import category_token, folded, joined_word, tokenize
 
 Range = tuple[int, int]
 _RUN = re.compile(r"[^\W_]+")

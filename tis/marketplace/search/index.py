@@ -12,18 +12,23 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.ratings import mean_rating
-from tis.marketplace.search.attribute_index import MAX_ATTRIBUTES, IndexedAttributes, indexed_attributes, put_attributes
-from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
-from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.shop_tokens import products_of_other_words, shop_words, supplier_tokens
-from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.tokens import (
+from tis.marketplace.reading.tokens import (
     category_token,
     head_token,
     indexed_words,
     joined_word,
     tokenize,
 )
+from tis.marketplace.search.attribute_filter import (
+    MAX_ATTRIBUTES,
+    IndexedAttributes,
+    indexed_attributes,
+    put_attributes,
+)
+from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
+from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.shop_tokens import products_of_other_words, shop_words, supplier_tokens
+from tis.marketplace.search.sql import id_list, quoted, run, run_many
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000

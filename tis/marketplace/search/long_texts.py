@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.tokens import head_token, said_words
+from tis.marketplace.reading.vocabulary import Vocabulary
+from tis.marketplace.reading.word_lists import UNSAID_WORDS
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.common_words import UNSAID_WORDS
-from tis.marketplace.search.corrections import stems_of
 from tis.marketplace.search.expansions import QueryExpansions, UnderstoodText, phrases_of
 from tis.marketplace.search.main_noun import nouns_of, with_noun
-from tis.marketplace.search.spelling import document_counts
+from tis.marketplace.search.spelling import document_counts, stems_of
 from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery
-from tis.marketplace.search.tokens import head_token, said_words
-from tis.marketplace.search.vocabulary import Vocabulary
 
 MIN_WORDS = 25  # of a long text
 _SENTENCE = re.compile(r"[.!?;\n]+(?=\s|$)|\n")

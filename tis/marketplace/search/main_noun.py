@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.tokens import category_token, head_token
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import category_token, head_token
 
 _LEAST_SHARE_OF_HEADS = 0.3  # of the products with a word, whose name it must begin
 _MIN_SHOWING_ORDER, _NUM_SHOWING_ORDER = 2, 20  # products that show which noun stands for the goods

@@ -1,12 +1,16 @@
-"""What an assistant weighs: the products of a search with how well each fits."""
+"""Products for the assistant: candidates with how well each fits, and products by their ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlalchemy.orm import Session
+
+from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.search.keyset_paging import KeysetPager
-from tis.marketplace.search.product_rows import ProductRow
+from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import ProductQuery, SearchHit
+from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import match_tiers
 
 MAX_CANDIDATES = 200
@@ -73,3 +77,26 @@ def tiers_of(pager: KeysetPager, product_ids: Sequence[int]) -> dict[int, int]:
         if not rest:
             break
     return tiers
+
+
+MAX_LOOKED_UP = 100
+
+
+def look_up(session: Session, product_ids: Sequence[int], origin: Point | None) -> list[SearchHit]:
+    """In the order of the ids, each once. Deleted products, and those of closed or suspended shops, do not exist."""
+    ids = list(dict.fromkeys(product_ids))
+    if len(ids) > MAX_LOOKED_UP:
+        raise ValueError(f"at most {MAX_LOOKED_UP} products are looked up at once")
+    if not ids:
+        return []
+    sql = f"SELECT product_id FROM product_search WHERE sellable >= 0 AND product_id IN {id_list(ids)}"
+    visible = {product_id for [product_id] in run(session, sql)}
+    products = load_products(session, [one for one in ids if one in visible])
+    return [SearchHit(product, distance_to(product, origin)) for product in products]
+
+
+def distance_to(product: ProductRow, origin: Point | None) -> float | None:
+    """To the public place of the shop."""
+    if origin is None:
+        return None
+    return kilometres_between(origin, Point(product.shop_public_latitude, product.shop_public_longitude))

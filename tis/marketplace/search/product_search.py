@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.attribute_filter import rare_filters, unknown_attributes
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import resolve_cities
@@ -17,9 +18,15 @@ from tis.marketplace.search.facets import FacetCounter
 from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku, ids_with_stock, within
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
-from tis.marketplace.search.lookup import distance_to, look_up
 from tis.marketplace.search.nearest import NEAREST_PAGE, point_of_city, query_around
-from tis.marketplace.search.product_candidates import MAX_CANDIDATES, Candidate, candidate_of, tiers_of
+from tis.marketplace.search.product_candidates import (
+    MAX_CANDIDATES,
+    Candidate,
+    candidate_of,
+    distance_to,
+    look_up,
+    tiers_of,
+)
 from tis.marketplace.search.product_rows import ProductRow, load_products
 from tis.marketplace.search.query import (
     FacetCounts,
@@ -34,11 +41,11 @@ from tis.marketplace.search.query import (
 from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations
-from tis.marketplace.search.said_filters import with_said_filters
+from tis.marketplace.search.said_queries import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.search.understanding import understand
-from tis.marketplace.search.vocabulary import Vocabulary, VocabularyCache
+from tis.marketplace.search.vocabulary_cache import VocabularyCache
 
 
 class Reranker(Protocol):

@@ -15,10 +15,9 @@ from sqlalchemy.orm import Session
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidate_query, narrowed
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
-from tis.marketplace.search.geo_filter import bounding_box
+from tis.marketplace.search.geo_filter import LAST_RING, RINGS_KM, bounding_box, has_suppliers, ring_edges, ring_sql
 from tis.marketplace.search.query import ProductQuery, Sort
 from tis.marketplace.search.ranking_plan import RankingLimits, RankingPlanner
-from tis.marketplace.search.rings import LAST_RING, RINGS_KM, has_suppliers, ring_edges, ring_sql
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import TextMatch, match_tiers
 

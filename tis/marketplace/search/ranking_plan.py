@@ -6,10 +6,10 @@ from math import prod
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.tokens import head_token
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.text_query import TermGroup, TextMatch, TextQuery
-from tis.marketplace.search.tokens import head_token
 
 _LIKELY = 3  # a tier is read if no more than this many times `max_sorted` are expected to match
 _SHARE_OF_UNKNOWN = 0.1  # of all products, that match a word whose products are not counted

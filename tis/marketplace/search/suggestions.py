@@ -6,11 +6,11 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.tokens import tokenize
+from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.search.sql import run
-from tis.marketplace.search.tokens import tokenize
-from tis.marketplace.search.vocabulary import Vocabulary
 
 SuggestionKind = Literal["word", "category", "brand", "product"]
 _MIN_CHARS = 2  # a single letter begins a tenth of all words

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
 from tis.marketplace.kit.ratings import weighted_stars
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.sql import run
-from tis.marketplace.search.tokens import tokenize
 from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
 
 _BATCH_SIZE = 500

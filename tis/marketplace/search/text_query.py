@@ -1,12 +1,12 @@
 """A text query: groups of synonymous terms, all of which must match, and the relevance tiers of its matches."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field  # cursors contain text queries, and a client can forge a cursor
 
-from tis.marketplace.search.excluded_terms import ExcludedPhrase
-from tis.marketplace.search.tokens import head_token
+from tis.marketplace.reading.tokens import head_token, said_words
 
 # Parts of a product, each including the one before it. `labels` are brand, tags and category; `shop` includes the words
 # of the shop's name, city and province.
@@ -14,6 +14,34 @@ TextScope = Literal["name", "labels", "text", "shop"]
 MAX_WORDS = 24
 MAX_STAGES = 32
 MAX_TIERS = 12 * MAX_STAGES
+
+
+@dataclass(frozen=True)
+class ExcludedPhrase:
+    """With `in_order` its words follow each other; else they may stand anywhere."""
+
+    words: tuple[str, ...]
+    in_order: bool = True
+
+    @property
+    def is_text(self) -> bool:
+        return self.in_order and len(self.words) > 1
+
+
+def excluded_phrases(terms: Iterable[str]) -> tuple[ExcludedPhrase, ...]:
+    phrases: dict[ExcludedPhrase, None] = {}
+    for term in terms:
+        said = said_words(term)
+        spellings = [[one.word for one in said]]
+        if any(one.parts for one in said):  # `wi-fi` is indexed as wifi, and as two words
+            spellings.append([part for one in said for part in one.parts or (one.word,)])
+        for words in spellings:
+            phrase = tuple(words)
+            # Measures are indexed behind the other words: `16 GB` as 16gb.
+            in_order = not any(letter.isdigit() for word in phrase for letter in word)
+            if phrase:
+                phrases[ExcludedPhrase(phrase, in_order)] = None
+    return tuple(phrases)
 
 
 @dataclass(frozen=True)

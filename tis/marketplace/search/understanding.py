@@ -5,18 +5,17 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.tokens import SaidWord, said_words
+from tis.marketplace.reading.vocabulary import Vocabulary
+from tis.marketplace.reading.word_lists import NEGATIONS, UNSAID_WORDS
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.common_words import NEGATIONS, UNSAID_WORDS
-from tis.marketplace.search.corrections import corrected_word, words_also_meant
 from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, UnderstoodText
 from tis.marketplace.search.long_texts import MIN_WORDS, understand_long
 from tis.marketplace.search.main_noun import purpose_of, with_main_noun
-from tis.marketplace.search.measures import UNIT_OF
-from tis.marketplace.search.said_shops import with_shops, words_of_shops
-from tis.marketplace.search.spelling import document_counts
+from tis.marketplace.search.shop_tokens import with_shops, words_of_shops
+from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
 from tis.marketplace.search.text_query import MAX_WORDS, TextQuery
-from tis.marketplace.search.tokens import SaidWord, said_words
-from tis.marketplace.search.vocabulary import Vocabulary
 
 # A sentence has words that no product has, and short ones are like many others.
 _MAX_WORDS_OF_A_NAME = 4

@@ -25,11 +25,11 @@ from tis.marketplace.kit.origin import Vicinity
 from tis.marketplace.kit.paging import CursorPage
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import PRIOR_COUNT
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.city_filter import supplier_in_city
 from tis.marketplace.search.geo_filter import bounding_box, distance_to_supplier
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_words import NAME, name_key_of, supplier_ratings
-from tis.marketplace.search.tokens import tokenize
 from tis.marketplace.suppliers.schemas import FoundSupplier, supplier_view
 from tis.marketplace.tables import UNRATED, ProductFacts, Supplier, SupplierFacts, SupplierHours, SupplierWord
 

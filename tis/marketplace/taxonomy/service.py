@@ -13,7 +13,7 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_admin
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.vocabulary import expire_categories
+from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Category, Synonym
 
 # Searches keep all of them in memory.

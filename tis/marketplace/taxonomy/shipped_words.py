@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.vocabulary import expire_categories
+from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Category, ShippedWord, Synonym
 
 _Row = dict[str, Any]

@@ -20,7 +20,6 @@ from tis.marketplace.auth.schemas import (
 from tis.marketplace.auth.service import password_hash_of, register_user, require_password
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit import audit
-from tis.marketplace.kit.chat_streams import delete_streams
 from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
@@ -31,6 +30,7 @@ from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.policy import require_admin, require_user_visible
 from tis.marketplace.rates import limited
 from tis.marketplace.tables import User
+from tis.marketplace.users.chat_streams import delete_streams
 from tis.marketplace.users.data_export import export_user_data
 from tis.marketplace.users.schemas import (
     EXPORT_EXAMPLE,

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.tokens import is_head_token, is_of_shop
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
-from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import id_list, run, run_many
-from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
-from tis.marketplace.search.tokens import is_head_token, is_of_shop
+from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
 
 _WEIGHTS: dict[TextScope, str] = {"name": "A", "labels": "AB", "text": "", "shop": ""}
 _MAX_POSITION = 16383  # PostgreSQL stores no higher one

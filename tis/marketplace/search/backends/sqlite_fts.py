@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.tokens import is_of_shop
 from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, counted_words
-from tis.marketplace.search.excluded_terms import ExcludedPhrase
 from tis.marketplace.search.sql import id_list, run, run_many
-from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextScope
-from tis.marketplace.search.tokens import is_of_shop
+from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
 
 _TEXTS = tuple(f"' ' || w.{column} || ' '" for column in ("name", "labels", "description"))
 _COLUMN_FILTERS: dict[TextScope, str] = {"name": "{name} : ", "labels": "{name labels} : ", "text": "", "shop": ""}

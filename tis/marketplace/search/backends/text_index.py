@@ -6,10 +6,9 @@ from typing import Protocol
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.excluded_terms import ExcludedPhrase
+from tis.marketplace.reading.tokens import is_cell_token, is_head_token
 from tis.marketplace.search.sql import SqlValues
-from tis.marketplace.search.text_query import TextMatch
-from tis.marketplace.search.tokens import is_cell_token, is_head_token
+from tis.marketplace.search.text_query import ExcludedPhrase, TextMatch
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,127 @@
+"""One thread that sends the mails, so that no request waits for a mail server. The log gets the id of a mail only.
+
+Mails wait in memory: those of a killed process are lost, and people ask for another one
+(`docs/decisions/0033-mail-by-one-time-links.md`).
+"""
+
+import logging
+import smtplib
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import Empty, Full, Queue
+from typing import TypeVar
+
+from tis.errors import Conflict, QueueFull, Unavailable
+from tis.marketplace.auth.mail import Mail, Mailer
+
+_log = logging.getLogger("tis.marketplace")
+_MAX_WAITING = 1000
+_RETRY_SECONDS = (1.0, 10.0)
+_CLOSE_SECONDS = 5.0
+Job = Callable[[], Sequence[Mail]]
+_Result = TypeVar("_Result")
+
+
+class MailQueue:
+    def __init__(
+        self,
+        mailer: Mailer | None,
+        *,
+        max_waiting: int = _MAX_WAITING,
+        retry_seconds: Sequence[float] = _RETRY_SECONDS,
+    ) -> None:
+        """Without a `mailer` it sends nothing, and `require_configured` refuses requests that need a mail."""
+        self._mailer = mailer
+        self._retry_seconds = retry_seconds
+        self._jobs: Queue[Job | None] = Queue(max_waiting)
+        self._closing = threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_configured(self) -> bool:
+        return self._mailer is not None
+
+    def require_configured(self) -> None:
+        if self._mailer is None:
+            raise Conflict("This server sends no e-mail: its operator sets SMTP_HOST or MAIL_FOLDER.")
+
+    def submit(self, job: Job) -> None:
+        """`job` makes the mails in the thread of the queue."""
+        self.require_configured()
+        self._start()
+        try:
+            self._jobs.put_nowait(job)
+        except Full:
+            raise QueueFull("Too many mails are waiting. Retry later.", retry_after=60) from None
+
+    def send(self, mails: Sequence[Mail]) -> None:
+        """For mails beside something that is done already: if the queue is full they are dropped."""
+        if not mails or self._mailer is None:
+            return
+        try:
+            self.submit(lambda: mails)
+        except QueueFull:
+            _log.warning("the queue of mails is full: dropped %s", ", ".join(mail.id for mail in mails))
+
+    def close(self) -> None:
+        """Sends what waits, without retries, for a few seconds at most."""
+        self._closing.set()
+        if self._thread is None:
+            return
+        try:
+            self._jobs.put_nowait(None)
+        except Full:
+            pass  # the thread sees `_closing` when it has emptied the queue
+        self._thread.join(_CLOSE_SECONDS)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="mail", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get_nowait() if self._closing.is_set() else self._jobs.get()
+            except Empty:
+                return
+            if job is not None:
+                self._do(job)
+
+    def _do(self, job: Job) -> None:
+        assert self._mailer is not None
+        mailer = self._mailer
+        for mail in self._with_retries(job, "to be written") or ():
+            self._with_retries(partial(_send, mailer, mail), mail.id)
+
+    def _with_retries(self, action: Callable[[], _Result], mail_id: str) -> _Result | None:
+        """The message of an error may contain an address: its class is all that is logged."""
+        for seconds in (*self._retry_seconds, None):
+            try:
+                return action()
+            except (OSError, Unavailable) as error:
+                if seconds is None or _is_final(error) or self._closing.is_set():
+                    _log.error("the mail %s could not be sent: %s", mail_id, type(error).__name__)
+                    return None
+                _log.warning("the mail %s waits for another try: %s", mail_id, type(error).__name__)
+                self._closing.wait(seconds)
+            except Exception as fault:  # the thread must outlive a mail that cannot be written
+                _log.error("the mail %s failed: %s", mail_id, type(fault).__name__)
+                return None
+        return None
+
+
+def _send(mailer: Mailer, mail: Mail) -> None:
+    mailer.send(mail)
+    _log.info("sent the mail %s", mail.id)
+
+
+def _is_final(error: Exception) -> bool:
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return all(code >= 500 for code, _ in error.recipients.values())
+    if isinstance(error, smtplib.SMTPNotSupportedError):
+        return True
+    return isinstance(error, smtplib.SMTPResponseException) and error.smtp_code >= 500

@@ -1,0 +1,137 @@
+"""Names and values of attributes as they are compared: `RAM (GB)` is `ram_gb`, and its "16 GB" the number 16."""
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tis.marketplace.kit.fields import key_of
+from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.tokens import folded, tokenize
+
+MAX_KEY_CHARS = 100
+_MAX_READ_CHARS = 200
+_NUMBER = re.compile(r"([+-]?)(?:(\d{1,15}(?:[.,]\d{1,9}){0,4})|(\d)/([1-9]))\s*([^\W\d_]\S{0,20}|[\"”])?")
+_JSON_NUMBER = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")
+_BETWEEN_NUMBER_AND_LETTERS = re.compile(r"(?<=\d) +(?=[^\W\d])|(?<=[^\W\d]) +(?=\d)")
+# Factors to the smallest unit of each kind.
+_SCALES = [
+    {"mb": 1, "gb": 1000, "tb": 1_000_000},
+    {"mg": 1, "g": 1000, "kg": 1_000_000},
+    {"mm": 1, "cm": 10, "m": 1000},
+    {"ml": 1, "l": 1000},
+    {"hz": 1, "mhz": 1_000_000, "ghz": 1_000_000_000},
+    {"mbps": 1, "gbps": 1000},
+]
+_UNIT_LABELS = {"gb": "GB", "tb": "TB", "mb": "MB", "hz": "Hz", "ghz": "GHz", "mhz": "MHz", "mah": "mAh", "wh": "Wh"}
+_UNIT_LABELS |= {"w": "W", "v": "V", "va": "VA", "a": "A", "pk": "PK", "mp": "MP", "m2": "m²"}
+_UNIT_LABELS |= {"mbps": "Mbps", "gbps": "Gbps"}
+_ACRONYMS = frozenset(
+    "ram rom ssd hdd gpu cpu usb hdmi rgb lcd led oled amoled ips nfc gps os sim dpi rpm fps ac dc tv id ip".split()
+)
+
+
+@dataclass(frozen=True)
+class AttributeValue:
+    """`number` is None for what is not compared as a number. `key` compares for equality, `label` is for people."""
+
+    number: float | None
+    key: str
+    label: str
+
+    @property
+    def is_bare_number(self) -> bool:
+        """Without a unit that the name does not say."""
+        return self.number is not None and self.key == _text_of(self.number)
+
+
+@lru_cache(maxsize=4096)
+def attribute_key(name: str) -> str:
+    """Equal for spellings of a name that count as the same; empty if it has neither letters nor digits."""
+    return "_".join(tokenize(name))[:MAX_KEY_CHARS]
+
+
+def attribute_label(key: str) -> str:
+    """`ram_gb` is `RAM (GB)`."""
+    *words, last = key.split("_")
+    unit = UNIT_OF.get(last) if words else None
+    if unit is None:
+        words.append(last)
+    shown = [word.upper() if word in _ACRONYMS else word for word in words]
+    shown[0] = shown[0][:1].upper() + shown[0][1:]
+    return " ".join(shown) + (f" ({_UNIT_LABELS.get(unit, unit)})" if unit else "")
+
+
+def attribute_value(key: str, value: object) -> AttributeValue | None:
+    """Of the attribute with this key; None for what has no value."""
+    if isinstance(value, bool):
+        return AttributeValue(None, str(value).lower(), str(value).lower())
+    if isinstance(value, int | float):
+        return _of_number(float(value)) if abs(value) <= sys.float_info.max else None
+    if not isinstance(value, str) or not value.strip():
+        return None
+    letters = _joined(value[:_MAX_READ_CHARS])
+    number, is_exact = _number_in(letters, key.rpartition("_")[2])
+    if number is not None and is_exact:
+        return _of_number(number)
+    return AttributeValue(number, letters[:MAX_KEY_CHARS], " ".join(value.split())[:MAX_KEY_CHARS])
+
+
+def asked_value(key: str, text: str) -> AttributeValue | None:
+    """What a filter says: `15.625` is a number as in JSON, everything else is read as sellers write it."""
+    if _JSON_NUMBER.fullmatch(text.strip()):
+        return attribute_value(key, float(text))
+    return attribute_value(key, text)
+
+
+def in_smallest_unit(key: str, number: float) -> float:
+    """Of the attribute with this key: 1.5 of `weight_kg` is more than 900 of `weight_g`."""
+    unit = UNIT_OF.get(key.rpartition("_")[2], "")
+    return number * next((scale[unit] for scale in _SCALES if unit in scale), 1)
+
+
+def _of_number(number: float) -> AttributeValue:
+    text = _text_of(number)
+    return AttributeValue(number + 0.0, text, text)  # + 0.0 makes -0.0 a 0
+
+
+def _text_of(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) <= 2**53 else repr(number)
+
+
+def _joined(text: str) -> str:
+    return _BETWEEN_NUMBER_AND_LETTERS.sub("", folded(key_of(text)))
+
+
+def _number_in(letters: str, own_unit: str) -> tuple[float | None, bool]:
+    """The number, and whether it says all: its unit is that of the name, or it has none."""
+    found = _NUMBER.fullmatch(letters)
+    if found is None:
+        return None, False
+    sign, digits, above, below, unit = found.groups()
+    number = _decimal(digits) if digits else int(above) / int(below)
+    if number is None:
+        return None, False
+    number = -number if sign == "-" else number
+    own, said = UNIT_OF.get(own_unit, own_unit), unit and UNIT_OF.get(unit, unit)
+    if said is None or said == own:
+        return number, True
+    if unit not in UNIT_OF:
+        return None, False
+    if own_unit not in UNIT_OF:
+        return number, False
+    scale = next((scale for scale in _SCALES if own in scale and said in scale), None)
+    return (None, False) if scale is None else (float(f"{number * scale[said] / scale[own]:.12g}"), True)
+
+
+def _decimal(digits: str) -> float | None:
+    """As shops write: a point or comma before three digits separates thousands. None for versions such as 5.1.2."""
+    groups = re.split("[.,]", digits)
+    is_grouped = len(groups) > 1 and len(groups[0]) <= 3 and groups[0] != "0"
+    if is_grouped and all(len(group) == 3 for group in groups[1:]):
+        return float("".join(groups))
+    if is_grouped and len(groups) > 2 and any(len(group) != 3 for group in groups[1:-1]):
+        return None
+    if len(groups) > 2 and not is_grouped:
+        return None
+    return float("".join(groups[:-1] or groups) + ("." + groups[-1] if len(groups) > 1 else ""))

@@ -1,0 +1,202 @@
+"""Words that wish for something beside the goods: an order of the list, their condition, stock, delivery or pickup."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tis.marketplace.reading.sentence import Sentence, any_of
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Words that set a field. ANY takes the words and leaves the field as it is."""
+
+    field: str
+    value: Any
+    pattern: "re.Pattern[str]"
+
+
+def _wish(field: str, value: Any, forms: str) -> Wish:
+    return Wish(field, value, any_of(forms))
+
+
+ANY = "any"
+_NOT = "(?:tidak|tdk|ga|gak|gk|ngga|nggak|enggak|kagak|jangan|jgn|bukan|not|no|isn'?t|don'?t want(?: it)?)"
+_VERY = "(?:terlalu |too |so |yang |yg |usah |mau |begitu |very |that )*"
+_USED = "(?:bekas|(?:second|2nd)(?:[ -]?hand)?|seken|sekon|used|preloved)"
+_NEW = "(?:baru|new)"
+_OR = "(?: maupun | ataupun | atau | or |/)"
+_SOLD_OUT = "(?:habis|kosong|sold out|out of stock|unavailable|tidak tersedia)"
+_THOSE = "(?: yang| yg| the| those| barang)*"
+_IS, _FINE = "(?: sudah| lagi| stok(?:nya)?)?", "(?:gapapa|gpp|boleh|oke?|is fine|fine)"
+_SAVED = "(?:listrik|energi|daya|tempat|bensin|tinta|air|baterai)"  # hemat listrik says nothing of the price
+_LOW, _HIGH = "(?:low(?:est)?|(?:ter)?rendah|(?:ter)?murah)", "(?:high(?:est)?|(?:ter)?tinggi|(?:ter)?mahal)"
+_OF_PRICE = "(?:by )?(?:harga |price )?(?:from |dari )?(?:the |yang )?"
+_MINE = "(?:ku| saya| aku| gue| gw)?"
+_HERE = f"(?:sini|saya|ku|aku|gue|gw|kami|kita|(?:rumah|lokasi|kantor|kos(?:t|an)?){_MINE}|tempat(?:ku| saya))"
+_MY_PLACE = "(?:me|here|my (?:home|house|place|location|area|office))"
+_NEAR = "(?:(?:dekat|deket|dkt|dket)(?:2|[ -]?(?:dekat|deket))?|sekitar(?:an)?|seputar(?:an)?|skitar)"
+_OF = "(?: dari| dr| dengan| dgn| sama| ama| di| lokasi| tempat| tempat tinggal)*"
+_CAN = "(?:bisa |mau |bs |yang |yg |harus )*"
+_STOCK = "(?:ketersediaan|stok|sto[ck]{1,2}|stcok)(?:nya)?"
+_STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
+# In this order: what one has taken the next does not see.
+WISHES = (
+    _wish("condition", ANY, f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"),
+    _wish("condition", "new", f"(?:{_NOT}|selain|kecuali|tanpa|non) {_VERY}{_USED}"),
+    _wish("condition", "used", f"{_NOT} {_VERY}{_NEW}"),
+    _wish(
+        "sort",
+        "price_asc",
+        rf"""
+        {_NOT} {_VERY}(?:mahal(?:[ -]mahal|2)?|expensive|pricey|costly)(?: amat| banget| bgt)?
+        (?:kurang|less) mahal
+        """,
+    ),
+    _wish("near_user", True, f"{_NOT} {_VERY}(?:jauh(?:[ -]jauh|2)?|far)(?: (?:dari|from) (?:{_HERE}|{_MY_PLACE}))?"),
+    _wish(
+        "in_stock",
+        False,
+        rf"""
+        (?:termasuk|include|including|beserta|sekalian|even|juga){_THOSE}{_IS} {_SOLD_OUT}(?: ones)?
+        (?:yang |yg )?(?:sudah |lagi |stok )?{_SOLD_OUT} (?:juga|jg|pun)(?: (?:{_FINE}|(?:di)?tampilkan))?
+        (?:walau|meski|biar)(?:pun)?(?: stok(?:nya)?)?(?: sedang| lagi| sudah)? {_SOLD_OUT}
+        (?:pre ?order|po|inden[t]?)(?: juga| pun)? {_FINE}
+        (?:show|tampilkan|lihatkan)(?: me)?(?: also)? (?:{_SOLD_OUT})(?: ones| items)?
+        """,
+    ),
+    _wish(
+        "sort",
+        "newest",
+        """
+        terbaru|paling baru|baru masuk|baru datang|keluaran (?:baru|terakhir)
+        newest|latest|new arrivals?|most recent
+        """,
+    ),
+    _wish("sort", "price_asc", f"{_OF_PRICE}{_LOW} (?:to|ke) (?:the |yang )?{_HIGH}"),
+    _wish("sort", "price_desc", f"{_OF_PRICE}{_HIGH} (?:to|ke) (?:the |yang )?{_LOW}"),
+    _wish(
+        "sort",
+        "price_asc",
+        """
+        (?:harga )?(?:paling |ter)(?:murah|rendah)(?: dulu| duluan)?
+        harga (?:dari )?(?:yang )?(?:terendah|rendah|murah)(?: dulu| duluan)?
+        (?:by|berdasarkan) (?:price|harga)
+        (?:the )?cheapest|(?:the )?lowest[ -]priced?|(?:the )?least expensive
+        """,
+    ),
+    _wish(
+        "sort",
+        "price_desc",
+        """
+        (?:harga )?(?:paling |ter)mahal(?: dulu| duluan)?|harga tertinggi|mahal dulu(?:an)?
+        (?:most|more) expensive|highest[ -]priced?
+        """,
+    ),
+    _wish(
+        "sort",
+        "rating",
+        """
+        (?:rating|ulasan|review|bintang|nilai)(?:nya)? (?:paling |ter)(?:tinggi|baik|bagus|atas)
+        (?:rating|ulasan|review)(?:nya)? (?:yang )?(?:bagus|tinggi|baik|oke)
+        (?:best|highest|top)[ -](?:rated|rating|reviewed|reviews)(?: ones?)?|(?:good|great) (?:reviews?|ratings?)
+        terbaik|paling bagus|paling baik|terfavorit|(?:the )?best(?! buy| seller)
+        (?:by|berdasarkan) (?:rating|review|ulasan)
+        """,
+    ),
+    _wish(
+        "sort",
+        "distance",
+        rf"""
+        (?:yang )?(?:paling |ter)(?:dekat|deket)(?: (?:dari|dr|dengan|dgn|sama|di))?(?: {_HERE})?
+        (?:nearest|closest)(?: (?:to|from) {_MY_PLACE})?(?: first)?
+        urut(?:kan)? (?:dari )?(?:yang )?(?:jarak|terdekat)|jarak terdekat|by distance
+        """,
+    ),
+    _wish(
+        "near_user",
+        True,
+        rf"""
+        (?:di |yang |yg )*{_NEAR}(?:nya)?{_OF} ?{_HERE}
+        (?:near|nearby|close to|around|next to)(?: to)? {_MY_PLACE}|near ?by|nearme|in my (?:area|city|neighbou?rhood)
+        di (?:daerah|kota|area|wilayah) (?:saya|ku|aku|gue|gw)|daerahku|kotaku
+        dari (?:rumah{_MINE}|sini|tempat(?:ku| saya)|lokasi{_MINE}|kantor{_MINE}|posisi{_MINE})|from {_MY_PLACE}
+        (?:dekat|deket)(?: aja| saja)
+        """,
+    ),
+    _wish(
+        "fulfilment",
+        "pickup",
+        r"""
+        (?:bisa |mau |bs |di)?(?:ambil|jemput)(?:nya)? (?:sendiri|di (?:toko|tempat|lokasi|gerai)(?:nya)?|langsung)
+        (?:self[ -]?)?pick[ -]?up(?: sendiri)?|(?:pick|collect) (?:it |them )?(?:up )?(?:myself|in store|at the store)
+        (?:datang|beli|dtg) (?:langsung )?(?:ke|di) (?:toko|tempat)(?:nya)?|cod di toko|in[ -]store|diambil
+        """,
+    ),
+    _wish(
+        "fulfilment",
+        "delivery",
+        rf"""
+        {_CAN}(?:di|ny|me|men|ng)?(?:kirim|antar|anter|antr)(?:in|kan|an|nya)?(?: (?:ke|sampai) rumah{_MINE})?
+        pengiriman|kurir|ekspedisi|gosend|gojek|grab ?express|(?:gratis|free|bebas) ongkir|free (?:shipping|delivery)
+        (?:home )?deliver(?:y|ed|s|able)?(?: to my (?:home|house|place|door))?|ship(?:s|ped|ping)?(?: to me)?|sent to me
+        """,
+    ),
+    _wish(
+        "in_stock",
+        True,
+        rf"""
+        (?:yang |yg |harus )*(?:{_STOCK}|barang(?:nya)?) (?:masih |yang |harus )*(?:ada|ready|tersedia)
+        {_STILL}(?:ready(?: ?{_STOCK})?|redi|redy|tersedia|in[ -]stock|available(?: now| today)?)
+        (?:masih )?ada {_STOCK}|(?:masih|masi|msh) ada|(?:sisa|tinggal) berapa|{_STOCK} (?:berapa|brp|sisa)
+        how many (?:are |is )?(?:left|available|in stock)|left in stock|have (?:it |any )?in stock|still have
+        any .{{0,30}} ?left
+        (?:cek |check )?{_STOCK}
+        """,
+    ),
+    _wish("condition", "used", f"(?:kondisi )?(?:{_USED}|bekasan|pre-?loved|pre-?owned)(?: (?:pakai|aja|saja|ones?))?"),
+    _wish(
+        "condition",
+        "new",
+        r"""
+        (?:kondisi |barang |yang |yg )(?:masih )?(?:baru|new)(?: segel| gress?)?|brand[ -]?new|bnib
+        segel(?:an)?|gres{1,2}|new ones?|(?:in )?new condition|baru gress?
+        (?<!rumah )(?<!kantor )(?<!tahun )(?<!kos )baru(?! (?:pindah|lulus|nikah|mulai|beli|punya|bangun|belajar))
+        new(?! balance| era| york)
+        """,
+    ),
+    _wish(
+        "sort",
+        "price_asc",
+        rf"""
+        murah(?: meriah|-murah|2| murah)?|murmer|murce|hemat(?! {_SAVED})|terjangkau|ekonomis|ramah (?:di )?kantong
+        cheap|affordable|inexpensive|(?:low|on a|tight) budget|budget (?=laptop|phone|hp|smartphone)
+        """,
+    ),
+    _wish("sort", "relevance", "paling relevan|most relevant"),
+)
+STOCK_QUESTION = any_of(
+    rf"""
+    {_STOCK}|(?:masih|masi|msh) ada|(?:ready|tersedia|available|in stock)|any left|left|sisa|berapa lagi|still have
+    """
+)
+RECOMMEND = any_of(
+    r"""
+    rekomendasi(?:kan|in|nya)?|rekomen(?:din)?|rekom|saran(?:kan|in|nya)?|menyarankan|advice|advise
+    recommend(?:ed|ation|ations)?|suggest(?:ion|ions)?|(?:what|which) .{0,40}(?:should|good|best)
+    pilih(?:kan|in)|bagusnya|sebaiknya|enaknya|mending|bagus apa
+    (?:apa|mana) (?:ya )?(?:yang|yg) (?:bagus|cocok|oke|paling)|(?:yang|yg) (?:bagus|cocok|oke) apa
+    """
+)
+
+
+def take_wishes(sentence: Sentence) -> dict[str, Any]:
+    """The fields that they set; the first words that set a field go before later ones."""
+    found: dict[str, Any] = {}
+    for wish in WISHES:
+        while match := wish.pattern.search(sentence.text):
+            sentence.take_found(match, f"words of {wish.field}", *([] if wish.field in found else [wish.field]))
+            found.setdefault(wish.field, wish.value)
+            if wish.field == "sort" and wish.value == "distance":
+                found.setdefault("near_user", True)
+    return {name: value for name, value in found.items() if value != ANY}

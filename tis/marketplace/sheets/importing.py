@@ -1,0 +1,194 @@
+"""Imports a sheet of products into a supplier, all or nothing: first plans every row, then writes them in bulk."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+from sqlalchemy import Row, func, select
+from sqlalchemy.orm import Session
+
+from tis.errors import Conflict
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.products.service import lock_supplier_shared, require_room_for_products, supplier_for_member
+from tis.marketplace.products.writing import COLUMN_OF_FIELD, TEXT_COLUMNS, ProductWrite, write_products
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.sheets.columns import ColumnMapping
+from tis.marketplace.sheets.rows import RowProblem, Sheet, SheetRow
+from tis.marketplace.tables import Product, Supplier
+
+_REQUIRED = ("name", "price", "category")
+# PostgreSQL advisory locks: supplier N takes this number minus N. Nobody else uses numbers below it.
+_IMPORT_LOCKS = -(2**40)
+MAX_REPORTED_PROBLEMS = 1000
+_MAX_SKUS_AT_ONCE = 5000  # a statement takes 32,766 values on SQLite
+_COMPARED = ("name", "description", "price", "on_hand", "category", "tags", "brand", "condition", "is_available")
+
+
+class ImportReport(BaseModel):
+    created: int
+    updated: int
+    unchanged: int
+    errors: list[RowProblem]
+    dry_run: bool
+    detail: str | None = None
+    columns: list[ColumnMapping] | None = None
+
+    @property
+    def status(self) -> int:
+        return 422 if self.detail else 200
+
+    def text(self) -> str:
+        """JSON without `detail` and `columns` where there are none."""
+        return self.model_dump_json(exclude={name for name in ("detail", "columns") if getattr(self, name) is None})
+
+
+class SheetRefused(Exception):
+    """Raised inside a transaction, to roll it back. The report goes to the client."""
+
+    def __init__(self, report: ImportReport) -> None:
+        super().__init__(report.detail)
+        self.report = report
+
+
+@dataclass
+class SheetPlan:
+    supplier_id: int
+    problems: list[RowProblem]  # those of the sheet, too
+    accepted: list[SheetRow] = field(default_factory=list)
+    created: list[ProductWrite] = field(default_factory=list)
+    changed: list[ProductWrite] = field(default_factory=list)
+    num_unchanged: int = 0
+
+    def report(self, *, dry_run: bool = False) -> ImportReport:
+        return ImportReport(
+            created=len(self.created),
+            updated=len(self.changed),
+            unchanged=self.num_unchanged,
+            errors=self.problems[:MAX_REPORTED_PROBLEMS],
+            dry_run=dry_run,
+        )
+
+    def refusal(self) -> ImportReport:
+        detail = f"Nothing was imported. Wrong rows: {len({problem.row for problem in self.problems})}."
+        return self.report().model_copy(update={"created": 0, "updated": 0, "unchanged": 0, "detail": detail})
+
+
+def plan_sheet(
+    session: Session,
+    principal: Principal,
+    supplier_id: int,
+    sheet: Sheet,
+    *,
+    locked: bool = False,
+    max_products: int | None = None,
+) -> SheetPlan:
+    """A row whose SKU the supplier has changes that product, any other creates one."""
+    supplier_for_member(session, principal, supplier_id)
+    plan = _plan(supplier_id, sheet.rows, _products_by_sku(session, supplier_id, sheet.rows, locked=locked))
+    require_room_for_products(session, supplier_id, len(plan.created), max_products)
+    plan.problems = sorted(sheet.problems + plan.problems, key=lambda problem: problem.row)
+    return plan
+
+
+def import_sheet(
+    session: Session,
+    principal: Principal,
+    search: ProductSearch,
+    supplier_id: int,
+    sheet: Sheet,
+    *,
+    partial: bool = False,
+    max_products: int | None = None,
+) -> ImportReport:
+    """Skips wrong rows if it is `partial`, else writes nothing if there are any."""
+    supplier_for_member(session, principal, supplier_id)
+    _lock_supplier_for_import(session, supplier_id)
+    plan = plan_sheet(session, principal, supplier_id, sheet, locked=True, max_products=max_products)
+    if plan.problems and not partial:
+        return plan.refusal()
+    taken = Conflict("Another request created one of these SKUs meanwhile. Send the sheet again.")
+    write_products(session, search, principal, plan.created + plan.changed, sku_taken=taken, from_sheet=True)
+    return plan.report()
+
+
+def _lock_supplier_for_import(session: Session, supplier_id: int) -> None:
+    """Two imports at once would both create the new SKUs. SQLite has one writer anyway."""
+    if session.get_bind().dialect.name == "mysql":
+        session.execute(select(Supplier.id).where(Supplier.id == supplier_id).with_for_update())
+        return
+    lock_supplier_shared(session, supplier_id)
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(_IMPORT_LOCKS - supplier_id)))
+
+
+def _products_by_sku(
+    session: Session, supplier_id: int, rows: Iterable[SheetRow], *, locked: bool
+) -> dict[str, Row[Any]]:
+    """Locked in the order of their ids, as the sweeper does, so that no two transactions deadlock."""
+    skus = sorted({row.values["sku"] for row in rows if row.values.get("sku")})
+    if locked and len(skus) > _MAX_SKUS_AT_ONCE:
+        raise ValueError("several statements would lock the products in another order")
+    return {
+        product.sku: product
+        for start in range(0, len(skus), _MAX_SKUS_AT_ONCE)
+        for product in _products_with(session, supplier_id, skus[start : start + _MAX_SKUS_AT_ONCE], locked=locked)
+    }
+
+
+def _products_with(session: Session, supplier_id: int, skus: list[str], *, locked: bool) -> Iterator[Row[Any]]:
+    columns = [getattr(Product, name) for name in dict.fromkeys((*_COMPARED, *TEXT_COLUMNS))]
+    statement = (
+        select(Product.id, Product.supplier_id, Product.reserved, Product.version, *columns)
+        .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.sku.in_(skus))
+        .order_by(Product.id)
+    )
+    yield from session.execute(statement.with_for_update(key_share=True) if locked else statement)
+
+
+def _plan(supplier_id: int, rows: Iterable[SheetRow], products_by_sku: dict[str, Row[Any]]) -> SheetPlan:
+    plan = SheetPlan(supplier_id, [])
+    row_of_sku: dict[str, int] = {}
+    for row in rows:
+        columns = {COLUMN_OF_FIELD.get(name, name): value for name, value in row.values.items()}
+        sku = columns.get("sku")
+        if sku in row_of_sku:
+            message = f"is the same as in row {row_of_sku[sku]}"
+            plan.problems.append(RowProblem(row=row.number, field="sku", message=message))
+            continue
+        if sku:
+            row_of_sku[sku] = row.number
+        if product := products_by_sku.get(sku or ""):
+            _plan_change(plan, row, product, columns)
+        else:
+            _plan_create(plan, row, columns)
+    return plan
+
+
+def _plan_create(plan: SheetPlan, row: SheetRow, columns: dict[str, Any]) -> None:
+    missing = [name for name in _REQUIRED if name not in columns]
+    if missing:
+        plan.problems += [
+            RowProblem(row=row.number, field=name, message="is required for a new product") for name in missing
+        ]
+    else:
+        plan.created.append(ProductWrite("create", Product(supplier_id=plan.supplier_id), columns))
+        plan.accepted.append(row)
+
+
+def _plan_change(plan: SheetPlan, row: SheetRow, product: Row[Any], columns: dict[str, Any]) -> None:
+    # An empty text and NULL are the same cell of a sheet.
+    changed = {
+        name: value
+        for name, value in columns.items()
+        if name in _COMPARED and (value or None) != (getattr(product, name) or None)
+    }
+    if changed.get("on_hand", product.on_hand) < product.reserved:
+        message = f"must be at least {product.reserved}, the reserved units"
+        plan.problems.append(RowProblem(row=row.number, field="stock_quantity", message=message))
+        return
+    plan.accepted.append(row)
+    if changed:
+        plan.changed.append(ProductWrite("change", product, changed))
+    else:
+        plan.num_unchanged += 1

@@ -1,0 +1,208 @@
+"""Imports in the background: sheets with more rows than one transaction takes, without blocking other writers for long.
+
+The rows wait in the database in batches. A transaction imports one batch, deletes it and counts it, so after a kill the
+rest goes on with the next batch, on any server: docs/decisions/0042-large-sheets.md.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+from uuid import uuid4
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from tis.database.errors import DatabaseUnavailable
+from tis.errors import Conflict, NotFound, QueueFull, ServiceError
+from tis.marketplace.columns import now
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.products.service import supplier_for_member
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.sheets.importing import MAX_REPORTED_PROBLEMS, SheetPlan, import_sheet
+from tis.marketplace.sheets.rows import Sheet, SheetRow
+from tis.marketplace.tables import SheetBatch, SheetImport
+from tis.observability.logs import log_exception
+
+_UNFINISHED = ("waiting", "running")
+_MAX_UNFINISHED_OF_SUPPLIER = 2
+_MAX_UNFINISHED = 100
+_NUM_KEPT = 20  # finished imports of a supplier; older ones are forgotten
+_MAX_TRIES = 3
+_RETRY_AFTER_SECONDS = 30
+# Between two batches. The writers that wait take no turns: without it the next batch might always be first.
+_PAUSE_SECONDS = 0.05
+_log = logging.getLogger("tis.marketplace")
+OpenTransaction = Callable[[], AbstractContextManager[Session]]
+
+
+class FindPrincipal(Protocol):
+    """The rights that an account has now; None if it is closed or suspended."""
+
+    def __call__(self, session: Session, account: str | None, request_id: str) -> Principal | None: ...
+
+
+def add_import(session: Session, principal: Principal, plan: SheetPlan, batch_rows: int) -> SheetImport:
+    """For the rows that the plan accepted; the problems of the others are reported."""
+    _require_room(session, plan.supplier_id)
+    num_refused = len({problem.row for problem in plan.problems})
+    job = SheetImport(
+        id=str(uuid4()),
+        supplier_id=plan.supplier_id,
+        actor=principal.account,
+        request_id=principal.request_id,
+        num_rows=num_refused + len(plan.accepted),
+        num_done=num_refused,
+        problems=[problem.model_dump() for problem in plan.problems[:MAX_REPORTED_PROBLEMS]],
+    )
+    session.add(job)
+    session.flush()
+    for position, start in enumerate(range(0, len(plan.accepted), batch_rows)):
+        rows = [[row.number, row.values] for row in plan.accepted[start : start + batch_rows]]
+        session.add(SheetBatch(import_id=job.id, position=position, rows=rows))
+    session.flush()
+    return job
+
+
+def find_import(session: Session, principal: Principal, supplier_id: int, import_id: str) -> SheetImport:
+    supplier_for_member(session, principal, supplier_id)
+    job = session.get(SheetImport, import_id)
+    if job is None or job.supplier_id != supplier_id:
+        raise NotFound("Import not found")
+    return job
+
+
+def _require_room(session: Session, supplier_id: int) -> None:
+    unfinished = select(func.count()).select_from(SheetImport).where(SheetImport.status.in_(_UNFINISHED))
+    of_supplier = session.scalar(unfinished.where(SheetImport.supplier_id == supplier_id)) or 0
+    if of_supplier >= _MAX_UNFINISHED_OF_SUPPLIER:
+        message = f"{of_supplier} imports of this supplier are not finished. Retry later."
+        raise QueueFull(message, retry_after=_RETRY_AFTER_SECONDS)
+    if (session.scalar(unfinished) or 0) >= _MAX_UNFINISHED:
+        raise QueueFull("Too many imports wait. Retry later.", retry_after=_RETRY_AFTER_SECONDS)
+
+
+class ImportWorker:
+    """One thread. Every server has one; the lock on the row of an import decides which of them takes its next batch."""
+
+    def __init__(
+        self,
+        reading: OpenTransaction,
+        writing: OpenTransaction,
+        search: ProductSearch,
+        find_principal: FindPrincipal,
+        interval_seconds: float = 3.0,
+    ) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._search = search
+        self._find_principal = find_principal
+        self._interval_seconds = interval_seconds
+        self._end = threading.Event()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="sheet-importer", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """After an import was committed."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Waits for the batch that is being imported."""
+        self._end.set()
+        self._wake.set()
+        if self._thread:
+            self._thread.join()
+
+    def step(self) -> bool:
+        """Imports the next batch; False if there is none. Imports take turns: the longest untouched is next."""
+        with self._reading() as session:
+            if session.scalar(select(SheetImport.id).where(SheetImport.status.in_(_UNFINISHED)).limit(1)) is None:
+                return False
+        taken: list[str] = []
+        for try_number in range(1, _MAX_TRIES + 1):
+            try:
+                with self._writing() as session:
+                    return self._import_next(session, taken)
+            except Conflict as error:  # another request created a SKU meanwhile: now it is known
+                if try_number == _MAX_TRIES:
+                    self._fail(taken, error.message)
+            except DatabaseUnavailable:
+                raise
+            except ServiceError as error:
+                self._fail(taken, error.message)
+                break
+            except Exception as fault:
+                if not taken:
+                    raise
+                log_exception("an import of a sheet failed", fault, "-")
+                self._fail(taken, "Internal error. The rows that are not counted as done were not imported.")
+                break
+        return True
+
+    def _import_next(self, session: Session, taken: list[str]) -> bool:
+        """Adds the id of the import to `taken`, as the transaction may fail."""
+        unfinished = select(SheetImport).where(SheetImport.status.in_(_UNFINISHED))
+        oldest = unfinished.order_by(SheetImport.touched_at, SheetImport.id).limit(1)
+        job = session.scalar(oldest.with_for_update(skip_locked=True))
+        if job is None:
+            return False
+        taken.append(job.id)
+        principal = self._find_principal(session, job.actor, job.request_id or "-")
+        if principal is None:
+            raise NotFound("The account that sent this sheet is closed or suspended.")
+        batches = select(SheetBatch).where(SheetBatch.import_id == job.id).order_by(SheetBatch.position).limit(1)
+        if batch := session.scalar(batches):
+            self._import_batch(session, principal, job, batch)
+        job.status, job.touched_at = "running", now()
+        if batch is None or job.num_done >= job.num_rows:
+            _finish(session, job, "done")
+        return True
+
+    def _import_batch(self, session: Session, principal: Principal, job: SheetImport, batch: SheetBatch) -> None:
+        rows = [SheetRow(number, values) for number, values in batch.rows]
+        sheet = Sheet(rows, problems=[], columns=[], num_rows=len(rows))
+        report = import_sheet(session, principal, self._search, job.supplier_id, sheet, partial=True)
+        job.num_created += report.created
+        job.num_updated += report.updated
+        job.num_unchanged += report.unchanged
+        job.num_done += len(rows)
+        problems = [*job.problems, *(problem.model_dump() for problem in report.errors)]
+        job.problems = problems[:MAX_REPORTED_PROBLEMS]
+        session.delete(batch)
+
+    def _fail(self, taken: list[str], detail: str) -> None:
+        with self._writing() as session:
+            unfinished = select(SheetImport).where(SheetImport.id == taken[-1], SheetImport.status.in_(_UNFINISHED))
+            if job := session.scalar(unfinished.with_for_update()):
+                job.detail = detail[:500]
+                _finish(session, job, "failed")
+
+    def _run(self) -> None:
+        while not self._end.is_set():
+            try:
+                while self.step() and not self._end.wait(_PAUSE_SECONDS):
+                    pass
+            except DatabaseUnavailable:
+                pass  # `tis.database` has logged it
+            except Exception as fault:
+                log_exception("the importer of sheets failed; it tries again shortly", fault, "-")
+            self._wake.wait(self._interval_seconds)
+            self._wake.clear()
+
+
+def _finish(session: Session, job: SheetImport, status: str) -> None:
+    job.status, job.ended_at = status, now()
+    session.execute(delete(SheetBatch).where(SheetBatch.import_id == job.id))
+    finished = select(SheetImport.id).where(
+        SheetImport.supplier_id == job.supplier_id, SheetImport.id != job.id, SheetImport.ended_at.is_not(None)
+    )
+    newest_first = finished.order_by(SheetImport.created_at.desc(), SheetImport.id)
+    old = list(session.scalars(newest_first.offset(_NUM_KEPT - 1).limit(_NUM_KEPT)))
+    if old:
+        session.execute(delete(SheetImport).where(SheetImport.id.in_(old)))
+    _log.info("the import of a sheet with %d rows is %s", job.num_rows, status)
