@@ -1,9 +1,11 @@
 """Tables are made by migration, and a migration can be taken back."""
 
-import threading
+import sys
+from contextlib import ExitStack
+from subprocess import PIPE, Popen
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine, func, inspect, select
 
 from tis.database.database import Database
 from tis.marketplace.market import MIGRATIONS, migrate
@@ -85,16 +87,32 @@ def _plain(value: object) -> object:
     return {name: str(one) for name, one in value.items()} if isinstance(value, dict) else str(value)
 
 
+_START = """
+import sys
+from tis.database.database import Database
+from tis.marketplace.market import migrate
+database = Database(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+migrate(database)
+"""
+
+
 def test_two_servers_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
-    databases = [Database(database_url) for _ in range(2)]
-    databases[0].migrate(MIGRATIONS, "base")
-    threads = [threading.Thread(target=migrate, args=(database,)) for database in databases]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for database in databases:
-        assert database.is_migrated(MIGRATIONS)
-        with database.reading() as session:
-            assert session.get(Category, "laptop")
-        database.close()
+    """Processes, as the threads of one take turns anyway."""
+    database = Database(database_url)
+    database.migrate(MIGRATIONS, "base")
+    command = (sys.executable, "-c", _START, database_url)
+    with ExitStack() as stack:
+        servers = [stack.enter_context(Popen(command, stdin=PIPE, stdout=PIPE, text=True)) for _ in range(2)]
+        for server in servers:
+            assert server.stdout and server.stdout.readline() == "ready\n"
+        for server in servers:
+            assert server.stdin
+            server.stdin.write("go\n")
+            server.stdin.flush()
+        assert [server.wait(60) for server in servers] == [0, 0]
+    assert database.is_migrated(MIGRATIONS)
+    with database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(Category)) == 29
+    database.close()
