@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from argon2 import PasswordHasher
 
+from tests.databases import new_sqlite_market
 from tests.marketplace.mariadb import MariaDB, program_of_mariadb, running_mariadb
 from tests.marketplace.market_server import MarketServer, market_server
 from tests.marketplace.postgres import Postgres, programs_of_postgres, running_postgres
@@ -104,15 +105,15 @@ def mariadb() -> Iterator[MariaDB]:
 
 @pytest.fixture(scope="module", params=DATABASES)
 def database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An empty database."""
+    """A database without goods; the tables of SQLite are made."""
     return _new_database(request, request.param, tmp_path_factory)
 
 
 def _new_database(request: pytest.FixtureRequest, kind: str, folders: pytest.TempPathFactory) -> str:
     if kind == "sqlite":
-        return f"sqlite:///{folders.mktemp('market')}/market.db"
+        return new_sqlite_market(folders.mktemp("market") / "market.db")
     server: Postgres | MariaDB = request.getfixturevalue("mariadb" if kind == "mariadb" else "postgres")
-    return server.new_database(next(_names))
+    return server.new_market(next(_names))
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +157,7 @@ def internet(strict_database_url: str, mail_folder: Path) -> Iterator[httpx2.Cli
 @pytest.fixture
 def market(tmp_path: Path) -> Iterator[Market]:
     """Without HTTP, on a file of its own."""
-    market = Market(Database(f"sqlite:///{tmp_path}/market.db"), MarketRules(jwt_secret=SECRET))
+    market = Market(Database(new_sqlite_market(tmp_path / "market.db")), MarketRules(jwt_secret=SECRET))
     yield market
     market.close()
 

@@ -12,11 +12,17 @@ from typing import Any
 
 import psycopg
 
+from tis.database.database import Database
+from tis.marketplace.market import migrate
 
-@dataclass(frozen=True)
+_TEMPLATE = "market_template"
+
+
+@dataclass
 class Postgres:
     folder: Path
     programs: Path
+    _has_template: bool = False
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
@@ -24,6 +30,17 @@ class Postgres:
     def new_database(self, name: str) -> str:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"')
+        return self.url(name)
+
+    def new_market(self, name: str) -> str:
+        """With its tables: a copy of one that was migrated once."""
+        if not self._has_template:
+            database = Database(self.new_database(_TEMPLATE))
+            migrate(database)
+            database.close()
+            self._has_template = True
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{_TEMPLATE}"')
         return self.url(name)
 
     def start(self) -> None:

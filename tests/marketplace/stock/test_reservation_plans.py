@@ -33,7 +33,15 @@ def counted(session: Session, shop: Shop) -> None:
         (listed("refused"), {"ix_stock_reservations_supplier_id_status"}),
         # Few reservations are held at any time.
         (listed("held"), {"ix_stock_reservations_supplier_id_status", "ix_stock_reservations_status_expires_at"}),
-        (counted, {"ix_stock_reservations_actor_status"}),
+        # Of a table without rows PostgreSQL likes them alike.
+        (
+            counted,
+            {
+                "ix_stock_reservations_actor_status",
+                "ix_stock_reservations_actor_created_at_id",
+                "ix_stock_reservations_status_expires_at",
+            },
+        ),
     ],
     ids=["shop", "shop by status", "shop held", "caps"],
 )

@@ -1,7 +1,7 @@
 """Updates the search index in the transaction that moves, closes or opens a supplier: one statement per table.
 
 It reads and locks no product, so buyers and other suppliers go on. Reasons:
-`docs/decisions/0038-a-supplier-moves-in-one-statement.md`.
+`docs/decisions/0014-transactions.md`.
 """
 
 from typing import Any
