@@ -46,10 +46,6 @@ class MariaDB:
             cursor.execute(f"CREATE DATABASE `{name}`")
         return self.url(name)
 
-    def new_market(self, name: str) -> str:
-        """Empty: it has no copies of databases."""
-        return self.new_database(name)
-
     def start(self) -> None:
         files = f"--datadir={self.folder / 'data'}", f"--socket={self.socket}", f"--pid-file={self.folder / 'pid'}"
         command = [self.program, "--no-defaults", *files, *_OPTIONS, f"--log-error={self.folder / 'log'}"]
