@@ -40,6 +40,7 @@ CORE_ON_MARIADB = {
         "products.test_products",
         "stock.test_concurrent_buyers",
         "stock.test_reservations",
+        "taxonomy.test_shipped_words",
     )
 }
 # What these find does not depend on the database, or they read the plans of the other two.

@@ -220,7 +220,7 @@ class TaxonomyVersion(Table):
 
 
 class ShippedWord(Table):
-    """A row of `words/*.csv` that was given to a table: one that an admin has changed or deleted since differs."""
+    """A row of `taxonomy/*.csv` that was given to a table: one that an admin has changed or deleted since differs."""
 
     __tablename__ = "shipped_words"
 
@@ -588,6 +588,8 @@ class ProductFacts(Table):
     brand_key: Mapped[str | None] = mapped_column(String(100))
     city_key: Mapped[str] = mapped_column(String(100))
     words_digest: Mapped[int] = mapped_column(BigId)  # tells whether the words must be indexed again
+    # Its rows of `product_attributes` as one text, which facets count: of ten thousand products these would be many.
+    attributes: Mapped[str | None] = mapped_column(Text)
 
     __table_args__ = (
         Index("ix_product_search_category_price", "category_key", "price", "product_id", "sellable"),

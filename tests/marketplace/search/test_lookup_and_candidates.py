@@ -71,6 +71,7 @@ def test_candidates_without_words_or_prices(catalogue: Catalogue) -> None:
     catalogue.put("Teko")
     [one] = candidates(catalogue, ProductQuery(category="goods"))
     assert (one.tier, one.price_fit, one.distance_km) == (0, None, None)
+    assert candidates(catalogue, ProductQuery("teko", category="nothing", sort="price_asc")) == []
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,11 @@ class IndexedAttributes:
         """None without attributes, so that the digest of such a product is that of its words."""
         return [f"{key}\t{value.number!r}\t{value.key}\t{value.label}" for key, value in self.values.items()]
 
+    @property
+    def counted_text(self) -> str | None:
+        """What facets read of all candidates. Neither keys nor labels contain a tab or the end of a line."""
+        return "\n".join(self.digest_lines) or None
+
 
 def indexed_attributes(product_id: int, attributes: Mapping[str, Any] | None) -> IndexedAttributes:
     """Of names that count as the same, the first of the alphabet: PostgreSQL keeps no other order."""

@@ -37,6 +37,7 @@ _COLUMNS: dict[FacetName, str] = {
     "brand": "p.brand_key",
     "city": "p.city_key",
     "price": "p.price",
+    "attributes": "p.attributes",
 }
 _LABEL_COLUMNS: dict[FacetName, str] = {"category": "p.category", "brand": "p.brand", "city": "s.city"}
 
@@ -111,10 +112,10 @@ class FacetCounter:
     def _of_attributes(
         self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None
     ) -> tuple[list[AttributeFacet], bool]:
-        def find(some: ProductQuery, most: int) -> list[int]:
-            return [product_id for [product_id] in self._read(some, resolved, match, [], most)]
+        def find(some: ProductQuery, most: int) -> list[str | None]:
+            return [text for _, text in self._read(some, resolved, match, ["attributes"], most)]
 
-        return attribute_facets(self.session, query, find, self.max_rows_with_attributes)
+        return attribute_facets(query, find, self.max_rows_with_attributes)
 
     def _read(
         self,

@@ -35,7 +35,9 @@ _BATCH_SIZE = 1000
 _MAX_ATTRIBUTE_CHARS = 200
 _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
 
-_PRODUCT_COLUMNS = "price rating rating_rank created_us condition category_key brand_key sellable words_digest".split()
+_PRODUCT_COLUMNS = (
+    "price rating rating_rank created_us condition category_key brand_key sellable words_digest attributes".split()
+)
 _SUPPLIER_COLUMNS = "supplier_id latitude longitude city_key".split()
 _COLUMNS = ["product_id", *_PRODUCT_COLUMNS, *_SUPPLIER_COLUMNS]
 _INSERT = (
@@ -105,7 +107,7 @@ def _index_batch(
         columns = _columns(product, None if with_suppliers else before)
         entry = _entry(product, cell_token_at(columns["latitude"], columns["longitude"]))
         of_product = indexed_attributes(product_id, product.attributes)
-        columns["words_digest"] = _digest(entry, of_product)
+        columns |= {"words_digest": _digest(entry, of_product), "attributes": of_product.counted_text}
         is_moved = before is not None and cell_token_at(before.latitude, before.longitude) != entry.cell
         if before is None or before.words_digest != columns["words_digest"] or is_moved or product_id in renamed:
             entries.append(entry)
@@ -226,7 +228,7 @@ def _digest(entry: IndexEntry, attributes: IndexedAttributes) -> int:
 
 
 def _columns(product: Row[Any], known: KnownFacts | None) -> dict[str, Any]:
-    """All columns but the digest. Those of the supplier are the known ones, if there are any."""
+    """All columns but those of words and attributes. Those of the supplier are the known ones, if there are any."""
     is_hidden = known.sellable < 0 if known else product.status != "active" or product.deleted_at is not None
     sellable = int(product.is_available and product.on_hand > product.reserved)
     return {

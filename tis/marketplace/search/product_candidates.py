@@ -70,7 +70,7 @@ def tiers_of(pager: KeysetPager, product_ids: Sequence[int]) -> dict[int, int]:
     tiers: dict[int, int] = {}
     rest = set(product_ids)
     text_query = pager.resolved.text_query
-    for tier, match in enumerate(match_tiers(text_query) if text_query else ()):
+    for tier, match in enumerate(match_tiers(text_query) if text_query and rest else ()):
         found = rest.intersection(pager.ids(match, len(rest), sorted(rest)))
         tiers.update(dict.fromkeys(found, tier))
         rest -= found

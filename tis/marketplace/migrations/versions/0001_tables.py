@@ -483,6 +483,7 @@ def upgrade() -> None:
         sa.Column("brand_key", sa.String(100), nullable=True),
         sa.Column("city_key", sa.String(100), nullable=False),
         sa.Column("words_digest", BigId, nullable=False),
+        sa.Column("attributes", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(
             ["product_id"], ["products.id"], name=op.f("fk_product_search_product_id_products"), ondelete="CASCADE"
         ),

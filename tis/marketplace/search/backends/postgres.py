@@ -1,4 +1,8 @@
-"""Full text in PostgreSQL: a tsvector of our own tokens with a GIN index; no dictionary and no extension."""
+"""Full text in PostgreSQL: a tsvector of our own tokens with a GIN index; no dictionary and no extension.
+
+Words of the name and of the labels are tokens of their own, too. They could be words of a weight, but of weights the
+index knows nothing: PostgreSQL would read all products that have the words anywhere.
+"""
 
 from collections.abc import Sequence
 
@@ -9,7 +13,8 @@ from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
 
-_WEIGHTS: dict[TextScope, str] = {"name": "A", "labels": "AB", "text": "", "shop": ""}
+# Before a word of the scope; a word of the labels that is in the name has the sign of the name alone.
+_SIGNS: dict[TextScope, tuple[str, ...]] = {"name": ("#",), "labels": ("#", "~"), "text": ("",), "shop": ("",)}
 _MAX_POSITION = 16383  # PostgreSQL stores no higher one
 
 
@@ -73,7 +78,7 @@ class PostgresTextIndex:
     def move(self, session: Session, supplier_id: int, shop_tokens: str) -> None:
         old = "ARRAY(SELECT word FROM unnest(tsvector_to_array(words)) word WHERE word ^@ '¤' OR word ^@ '¶')"
         sql = f"UPDATE product_words SET words = ts_delete(words, {old}) || CAST(:new AS tsvector)"
-        values = {"new": " ".join(f"'{token}':1D" for token in shop_tokens.split()), "supplier_id": supplier_id}
+        values = {"new": " ".join(f"'{token}'" for token in shop_tokens.split()), "supplier_id": supplier_id}
         where = "WHERE product_id IN (SELECT product_id FROM product_search WHERE supplier_id = :supplier_id)"
         run(session, f"{sql} {where}", values)
 
@@ -125,11 +130,11 @@ def _group(group: TermGroup, scope: TextScope) -> str:
 
 
 def _term(term: Term, scope: TextScope) -> str:
-    weights = _WEIGHTS[scope]
-    words = [(word, weights) for word in term.words]
-    if term.is_prefix:
-        words[-1] = (term.words[-1], "*" + weights)
-    return " & ".join(f"'{word}':{labels}" if labels else f"'{word}'" for word, labels in words)
+    ends = [*[""] * (len(term.words) - 1), ":*" * term.is_prefix]
+    words = (
+        " | ".join(f"'{sign}{word}'{end}" for sign in _SIGNS[scope]) for word, end in zip(term.words, ends, strict=True)
+    )
+    return " & ".join(f"({word})" for word in words)
 
 
 def _any_token(tokens: Sequence[str]) -> str:
@@ -137,10 +142,10 @@ def _any_token(tokens: Sequence[str]) -> str:
 
 
 def _vector(entry: IndexEntry) -> str:
-    weighted = [(word, "A") for word in entry.name.split()]
-    weighted += [(word, "B") for word in entry.labels.split()]
-    weighted += [(word, "C") for word in entry.description.split()]
-    weighted += [(token, "D") for token in entry.tokens.split()]
-    return " ".join(
-        f"'{word}':{min(position, _MAX_POSITION)}{weight}" for position, (word, weight) in enumerate(weighted, 1)
-    )
+    """Only the words have a position: that is what phrases need."""
+    name, labels = entry.name.split(), entry.labels.split()
+    words = enumerate([*name, *labels, *entry.description.split()], 1)
+    placed = (f"'{word}':{min(position, _MAX_POSITION)}" for position, word in words)
+    of_name = dict.fromkeys(f"'#{word}'" for word in name)
+    of_labels = dict.fromkeys(f"'~{word}'" for word in labels if word not in name)
+    return " ".join([*placed, *of_name, *of_labels, *(f"'{token}'" for token in entry.tokens.split())])
