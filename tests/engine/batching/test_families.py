@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tokenizers.models import WordLevel
 
 from tests.engine.batching.families import FAMILIES
 from tests.engine.batching.tiny import TOKENIZER, greedy, new_model_of, new_request, prompt, run, tokens
+from tests.serving import REPOSITORY
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.models.loading import LoadOptions, load_model
@@ -69,6 +71,14 @@ def test_weights_of_fewer_bits_answer(
 ) -> None:
     _, answers = _answered(saved[0], dtype, 4, quantisation=quantisation)
     assert [len(tokens(request)) for request in answers] == [4] * len(LENGTHS)
+
+
+def test_the_page_about_models_names_each_family() -> None:
+    page = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
+    in_batches, alone = (set(re.findall(r"\w+", part)) for part in page.split("## Through")[:2])
+    for family, (kind, _) in FAMILIES.items():
+        assert kind.removesuffix("Text") in (alone if family in ALONE else in_batches), family
+    assert f"In batches: {len(FAMILIES) - len(ALONE)}" in page and f"`generate()`: {len(ALONE)}" in page
 
 
 def _answered(folder: Path, dtype: str, num_tokens: int, **limits: Any) -> tuple[Runner, list[Request]]:
