@@ -87,7 +87,7 @@ def _try_batch(model: Any, vision: VisionProcessor | None, stages: OptionalStage
         if reason := why_not_batchable(model):
             return reason
         trial = BatchTrial(model)
-        return trial.why_not(model, cache_shape(model)) or trial
+        return trial.why_not_plain(model) or trial
     except Exception as fault:
         if is_out_of_memory(fault):
             raise

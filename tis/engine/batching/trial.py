@@ -1,12 +1,16 @@
 """Tries whether a model computes in a batch what it computes alone: two short texts, before requests rely on it."""
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import NoneType
 from typing import Any
 
 import torch
 
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
+from tis.engine.batching.eligibility import attention_layers, cache_shape
 from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.fused import attention_named
@@ -17,47 +21,115 @@ _FIRST_TOKEN = 3
 _LENGTH = 6  # of each text
 # In two steps: an attention that leaves something else in the cache computes the first one correctly.
 _STEPS: list[Step] = [[(0, 0, 5), (1, 0, 4)], [(0, 5, 6), (1, 4, 6)]]  # single tokens come first
-# Of the largest logit of a row. Roundings to 16 bits add up over the layers, and may send a token to another expert.
+# Of the largest number of a row. Roundings to 16 bits add up over the layers, and may send a token to another expert.
 _TOLERANCES = {torch.bfloat16: 0.5, torch.float16: 0.5}
+_LEFT_OUT = 1  # the row of a step whose logits are not asked for, as those of most rows of a prompt are not
 
 
 class BatchTrial:
     def __init__(self, model: Any) -> None:
-        """The model must still be as it was read."""
-        self._texts = torch.arange(2 * _LENGTH, device=model.device).view(2, _LENGTH) + _FIRST_TOKEN
+        """The model must still be as it was read. Logits alone are computed only if they can be compared later."""
         self._tolerance = _TOLERANCES.get(model.dtype, 1e-2)
-        positions = torch.arange(_LENGTH, device=model.device).expand(2, -1)
-        with torch.inference_mode():
-            self._alone = model(input_ids=self._texts, position_ids=positions, use_cache=False).logits.float()
+        self._texts = torch.arange(2 * _LENGTH, device=model.device).view(2, _LENGTH) + _FIRST_TOKEN
+        self._logits = self._alone(model).logits.float() if model.dtype.itemsize >= 4 else None
+
+    def why_not_plain(self, model: Any) -> str | None:
+        """Says what is wrong with an unchanged model in a batch. Its layers are computed up to the last new kind."""
+        cache = _new_cache(cache_shape(model))
+        with _attention_of(model) as outputs:
+            with suppress(_Enough):
+                self._alone(model)
+            alone = outputs.pop()
+            with torch.inference_mode(), attention_named(model, NAME):
+                for step in _STEPS:
+                    with suppress(_Enough):
+                        self._in_batch(model, cache, step, None)
+        rows = [row for step in _STEPS for row in _rows(step)]
+        return _compare(torch.cat([one[0] for one in outputs]), alone[tuple(zip(*rows, strict=True))], self._tolerance)
 
     def why_not(
         self, model: Any, shape: CacheShape, kernels: NativeKernels | None = None, *, is_rounded: bool = False
     ) -> str | None:
-        """Says what is wrong with the model in a batch. `is_rounded`: other numbers are no fault if they are finite."""
-        cache = PagedCache(shape, 2, CacheSize.of(shape, 0).block_size)
-        with torch.inference_mode(), attention_named(model, NAME):
-            pairs = [self._computed(model, cache, step, kernels) for step in _STEPS]
-        if any(ours.shape != alone.shape for ours, alone in pairs):
-            return "it returns other logits than those that it is asked for"
-        ours, alone = (torch.cat(rows) for rows in zip(*pairs, strict=True))
-        # Equal infinities are no difference.
-        difference = torch.where(ours == alone, 0.0, (ours - alone).abs()).amax(-1)
-        size = alone.masked_fill(alone.isinf(), 0).abs().amax(-1)
-        if not difference.isfinite().all():
-            return "in a batch it computes numbers that are not finite"
-        if (difference <= (math.inf if is_rounded else self._tolerance) * size).all():
-            return None
-        return f"in a batch it computes something else: {float((difference / size).max()):.3g} of its largest logit"
+        """Says what is wrong with the prepared model. `is_rounded`: other numbers are no fault if they are finite."""
+        cache = _new_cache(shape)
+        for step in _STEPS:
+            with torch.inference_mode(), attention_named(model, NAME):
+                ours = self._in_batch(model, cache, step, kernels).logits.float()
+            rows = [row for number, row in enumerate(_rows(step)) if number != _LEFT_OUT]
+            if ours.shape[:2] != (1, len(rows)):
+                return "it returns other logits than those that it is asked for"
+            if self._logits is None or is_rounded:
+                expected = ours[0].masked_fill(ours[0] == math.inf, 0)
+            else:
+                expected = self._logits[tuple(zip(*rows, strict=True))]
+            if reason := _compare(ours[0], expected, self._tolerance):
+                return reason
+        return None
 
-    def _computed(self, model: Any, cache: PagedCache, step: Step, kernels: NativeKernels | None) -> tuple[Any, Any]:
-        """Returns logits in a batch, and alone. One row is left out, as most rows of a prompt are."""
+    def _alone(self, model: Any) -> Any:
+        positions = torch.arange(_LENGTH, device=model.device).expand(2, -1)
+        with torch.inference_mode():
+            return model(input_ids=self._texts, position_ids=positions, use_cache=False)
+
+    def _in_batch(self, model: Any, cache: PagedCache, step: Step, kernels: NativeKernels | None) -> Any:
         runs: list[QueryRun] = []
         for text, start, stop in step:
             runs.append(QueryRun(runs[-1].end if runs else 0, stop - start, text * cache.block_size, start))
-        rows = [(text, token) for text, start, stop in step for token in range(start, stop)]
+        rows = _rows(step)
         texts, tokens = (torch.tensor(column, device=model.device) for column in zip(*rows, strict=True))
-        wanted = torch.tensor([0, *range(2, len(rows))], device=model.device)
+        wanted = torch.tensor([row for row in range(len(rows)) if row != _LEFT_OUT], device=model.device)
         batch = Batch(cache, runs, texts * cache.block_size + tokens, kernels, wanted)
         ids = self._texts[texts, tokens][None]
-        out = model(input_ids=ids, position_ids=tokens[None], use_cache=False, logits_to_keep=wanted, batch=batch)
-        return out.logits[0].float(), self._alone[texts, tokens][wanted]
+        return model(input_ids=ids, position_ids=tokens[None], use_cache=False, logits_to_keep=wanted, batch=batch)
+
+
+class _Enough(Exception):
+    """The layers that are compared are computed."""
+
+
+@contextmanager
+def _attention_of(model: Any) -> Iterator[list[Any]]:
+    """Records what the attention of one layer returns, and ends the computation there: all kinds of layers have run."""
+    layers = attention_layers(model)
+    kinds = [_kind(layer) for layer in layers]
+    last = max(kinds.index(kind) for kind in kinds)
+    outputs: list[Any] = []
+
+    def record(attention: Any, args: Any, output: Any) -> None:
+        outputs.append((output[0] if isinstance(output, Sequence) else output).float())
+        raise _Enough
+
+    handle = layers[last].register_forward_hook(record)
+    try:
+        yield outputs
+    finally:
+        handle.remove()
+
+
+def _kind(layer: Any) -> tuple[Any, ...]:
+    """Equal for layers that compute the same, with other weights."""
+    plain = {
+        name: value for name, value in vars(layer).items() if isinstance(value, bool | int | float | str | NoneType)
+    }
+    number = plain.pop("layer_idx")
+    of_config = getattr(layer.config, "layer_types", None)
+    return type(layer), [type(child) for child in layer.children()], plain, of_config and of_config[number]
+
+
+def _new_cache(shape: CacheShape) -> PagedCache:
+    return PagedCache(shape, 2, CacheSize.of(shape, 0).block_size)
+
+
+def _rows(step: Step) -> list[tuple[int, int]]:
+    return [(text, token) for text, start, stop in step for token in range(start, stop)]
+
+
+def _compare(ours: Any, alone: Any, tolerance: float) -> str | None:
+    # Equal infinities are no difference.
+    difference = torch.where(ours == alone, 0.0, (ours - alone).abs()).amax(-1)
+    size = alone.masked_fill(alone.isinf(), 0).abs().amax(-1)
+    if not difference.isfinite().all():
+        return "in a batch it computes numbers that are not finite"
+    if (difference <= tolerance * size).all():
+        return None
+    return f"in a batch it computes something else: {float((difference / size).max()):.3g} of the largest number"
