@@ -85,7 +85,8 @@ test-faults: setup-dev            ## kills, full disks, lost connections, crowds
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
 		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py tests/marketplace/sheets/test_kill.py
-	MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
+	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
+	SOAK=1 $(PYTEST) $(BY_FILE) -m one_database -k postgresql tests/marketplace
 
 check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds
 	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server"

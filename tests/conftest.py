@@ -1,3 +1,4 @@
+import gc
 import os
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,14 @@ _FIXTURES_OF_SERVERS = {"database_url", "echo_server", "slow_server", "demo_serv
 _FIXTURES_OF_SERVERS |= {"visiting_server", "visiting_demo", "hermes", "mcp_shop", "weather"}
 _STARTERS_OF_SERVERS = {"served", "Served", "server_process", "listening", "subprocess"}
 _STARTERS_OF_SERVERS |= {"serve_cards", "serve_all", "market_server", "weather_process"}
+
+# The imports and 12,000 items of the collection live as long as the process: nothing of them is garbage.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

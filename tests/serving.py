@@ -23,6 +23,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 import tis.marketplace.router  # noqa: F401  here, as imports in threads meet pytest's filters for warnings
+from tests.databases import new_sqlite
 from tis.app import create_app, transport_limits_of
 from tis.http.transport.limits import TransportLimits
 from tis.http.transport.protocol import guarded_protocol
@@ -54,7 +55,7 @@ def settings_with(**values: object) -> Settings:
 
 
 def _database_of_its_own() -> str:
-    return f"sqlite:///{_databases().name}/{next(_numbers)}.db"
+    return new_sqlite(Path(_databases().name), f"{next(_numbers)}.db")
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from fastapi import APIRouter
 
+from tests.databases import new_sqlite
 from tests.serving import server_process, wait_until_live
 from tests.test_status import until
 from tis import pages
@@ -24,7 +25,7 @@ class ControlledImport:
     """An import that waits until a test lets it end, and may fail."""
 
     def __init__(self, folder: Path) -> None:
-        self.market = Market(Database(f"sqlite:///{folder}/market.db"), MarketRules(jwt_secret="long enough " * 3))
+        self.market = Market(Database(new_sqlite(folder)), MarketRules(jwt_secret="long enough " * 3))
         self.begun, self.may_end = threading.Event(), threading.Event()
         self.failures = 0
         self.runs = 0

@@ -7,10 +7,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from tis.database.database import Database
+from tis.marketplace.market import migrate
 
 
 @dataclass(frozen=True)
@@ -21,10 +25,22 @@ class Postgres:
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
-    def new_database(self, name: str) -> str:
+    def new_database(self, name: str, template: str = "template1") -> str:
+        """An empty one, or a copy."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.url(name)
+
+    def new_market(self, name: str) -> str:
+        """With the tables of the market: a copy of a database that was migrated."""
+        return self.new_database(name, self._migrated)
+
+    @cached_property
+    def _migrated(self) -> str:
+        database = Database(self.new_database("migrated"))
+        migrate(database)
+        database.close()
+        return "migrated"
 
     def start(self) -> None:
         # Listening nowhere but here, and promising nothing to the disk: it is gone after the tests.

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from tests.marketplace.conftest import SECRET
-from tests.marketplace.test_policy import ROUTES
+from tests.marketplace.test_policy import TABLE
 from tests.marketplace.world import World, new_world
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
@@ -73,7 +73,7 @@ CALLERS = {
 
 
 def test_every_route_that_reads_is_here() -> None:
-    assert {route for route in ROUTES if route.startswith("GET")} <= LISTS.keys() | SEARCHES | SINGLE
+    assert {route for route in TABLE if route.startswith("GET")} <= LISTS.keys() | SEARCHES | SINGLE
 
 
 @pytest.fixture(scope="module")

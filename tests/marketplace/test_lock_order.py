@@ -100,7 +100,7 @@ def recorded_statements() -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def market(postgres: Postgres) -> Iterator[Market]:
-    market = Market(Database(postgres.new_database("lock_order")), MarketRules(jwt_secret=SECRET))
+    market = Market(Database(postgres.new_market("lock_order")), MarketRules(jwt_secret=SECRET))
     yield market
     market.close()
 

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -24,11 +23,10 @@ NUM = 3
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
+def limited() -> Iterator[httpx2.Client]:
     """Three of everything, but as many registrations as the tests need."""
     rates = dict.fromkeys(RateSettings.model_fields, NUM) | {"registrations_per_hour": 100}
-    folder = tmp_path_factory.mktemp("rates")
-    settings = settings_with(database_url=f"sqlite:///{folder}/market.db", jwt_secret_key=SECRET, **rates)
+    settings = settings_with(jwt_secret_key=SECRET, **rates)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         yield client
 
@@ -110,9 +108,9 @@ def test_lists_of_products_and_suppliers_have_limits(limited: httpx2.Client) -> 
         assert statuses(limited, "GET", path, from_address(address)) == [200] * NUM + [429]
 
 
-def test_an_open_server_limits_no_program_of_its_computer(tmp_path: Path) -> None:
+def test_an_open_server_limits_no_program_of_its_computer() -> None:
     rates = dict.fromkeys(RateSettings.model_fields, NUM)
-    settings = settings_with(database_url=f"sqlite:///{tmp_path}/market.db", marketplace_auth="open", **rates)
+    settings = settings_with(marketplace_auth="open", **rates)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         assert statuses(client, "GET", "/api/products/search?q=a", {}) == [200] * (NUM + 1)
         for _ in range(NUM + 1):
@@ -121,10 +119,8 @@ def test_an_open_server_limits_no_program_of_its_computer(tmp_path: Path) -> Non
         assert statuses(client, "GET", "/api/products/search?q=a", behind_a_proxy) == [401] * NUM + [429]
 
 
-def test_registrations_of_users_and_shops_are_counted_together(tmp_path: Path) -> None:
-    settings = settings_with(
-        database_url=f"sqlite:///{tmp_path}/market.db", jwt_secret_key=SECRET, registrations_per_hour=2
-    )
+def test_registrations_of_users_and_shops_are_counted_together() -> None:
+    settings = settings_with(jwt_secret_key=SECRET, registrations_per_hour=2)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         register_user(client)
         register_supplier(client)
@@ -136,9 +132,9 @@ async def hold(queue: PasswordQueue, gate: threading.Event) -> bool:
     return await queue.run(gate.wait)
 
 
-def test_requests_that_wait_for_passwords_leave_the_other_threads_free(tmp_path: Path) -> None:
+def test_requests_that_wait_for_passwords_leave_the_other_threads_free() -> None:
     """As many as FastAPI has threads for routes."""
-    settings = settings_with(database_url=f"sqlite:///{tmp_path}/market.db", jwt_secret_key=SECRET)
+    settings = settings_with(jwt_secret_key=SECRET)
     with served(settings) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         register_user(client, email="taken@example.com")
         market: Market = running.app.state.marketplace.market

@@ -10,5 +10,5 @@ Records are stored as the resume states of events. The common one is a piece: ch
 `resume_with` makes a `Run` of a stored `RunSpec` and replays the records through parser and writer. A specification of
 another `VERSION`, or records that make another number of events, end the answer as `GenerationInterrupted`. The
 beginning of a call is committed before the call is made, so no call is made twice: after a kill it fails
-(`docs/decisions/0013-mcp-calls-at-most-once.md`).
+(`docs/decisions/0026-one-run-many-writers.md`).
 """

@@ -1,7 +1,7 @@
 """SQL databases: engines, transactions, migrations, and which errors become a 503.
 
 It knows no table. `Database` connects at the first transaction, and every transaction begins and ends there; why
-there is one per request: `docs/decisions/0014-one-transaction-per-request.md`.
+there is one per request: `docs/decisions/0014-transactions.md`.
 
 `is_unavailable` tells a database that is gone, by SQLite's error code, by PostgreSQL's SQLSTATE or by a lost
 connection. Such an error is a `DatabaseUnavailable` with `Retry-After`; any other is a fault in our SQL, that is a

@@ -6,6 +6,6 @@ fields (`check_card`).
 `EngineVision` asks a served model, `vision_card` makes fields of its answer, `fuse` makes one card of both readings.
 
 cv2, onnxruntime and numpy are imported with the first picture. Nothing of a card is logged, stored or counted:
-`docs/decisions/0062-a-card-leaves-nothing-behind.md`. What reads cards, and who wins where two readers differ:
-`docs/decisions/0063-two-readers-of-one-card.md`.
+`docs/decisions/0061-identity-cards.md`. What reads cards, and who wins where two readers differ:
+`docs/decisions/0061-identity-cards.md`.
 """

@@ -220,7 +220,7 @@ class TaxonomyVersion(Table):
 
 
 class ShippedWord(Table):
-    """A row of `words/*.csv` that was given to a table: one that an admin has changed or deleted since differs."""
+    """A row of `taxonomy/*.csv` that was given to a table: one that an admin has changed or deleted since differs."""
 
     __tablename__ = "shipped_words"
 

@@ -44,7 +44,7 @@ def _to_path(value: str) -> str:
 
 def _open_below(root: Path, path: Path) -> int:
     """Opens folder by folder without following links: one that is swapped in after the check cannot lead elsewhere."""
-    if sys.platform == "win32":  # cannot open folders: see docs/decisions/0021-sandboxes.md
+    if sys.platform == "win32":  # cannot open folders: see docs/decisions/0021-media-and-sandboxes.md
         return os.open(path, os.O_RDONLY | os.O_BINARY)
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:

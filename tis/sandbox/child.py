@@ -1,6 +1,7 @@
 """The side of the sandboxed program: it connects to the server, reports that it is ready, and limits its own resources.
 
-Limits are set where the system has them (see docs/decisions/0021-sandboxes.md); the server's deadline works everywhere.
+Limits are set where the system has them (docs/decisions/0021-media-and-sandboxes.md); the server's deadline works
+everywhere.
 """
 
 import faulthandler

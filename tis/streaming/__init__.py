@@ -21,7 +21,7 @@ one of the owner that has most: anonymous ones first, then the least recently us
 
 A store bounded in bytes (`Store.is_full`): `Sessions` evicts the oldest finished session of the owner who holds
 most. If all run, new sessions are in memory only (`Session.is_volatile`). Reasons:
-`docs/decisions/0047-a-store-of-bounded-size.md`.
+`docs/decisions/0007-commit-then-show.md`.
 
 Attachments: the images and videos of a turn (`Source.attachments`), by content hash. A session stores at most
 `MAX_SESSION_MEDIA_MB`: those of the oldest turns go first, and a turn above the limit stores none, so after a crash

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import delete
 
+from tests.databases import new_sqlite
 from tests.marketplace.search.conftest import Catalogue
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
@@ -13,7 +14,7 @@ from tis.marketplace.tables import Lexeme, Product, Supplier
 
 @pytest.fixture(scope="module")
 def empty_market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('finding')}/market.db"
+    url = new_sqlite(tmp_path_factory.mktemp("finding"))
     market = Market(Database(url), MarketRules(jwt_secret="a secret of the tests, long enough to be taken"))
     yield market
     market.close()

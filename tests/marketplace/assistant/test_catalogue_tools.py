@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from sqlalchemy.orm import Session
 
+from tests.databases import new_sqlite
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
 from tis.database.database import Database
 from tis.errors import Unauthenticated
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(scope="module")
 def shared_market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
     """Every test has goods of its own name in it."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('tools')}/market.db"
+    url = new_sqlite(tmp_path_factory.mktemp("tools"))
     market = Market(Database(url), MarketRules(jwt_secret="a secret of the tests, long enough to be taken"))
     yield market
     market.close()

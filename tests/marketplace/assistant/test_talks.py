@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.databases import new_sqlite
 from tests.serving import served, settings_with
 from tis.database.database import Database
 from tis.marketplace.seed import commands as seed_commands
@@ -16,7 +17,7 @@ Say = Callable[..., Answer]
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('talks')}/market.db"
+    url = new_sqlite(tmp_path_factory.mktemp("talks"))
     database = Database(url)
     seed_commands.bring_up_to_date(database)
     seed_commands.add_sample(database)

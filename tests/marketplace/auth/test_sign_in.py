@@ -37,6 +37,8 @@ from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.seed import commands as seed_commands
 from tis.marketplace.tables import RefreshToken, User
 
+pytestmark = pytest.mark.one_database
+
 
 def register(client: httpx2.Client, **given: Any) -> dict[str, Any]:
     body = {"name": "Jane Smith", "email": new_email(), "password": PASSWORD, **given}

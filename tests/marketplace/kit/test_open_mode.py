@@ -15,6 +15,7 @@ from tis.errors import Forbidden, Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.marketplace.kit.open_mode import require_this_computer
 
+pytestmark = pytest.mark.one_database
 LOCAL = ("127.0.0.1", 3000)
 LAN = ("192.168.1.7", 3000)
 

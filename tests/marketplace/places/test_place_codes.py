@@ -36,7 +36,7 @@ def test_a_user_has_the_code_of_the_city_and_only_the_user_sees_it(internet: htt
     assert internet.get(f"/api/users/{user['id']}", headers=bearer(register_user(internet))).status_code == 404
 
 
-def test_rows_that_are_older_than_the_column_get_their_code(shop: Shop) -> None:
+def test_rows_without_a_code_get_theirs_where_a_later_version_knows_the_name(shop: Shop) -> None:
     suppliers = [shop.supplier(city=city, province=province) for city, province in OLD_PLACES]
     users = [shop.user(city=city, province=province) for city, province in OLD_PLACES] + [shop.user()]
     before = columns_of(shop, suppliers, users, "version", "updated_at")

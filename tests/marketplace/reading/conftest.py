@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.databases import new_sqlite
 from tests.marketplace.conftest import SECRET
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
@@ -19,8 +20,7 @@ BRANDS = ("acer", "asus", "canon", "epson", "hp", "lenovo", "philips", "samsung"
 
 @pytest.fixture(scope="session")
 def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vocabulary]:
-    folder = tmp_path_factory.mktemp("vocabulary")
-    market = Market(Database(f"sqlite:///{folder}/market.db"), MarketRules(jwt_secret=SECRET))
+    market = Market(Database(new_sqlite(tmp_path_factory.mktemp("vocabulary"))), MarketRules(jwt_secret=SECRET))
     with market.reading() as session:
         vocabulary = market.search.vocabulary(session)
     yield replace(vocabulary, brands=BRANDS)

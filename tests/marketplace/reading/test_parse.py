@@ -95,6 +95,36 @@ def test_places(parse: Parse, said: str, fields: dict[str, Any]) -> None:
     assert parse(said) == LAPTOP | fields
 
 
+@pytest.mark.parametrize(
+    ("said", "cities"),
+    [
+        ("laptop medan atau bandung murah", ["Medan", "Bandung"]),
+        ("laptop jakarta medan surabaya", ["Jakarta", "Medan", "Surabaya"]),
+        ("medan, jakarta atau surabaya laptop", ["Medan", "Jakarta", "Surabaya"]),
+        ("palu jakarta", ["Jakarta"]),
+        ("batik solo jakarta", ["Jakarta"]),
+    ],
+)
+def test_beside_a_city_a_word_that_is_one_too_is_in_the_list(parse: Parse, said: str, cities: list[str]) -> None:
+    assert parse(said)["cities"] == cities
+
+
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        ("laptop atau hp", {"text": "laptop atau hp"}),
+        ("hp atau laptop", {"text": "hp atau laptop"}),
+        ("laptop, hp, tablet", {"text": "laptop atau hp atau tablet"}),
+        ("laptop or phone", {"text": "laptop atau phone"}),
+        ("laptop asus atau hp", {"category": "laptop", "brands": ["asus", "hp"]}),
+        ("laptop hp atau asus", {"category": "laptop", "brands": ["hp", "asus"]}),
+        ("casing hp atau laptop", {"category": "phone-case", "text": "laptop"}),
+    ],
+)
+def test_of_several_goods_any_is_wanted(parse: Parse, said: str, fields: dict[str, Any]) -> None:
+    assert parse(said) == fields
+
+
 def test_words_that_are_places_too(parse: Parse) -> None:
     assert parse("palu") == {"category": "tools", "text": "palu"}
     assert parse("palu di palu") == {"category": "tools", "text": "palu", "cities": ["Palu"]}

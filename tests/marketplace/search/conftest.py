@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from tests.databases import new_sqlite
 from tests.marketplace.postgres import Postgres
 from tis.database.database import Database
 from tis.marketplace.kit.fields import key_of
@@ -116,9 +117,9 @@ class Catalogue:
 def market_of_backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Market]:
     if request.param == "postgresql":
         postgres: Postgres = request.getfixturevalue("postgres")
-        url = postgres.new_database(f"search_{next(_numbers)}")
+        url = postgres.new_market(f"search_{next(_numbers)}")
     else:
-        url = f"sqlite:///{tmp_path_factory.mktemp('search')}/market.db"
+        url = new_sqlite(tmp_path_factory.mktemp("search"))
     market = Market(Database(url), MarketRules(jwt_secret=SECRET))
     if request.param == "like":
         market.search = ProductSearch(LikeIndex(least_function="min"))

@@ -101,6 +101,17 @@ def test_a_brand_beside_a_noun_is_no_noun(catalogue: Catalogue) -> None:
     assert catalogue.names("laptop hp")[0] == "Laptop tipis"
 
 
+def test_goods_of_either_kind_are_found(catalogue: Catalogue) -> None:
+    catalogue.put("Laptop tipis", brand="HP", category="laptop")
+    catalogue.put("Galaxy", category="smartphone")
+    catalogue.put("Kursi", category="furniture")
+    assert (
+        sorted(catalogue.names("laptop atau hp"))
+        == sorted(catalogue.names("hp atau laptop"))
+        == ["Galaxy", "Laptop tipis"]
+    )
+
+
 def test_the_said_word_comes_before_its_synonyms(catalogue: Catalogue) -> None:
     catalogue.put("Botol minum", rating_rank=5.0)
     catalogue.put("Tumbler baja")

@@ -120,14 +120,3 @@ def test_buyers_of_a_shop_do_not_wait_while_it_moves(catalogue: Catalogue) -> No
         catalogue.search.refresh_supplier(session, shop)
         threading.Thread(target=sell).start()
         assert sold.wait(10), "the sale is committed while the move is not"
-
-
-def test_products_of_a_shop_that_an_older_version_closed_come_back(catalogue: Catalogue) -> None:
-    shop = catalogue.shop(status="suspended")
-    catalogue.put("Teko", shop=shop)
-    with catalogue.market.writing() as session:
-        for table in ("product_search", "product_words", "lexicon"):
-            session.connection().exec_driver_sql(f"DELETE FROM {table}")
-    catalogue.change_shop(shop, status="active")
-    assert catalogue.names("teko") == ["Teko"]
-    assert_index_agrees(catalogue)

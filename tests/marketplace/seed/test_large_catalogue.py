@@ -5,6 +5,7 @@ from pathlib import Path
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from tests.databases import new_sqlite
 from tis.database.database import Database
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.seed.large_catalogue import count_catalogue, insert_catalogue
@@ -49,7 +50,7 @@ def test_stock_and_prices_have_a_history(market: Market) -> None:
 def test_the_same_number_makes_the_same_catalogue(market: Market, tmp_path: Path) -> None:
     with market.writing() as session:
         insert_catalogue(session, market.search, 300)
-    other = market_with(f"sqlite:///{tmp_path}/other.db", 300)
+    other = market_with(new_sqlite(tmp_path, "other.db"), 300)
     with market.reading() as one, other.reading() as another:
         assert names_in(one) == names_in(another)
     other.close()

@@ -13,11 +13,11 @@ of the native kernels, attention included: `docs/decisions/0089-layers-in-one-ca
 
 Prompt lookup: a `Drafter` per sequence drafts tokens that may follow, from what its prompt or answer has said before.
 The step computes them behind the newest token. A token is picked at each place as it would be without drafts, and the
-draft holds as long as it has the token that was picked: `docs/decisions/0085-prompt-lookup.md`.
+draft holds as long as it has the token that was picked: `docs/decisions/0053-prompts.md`.
 
 `BlockPool` finds blocks that requests with the same beginning left in the cache. When it is full, the youngest
 sequence gives its blocks back and is computed again later. Why a sequence owns one unbroken run of blocks:
-`docs/decisions/0005-unbroken-runs-of-blocks.md`. In float32, greedy tokens equal those of `model.generate()`,
+`docs/decisions/0005-blocks-and-prefixes.md`. In float32, greedy tokens equal those of `model.generate()`,
 whatever else is in the batch; `tests/engine/batching/test_exact.py` checks it for every architecture that it names.
 
 Images: `VisionEncoder` runs the vision tower for what the sequences of a step show, and caches the features

@@ -9,5 +9,5 @@ Its state follows from the tokens alone, so a resumed answer replays them. `appl
 impossible.
 
 Reasons, limits and alternatives: `docs/decisions/0009-grammar.md`. Why objects get no properties that their schema
-does not list: `docs/decisions/0012-what-is-not-listed-is-not-written.md`.
+does not list: `docs/decisions/0009-grammar.md`.
 """

@@ -2,7 +2,7 @@
 
 AVX512 without its bfloat16 instructions, which oneDNN takes for support, is several times slower than float32 for more
 than one row. Hardly any CPU computes in float16. (The native kernels compute in float32 with weights that keep 16 bits:
-decision 0090.)
+decision 0089.)
 """
 
 import logging

@@ -3,5 +3,5 @@
 `protocol` reads requests from a connection and refuses what breaks a limit, `connections` counts and times connections,
 `descriptors` says how many there can be, `refusal` writes the response, log line and metric. `body_deadline` is a
 middleware, so it holds under plain uvicorn, too; the rest is set by `tis serve` and `python main.py`
-(`docs/decisions/0049-limits-before-any-key.md`).
+(`docs/decisions/0020-what-a-request-may-cost.md`).
 """

@@ -1,7 +1,7 @@
 """One thread that sends the mails, so that no request waits for a mail server. The log gets the id of a mail only.
 
 Mails wait in memory: those of a killed process are lost, and people ask for another one
-(`docs/decisions/0033-mail-by-one-time-links.md`).
+(`docs/decisions/0032-accounts.md`).
 """
 
 import logging

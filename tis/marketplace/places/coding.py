@@ -1,7 +1,6 @@
-"""Gives rows that are older than the column their place code, a few at a time, in the background.
+"""Gives rows without a place code theirs, a few at a time, in the background: a later version knows more names.
 
-Not by a migration: tables of places change with versions, migrations do not. A name that a later version knows is
-coded by that version.
+Not by a migration: tables of places change with versions, migrations do not.
 """
 
 from collections.abc import Callable

@@ -22,6 +22,8 @@ from tis.marketplace.reading.word_lists import (
 
 _PHONE_THINGS = {"charger", "phone-case", "power-bank", "headset", "accessories"}
 _MAX_BRANDS = 20
+_OR = "atau"  # in the text that is left; the search knows it
+_CONJUNCTIONS = frozenset("dan atau and or sama maupun , / & vs".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
     if main:
         found.has_noun = any(one.phrase[0] not in COMPONENTS for one in main)
         found.category = _category_of(main, words, index)
+        others = _alternatives(words, main, found.category)
+        if others:
+            found.category = None
+            dropped = {one.start: () for one in others}
+            dropped[main[-1].start] = (f" {_OR} ".join(one.text for one in (main[-1], *others)),)
         named = [one for one in main if one.category == found.category]
         found.is_exact = bool(named) and not any(one.is_corrected for one in named)
         for one in named if found.category else ():
@@ -154,7 +161,12 @@ def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord
     others = {one.category for one in words if one.category and one.phrase not in index.brands}
     for one in words:
         is_noun = one.category is not None or (one.is_noun and not one.is_brand)
-        if one.is_brand and one.category and others - _PHONE_THINGS - {one.category}:
+        if (
+            one.is_brand
+            and one.category
+            and others - _PHONE_THINGS - {one.category}
+            and not _is_alternative(words, one)
+        ):
             is_noun = False  # `laptop hp`: the brand
         if is_noun and not _says_nothing(one):
             nouns.append(one)
@@ -164,6 +176,29 @@ def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord
             if one.text in PURPOSE_WORDS:
                 break
     return nouns
+
+
+def _alternatives(words: Sequence[GoodsWord], main: Sequence[GoodsWord], category: str | None) -> list[GoodsWord]:
+    """Others that are wanted too, as the last two of `laptop, hp atau tablet`. A `tas laptop atau hp` is one thing."""
+    found = list[GoodsWord]()
+    position = words.index(main[-1]) + 1 if category and category not in CARRIERS else len(words)
+    while position + 1 < len(words) and words[position].text in _CONJUNCTIONS:
+        other = words[position + 1]
+        if other.category in (None, category) or (other.is_brand and not _is_alternative(words, other)):
+            break
+        found.append(other)
+        position += 2
+    return found
+
+
+def _is_alternative(words: Sequence[GoodsWord], one: GoodsWord) -> bool:
+    """`laptop atau hp`, `laptop, hp, tablet`: a telephone, but in `laptop asus atau hp` the brand."""
+    position = words.index(one)
+    before, after = words[:position][::-1], words[position + 1 :]
+    return any(
+        len(beside) > 1 and beside[0].text in _CONJUNCTIONS and bool(beside[1].category) and not beside[1].is_brand
+        for beside in (before, after)
+    )
 
 
 def _is_category(nouns: Sequence[GoodsWord]) -> bool:
@@ -199,7 +234,8 @@ def _is_brand_here(words: Sequence[GoodsWord], position: int, found: SaidGoods, 
         return False
     if one.category is not None:  # of a `casing hp` it is the telephone
         others = {other.category for other in words} - {one.category}
-        return bool(others - _PHONE_THINGS - {None}) and one.category != found.category
+        is_beside = bool(others - _PHONE_THINGS - {None}) and one.category != found.category
+        return is_beside and not _is_alternative(words, one)
     is_word = one.is_noun or _says_nothing(one) or one.phrase in index.synonyms
     if not is_word:
         return True

@@ -88,9 +88,12 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
     found, last = FoundPlaces(), ("", -1)
     # "bandung aja" is no slip of Bandung Raya.
     letters = ["" if word.text in _PARTICLES else _large_city(word.text, index) or word.text for word in words]
-    for named in gazetteer().named_in(letters, index.known_words):
+    places = gazetteer().named_in(letters, index.known_words)
+    for number, named in enumerate(places):
         start = _start_with_prepositions(words, named.start)
-        kind = _kind(words, start, named, last, index)
+        neighbours = [*places[max(0, number - 1) : number], *places[number + 1 : number + 2]]
+        in_list = any(one.is_certain and _are_listed(words, named, one, index) for one in neighbours)
+        kind = _kind(words, start, named, last, in_list=in_list)
         if kind == "none":
             continue
         last = (kind, named.end)
@@ -129,9 +132,7 @@ def _large_city(word: str, index: GoodsIndex) -> str | None:
     return str(found[0]) if found and found[0][0] == word[0] else None
 
 
-def _kind(
-    words: Sequence[SentenceWord], start: int, named: NamedPlace, last: tuple[str, int], index: GoodsIndex
-) -> str:
+def _kind(words: Sequence[SentenceWord], start: int, named: NamedPlace, last: tuple[str, int], *, in_list: bool) -> str:
     last_kind, last_end = last
     between = {word.text for word in words[last_end:start]} if 0 <= last_end <= start else {""}
     if last_kind and between and between <= _CONJUNCTIONS:
@@ -153,9 +154,20 @@ def _kind(
     near = {word.text for word in words[max(0, start - _MAX_WORDS_TO_ORIGIN) : start]}
     if is_official and start == named.start and near & _ORIGIN_NOUNS and not any(word[0] == "\0" for word in near):
         return "none"
-    if not named.is_certain and not _ends_request(words, named):
+    if not named.is_certain and not in_list and not _ends_request(words, named):
         return "none"
     return "filter"
+
+
+def _are_listed(words: Sequence[SentenceWord], named: NamedPlace, other: NamedPlace, index: GoodsIndex) -> bool:
+    """`medan, jakarta`, `jakarta medan`; but in `palu jakarta` the hammer is in Jakarta, and `batik solo` is a kind."""
+    first, second = sorted((named, other), key=lambda one: one.start)
+    between = [word.text for word in words[first.end : second.start]]
+    said = tuple(word.text for word in words[named.start : named.end])
+    if not _CONJUNCTIONS.issuperset(between) or said in index.nouns or " ".join(said) not in _CITIES_LIKE_WORDS:
+        return False
+    before = words[named.start - 1].text if named.start else ""
+    return before not in _ORIGIN_NOUNS
 
 
 def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:

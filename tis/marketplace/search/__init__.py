@@ -19,5 +19,5 @@ Attributes are filtered by rows of their own (`attribute_filter`, `attribute_val
 
 `index_products` updates `ProductFacts`, the indexed words, the attributes and the lexicon in the transaction that
 changes a product, and rewrites only what changed. Why relevance is a tier and not a number:
-`docs/decisions/0018-search-beside-the-data.md`.
+`docs/decisions/0067-how-the-search-finds.md`.
 """

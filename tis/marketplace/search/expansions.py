@@ -1,6 +1,6 @@
 """What the phrases of a text also mean: synonyms, and categories that they name. Grouped, they are a `TextQuery`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -73,9 +73,12 @@ class QueryExpansions:
             if joined in counts:
                 self.add_synonym(pair, (joined,))
 
-    def leave_brands(self, session: Session) -> None:
-        """`hp` is a telephone, but in `printer hp` it is a brand: beside another noun, a brand is nothing else."""
-        nouns = [phrase for phrase, tokens in self.category_tokens.items() if tokens]
+    def leave_brands(self, session: Session, alternatives: Collection[str] = ()) -> None:
+        """`hp` is a telephone, but in `printer hp` it is a brand: beside another noun, a brand is nothing else.
+
+        In `laptop atau hp` it is one of the `alternatives`.
+        """
+        nouns = [phrase for phrase, tokens in self.category_tokens.items() if tokens and phrase[-1] not in alternatives]
         if len(nouns) < 2:
             return
         sql = "SELECT 1 FROM product_search WHERE brand_key = :brand LIMIT 1"

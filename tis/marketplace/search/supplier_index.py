@@ -1,7 +1,7 @@
 """Updates the search index in the transaction that moves, closes or opens a supplier: one statement per table.
 
 It reads and locks no product, so buyers and other suppliers go on. Reasons:
-`docs/decisions/0038-a-supplier-moves-in-one-statement.md`.
+`docs/decisions/0014-transactions.md`.
 """
 
 from typing import Any
@@ -11,15 +11,10 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.index import index_products
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.supplier_words import supplier_tokens, words_of_shop
 from tis.marketplace.tables import Supplier
 
-_MISSING = (
-    "SELECT p.id FROM products p LEFT JOIN product_search f ON f.product_id = p.id"
-    " WHERE p.supplier_id = :supplier_id AND p.deleted_at IS NULL AND f.product_id IS NULL"
-)
 _ANY_ENTRY = (
     "SELECT latitude, longitude, city_key, sellable, product_id FROM product_search"
     " WHERE supplier_id = :supplier_id LIMIT 1"
@@ -43,10 +38,6 @@ def index_supplier(session: Session, index: TextIndex, supplier_id: int) -> None
     ).one()
     is_open = supplier.status == "active" and supplier.deleted_at is None
     entries = run(session, _ANY_ENTRY, {"supplier_id": supplier_id})
-    if is_open and not (entries and entries[0][3] >= 0):
-        # Entries of suppliers that were closed before migration 0087 were removed.
-        missing = run(session, _MISSING, {"supplier_id": supplier_id})
-        index_products(session, index, [product_id for [product_id] in missing])
     if not entries:
         return
     [(latitude, longitude, city_key, sellable, product_id)] = entries

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.measures import UNIT_OF
 from tis.marketplace.reading.tokens import SaidWord, said_words, shop_token
-from tis.marketplace.reading.vocabulary import Vocabulary
+from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 from tis.marketplace.reading.word_lists import FUNCTION_WORDS, NEGATIONS, PRAISE_WORDS, UNSAID_WORDS
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, UnderstoodText
@@ -21,6 +21,7 @@ from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery
 _MAX_WORDS_OF_A_NAME = 4
 _MIN_CHARS_IN_A_SENTENCE = 6
 _MIN_CHARS_OF_A_SHOP = 3
+_OR = frozenset({"atau", "or"})
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,37 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
         expansions.add_synonym((word,), looked_for.parts.get(word, ()))
     expansions.add_measures(words)
     expansions.add_compounds(session, words)
-    expansions.leave_brands(session)
-    query = with_shops(expansions.grouped(words, counts, may_be_prefix=is_last_said), shops, counts)
+    pairs = _alternatives(
+        [one.word for one in said], [one for one, tokens in expansions.category_tokens.items() if tokens]
+    )
+    expansions.leave_brands(session, {word for pair in pairs for word in pair})
+    query = _joined(expansions.grouped(words, counts, may_be_prefix=is_last_said), pairs)
+    query = with_shops(query, shops, counts)
     names_shop = any(word not in counts for word in shops)
     query = with_main_noun(session, index, query, purpose_of([one.word for one in said]), names_shop=names_shop)
     did_you_mean = " ".join(also_meant.others.get(word, word) for word in words) if also_meant.others else None
     return UnderstoodText(query, " ".join(words) if is_corrected else None, did_you_mean, is_cut=looked_for.is_cut)
+
+
+def _alternatives(words: Sequence[str], categories: Sequence[Phrase]) -> set[tuple[str, str]]:
+    """The words around `atau`, between names of categories."""
+    last, first = {phrase[-1] for phrase in categories}, {phrase[0] for phrase in categories}
+    pairs = {(words[at - 1], words[at + 1]) for at in range(1, len(words) - 1) if words[at] in _OR}
+    return {(one, other) for one, other in pairs if one in last and other in first}
+
+
+def _joined(query: TextQuery, pairs: Collection[tuple[str, str]]) -> TextQuery:
+    """`laptop atau hp`: goods of either category."""
+    groups, last = list[TermGroup](), ""
+    for group in query.groups:
+        said = group.terms[0].words
+        if groups and (last, said[0]) in pairs and group.category_tokens and groups[-1].category_tokens:
+            tokens = dict.fromkeys((*groups[-1].category_tokens, *group.category_tokens))
+            groups[-1] = TermGroup((*groups[-1].terms, *group.terms), tuple(tokens))
+        else:
+            groups.append(group)
+        last = said[-1]
+    return replace(query, groups=tuple(groups))
 
 
 def _looked_for(vocabulary: Vocabulary, said: Sequence[SaidWord]) -> LookedForWords:

@@ -5,5 +5,5 @@ print. The sample (`sample.json`) is the data that the commands of `docs/marketp
 `tests/marketplace/test_readme.py` runs them on it. `insert_catalogue` makes the large catalogue from lists of places,
 goods and words, the same for the same number, in bulk and in one transaction. `write_history` gives both a price
 history, and stock movements that sum up to the stock. `benchmarks/marketplace.py` runs the same queries on it through
-`ProductSearch` and in plain SQL, in turns. Reasons: `docs/decisions/0019-a-catalogue-of-our-own.md`.
+`ProductSearch` and in plain SQL, in turns. Reasons: `docs/decisions/0088-how-we-measure.md`.
 """

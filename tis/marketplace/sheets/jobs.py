@@ -1,7 +1,7 @@
 """Imports in the background: sheets with more rows than one transaction takes, without blocking other writers for long.
 
 The rows wait in the database in batches. A transaction imports one batch, deletes it and counts it, so after a kill the
-rest goes on with the next batch, on any server: docs/decisions/0042-large-sheets.md.
+rest goes on with the next batch, on any server: docs/decisions/0041-sheets.md.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The rows of an xlsx workbook's first sheet as text.
 
 A workbook is a zip of XML, so a small file may unpack to gigabytes. `_require_modest` unpacks it once, in pieces, and
-refuses what would cost openpyxl much memory or time, before openpyxl sees it: docs/decisions/0041-reading-xlsx.md.
+refuses what would cost openpyxl much memory or time, before openpyxl sees it: docs/decisions/0041-sheets.md.
 """
 
 import io

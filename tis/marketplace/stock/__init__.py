@@ -10,5 +10,5 @@ Locks: suppliers, users, reservations, reviews, products, entries of the search,
 (`tests/marketplace/test_lock_order.py`). The search index is refreshed when the
 last unit goes and when the first comes back. Units on hand are the sum of the movements, reserved units the sum of
 the held reservations: `tests/marketplace/stock/test_random_order.py` runs random operations and checks it. Reasons:
-`docs/decisions/0017-stock-is-an-update.md`, `0030-the-shop-answers-a-reservation.md`.
+`docs/decisions/0014-transactions.md`, `0030-reservations-and-reviews.md`.
 """

@@ -6,12 +6,12 @@ A row that an admin has changed, deleted or added stays as the admin left it.
 import csv
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.search.vocabulary_cache import expire_categories
@@ -37,7 +37,6 @@ def load_words(session: Session) -> None:
         return
     for kind in _FILES:
         _load(session, kind)
-        session.flush()
     session.merge(ShippedWord(kind=_ALL[0], key=_ALL[1], digest=_digest([_rows(kind) for kind in _FILES])))
 
 
@@ -45,31 +44,36 @@ def _load(session: Session, kind: str) -> None:
     table = _TABLES[kind]
     there: dict[str, Any] = {getattr(row, _KEYS[kind]): row for row in session.scalars(select(table))}
     shipped = {one.key: one for one in session.scalars(select(ShippedWord).where(ShippedWord.kind == kind))}
-    rows = _rows(kind)
-    for key, row in rows.items():
-        before, present, digest = shipped.get(key), there.get(key), _digest(row)
-        if before is None:
-            session.add(ShippedWord(kind=kind, key=key, digest=digest))
-            if present is None:
-                session.add(table(**_suited(session, row)))
-        elif before.digest != digest:
-            if present is not None and _digest(_values(present, row)) == before.digest:
-                for name, value in _suited(session, row).items():
-                    setattr(present, name, value)
+    categories = set(session.scalars(select(Category.slug)))
+    if kind == "category":
+        categories |= _rows(kind).keys() - shipped.keys()
+    rows = {key: _suited(row, categories) for key, row in _rows(kind).items()}
+    for key in shipped.keys() & there.keys() & rows.keys():
+        present, before, digest = there[key], shipped[key], _digest(rows[key])
+        if digest != before.digest == _digest(_values(present, rows[key])):
+            for name, value in rows[key].items():
+                setattr(present, name, value)
             before.digest = digest
     for key in shipped.keys() - rows.keys():
         # Products and admins' synonyms may be in a category, so it stays.
         if kind == "synonym" and key in there and _digest(_values(there[key], _SYNONYM)) == shipped[key].digest:
             session.delete(there[key])
         session.delete(shipped[key])
+    session.flush()
+    new = {key: row for key, row in rows.items() if key not in shipped}
+    _insert(session, table, [row for key, row in new.items() if key not in there])
+    _insert(session, ShippedWord, [{"kind": kind, "key": key, "digest": _digest(row)} for key, row in new.items()])
 
 
-def _suited(session: Session, row: _Row) -> _Row:
+def _insert(session: Session, table: Any, rows: Sequence[_Row]) -> None:
+    if rows:
+        session.execute(insert(table), rows)
+
+
+def _suited(row: _Row, categories: Collection[str]) -> _Row:
     """A category that an admin has deleted is no parent, and no meaning of a synonym."""
     name = "category" if "category" in row else "parent"
-    category = row[name]
-    is_there = category is None or session.get(Category, category) is not None
-    return row if is_there else {**row, name: None}
+    return row if row[name] is None or row[name] in categories else {**row, name: None}
 
 
 def _values(present: Category | Synonym, names: Iterable[str]) -> _Row:
