@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 from tests.engine.batching.tiny import TOKENIZER, greedy, new_model, new_model_of, new_request, prompt, run, tokens
 from tis.engine.batching.batch_runner import BatchRunner
@@ -263,6 +264,13 @@ class TestFirstTrial:
         monkeypatch.setattr(attention, "forward", with_their_own)
         runner = Loads(lambda: model).runner()
         assert isinstance(runner, GenerateRunner) and answers(runner) == expected
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    def test_tokens_that_are_mixed_between_attentions(self, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        kind = type(new_model("qwen3").model.layers[0].mlp)
+        plain = kind.forward
+        monkeypatch.setattr(kind, "forward", lambda self, x: plain(self, x.cumsum(-2)))
+        assert isinstance(Loads(lambda: new_model("qwen3").to(dtype)).runner(), GenerateRunner)
 
     def test_logits_of_all_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kind = type(new_model("qwen3"))

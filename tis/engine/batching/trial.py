@@ -89,31 +89,33 @@ class _Enough(Exception):
 
 @contextmanager
 def _attention_of(model: Any) -> Iterator[list[Any]]:
-    """Records what the attention of one layer returns, and ends the computation there: all kinds of layers have run."""
+    """Records what the attention behind the last new kind of layer returns, and ends the computation there."""
     layers = attention_layers(model)
-    kinds = [_kind(layer) for layer in layers]
-    last = max(kinds.index(kind) for kind in kinds)
+    parents = {child: parent for parent in model.get_decoder().modules() for child in parent.children()}
+    kinds = [_kind(layer, parents[layer]) for layer in layers]
+    last_new = max(kinds.index(kind) for kind in kinds)
+    recorded = layers[min(last_new + 1, len(layers) - 1)]
     outputs: list[Any] = []
 
     def record(attention: Any, args: Any, output: Any) -> None:
         outputs.append((output[0] if isinstance(output, Sequence) else output).float())
         raise _Enough
 
-    handle = layers[last].register_forward_hook(record)
+    handle = recorded.register_forward_hook(record)
     try:
         yield outputs
     finally:
         handle.remove()
 
 
-def _kind(layer: Any) -> tuple[Any, ...]:
-    """Equal for layers that compute the same, with other weights."""
+def _kind(layer: Any, parent: Any) -> tuple[Any, ...]:
+    """Equal for attentions in blocks that compute the same, with other weights."""
     plain = {
         name: value for name, value in vars(layer).items() if isinstance(value, bool | int | float | str | NoneType)
     }
     number = plain.pop("layer_idx")
     of_config = getattr(layer.config, "layer_types", None)
-    return type(layer), [type(child) for child in layer.children()], plain, of_config and of_config[number]
+    return type(layer), [type(part) for part in parent.modules()], plain, of_config and of_config[number]
 
 
 def _new_cache(shape: CacheShape) -> PagedCache:
