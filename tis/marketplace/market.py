@@ -29,7 +29,7 @@ from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
 from tis.marketplace.places.coding import PlaceCoder
-from tis.marketplace.search.backends.choose import choose_backend
+from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.jobs import ImportWorker

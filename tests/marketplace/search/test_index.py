@@ -15,12 +15,12 @@ from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.columns import now
 from tis.marketplace.reading.tokens import head_token, indexed_words
-from tis.marketplace.search.backends.choose import choose_backend
+from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.index import head_word
-from tis.marketplace.search.shop_tokens import supplier_tokens, words_of_shop
+from tis.marketplace.search.supplier_words import supplier_tokens, words_of_shop
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 
 WORDS = ["teko", "cangkir", "merah", "biru", "besar", "café", "listrik", "16GB"]

@@ -9,7 +9,7 @@ from tis.database.database import Database
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.search.attribute_filter import AttributeFilter, rare_filters
-from tis.marketplace.search.backends.choose import choose_backend
+from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.candidates import candidate_query
 from tis.marketplace.search.cursor import ResolvedQuery
 from tis.marketplace.search.filters import STOCKED, ids_with_stock

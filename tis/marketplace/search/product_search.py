@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 from sqlalchemy.orm import Session
 
@@ -18,7 +17,6 @@ from tis.marketplace.search.facets import FacetCounter
 from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku, ids_with_stock, within
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
-from tis.marketplace.search.nearest import NEAREST_PAGE, point_of_city, query_around
 from tis.marketplace.search.product_candidates import (
     MAX_CANDIDATES,
     Candidate,
@@ -40,23 +38,15 @@ from tis.marketplace.search.query import (
 )
 from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
-from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations
+from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations, point_of_city, query_around
 from tis.marketplace.search.said_queries import with_said_filters
 from tis.marketplace.search.supplier_index import index_supplier
 from tis.marketplace.search.supplier_words import index_new_suppliers
 from tis.marketplace.search.understanding import understand
 from tis.marketplace.search.vocabulary_cache import VocabularyCache
 
-
-class Reranker(Protocol):
-    """Reorders a page by more than words, for example by embeddings. No route uses one yet."""
-
-    def rerank(self, text: str, hits: Sequence[SearchHit]) -> Sequence[int]:
-        """Returns product ids of the page, best first."""
-        ...
-
-
 _NUM_TIERS_READ = 4  # usually
+_NEAREST_PAGE = PageRequest(limit=5, with_total=False)  # of other places, where a named one has nothing
 _FEW = 5  # if fewer products match all words, those that match some follow
 
 
@@ -80,11 +70,9 @@ class ProductSearch:
         self._vocabulary = VocabularyCache()
         self._limits = limits or SearchLimits()
 
-    def find(
-        self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
-    ) -> SearchResults:
+    def find(self, session: Session, query: ProductQuery, page: PageRequest) -> SearchResults:
         query = with_said_filters(query)
-        results = self._find(session, query, page, reranker)
+        results = self._find(session, query, page)
         if results.hits or page.skip or page.cursor:
             return results
         return replace(results, nearest=self._nearest_elsewhere(session, query))
@@ -93,12 +81,10 @@ class ProductSearch:
         place = point_of_city(query.city) if query.city is not None else None
         if place is None:
             return None
-        results = self._find(session, query_around(query, place.point), NEAREST_PAGE)
+        results = self._find(session, query_around(query, place.point), _NEAREST_PAGE)
         return NearestElsewhere(place.name, results.hits) if results.hits else None
 
-    def _find(
-        self, session: Session, query: ProductQuery, page: PageRequest, reranker: Reranker | None = None
-    ) -> SearchResults:
+    def _find(self, session: Session, query: ProductQuery, page: PageRequest) -> SearchResults:
         query = query.with_default_sort()
         pager, positions = self._read(session, query, page)
         if pager is None:
@@ -108,7 +94,7 @@ class ProductSearch:
         max_counted = self._limits.max_counted
         total = pager.total(max_counted + 1) if page.with_total else None
         return SearchResults(
-            hits=_rerank(reranker, query, _hits(products, query.origin)),
+            hits=_hits(products, query.origin),
             total=None if total is None else min(total, max_counted),
             total_is_exact=total is None or total <= max_counted,
             next_cursor=encode_cursor(on_page[-1], query, self.cursor_key) if len(positions) > page.limit else None,
@@ -273,12 +259,3 @@ class ProductSearch:
 
 def _hits(products: Sequence[ProductRow], origin: Point | None) -> list[SearchHit]:
     return [SearchHit(product, distance_to(product, origin)) for product in products]
-
-
-def _rerank(reranker: Reranker | None, query: ProductQuery, hits: list[SearchHit]) -> list[SearchHit]:
-    """Only within the page, so that cursors stay valid. Hits that the reranker leaves out follow at the end."""
-    if reranker is None or query.text is None or query.sort != "relevance":
-        return hits
-    by_id = {hit.product.id: hit for hit in hits}
-    ids = dict.fromkeys(reranker.rerank(query.text, hits))
-    return [by_id.pop(one) for one in ids if one in by_id] + list(by_id.values())

@@ -1,6 +1,7 @@
 """Which filter keeps a search from finding more: each alone dropped or widened, and how many products that finds.
 
-The words of a text are relaxed by `relaxation.py`; exclusions, ids, SKU and shop are what the buyer insists on.
+Where a named place has nothing, the nearest goods of other places are offered. The words of a text are relaxed by
+`relaxation.py`; exclusions, ids, SKU and shop are what the buyer insists on.
 """
 
 from collections.abc import Callable, Iterator
@@ -105,3 +106,28 @@ def middle_of(city: str) -> Point | None:
     )
     farthest = max(kilometres_between(middle, Point(place.latitude, place.longitude)) for place in places)
     return middle if farthest <= _MAX_KM_OF_ONE_PLACE else None
+
+
+@dataclass(frozen=True)
+class NamedPoint:
+    """A place by its official name, or as it was said if the name means several (Jabodetabek), and its centre."""
+
+    name: str
+    point: Point
+
+
+def point_of_city(city: str) -> NamedPoint | None:
+    """None if no place has the name. Of a province it is the capital, of several places the middle."""
+    places = gazetteer().meaning(city)
+    if not places:
+        return None
+    latitude, longitude = (
+        sum(getattr(place, axis) for place in places) / len(places) for axis in ("latitude", "longitude")
+    )
+    name = places[0].name if len(places) == 1 else " ".join(city.split())
+    return NamedPoint(name, Point(latitude, longitude))
+
+
+def query_around(query: ProductQuery, point: Point) -> ProductQuery:
+    """The same without the place and the radius of the buyer: the nearest to the place first."""
+    return replace(query, city=None, provinces=(), origin=point, radius_km=None, sort="distance")

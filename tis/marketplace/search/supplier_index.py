@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.shop_tokens import supplier_tokens, words_of_shop
 from tis.marketplace.search.sql import run
+from tis.marketplace.search.supplier_words import supplier_tokens, words_of_shop
 from tis.marketplace.tables import Supplier
 
 _ANY_ENTRY = (

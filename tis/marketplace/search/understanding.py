@@ -1,25 +1,26 @@
 """Turns the text that a buyer types into a `TextQuery`: spelling correction, synonyms, prefixes, the main noun."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.measures import UNIT_OF
-from tis.marketplace.reading.tokens import SaidWord, said_words
+from tis.marketplace.reading.tokens import SaidWord, said_words, shop_token
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
-from tis.marketplace.reading.word_lists import NEGATIONS, UNSAID_WORDS
+from tis.marketplace.reading.word_lists import FUNCTION_WORDS, NEGATIONS, PRAISE_WORDS, UNSAID_WORDS
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, UnderstoodText
 from tis.marketplace.search.long_texts import MIN_WORDS, understand_long
 from tis.marketplace.search.main_noun import purpose_of, with_main_noun
-from tis.marketplace.search.shop_tokens import with_shops, words_of_shops
 from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
+from tis.marketplace.search.supplier_words import shop_counts
 from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery
 
 # A sentence has words that no product has, and short ones are like many others.
 _MAX_WORDS_OF_A_NAME = 4
 _MIN_CHARS_IN_A_SENTENCE = 6
+_MIN_CHARS_OF_A_SHOP = 3
 _OR = frozenset({"atau", "or"})
 
 
@@ -139,3 +140,31 @@ def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:
     return [
         form for one in said for form in (map(SaidWord, one.parts) if one.parts and one.word not in counts else [one])
     ]
+
+
+def words_of_shops(session: Session, vocabulary: Vocabulary, words: Sequence[str]) -> Collection[str]:
+    """Not the words for goods: who looks for a laptop does not want the mice of "Toko Laptop Jaya"."""
+    return shop_counts(session, [word for word in words if _may_name_a_shop(word, vocabulary)])
+
+
+def _may_name_a_shop(word: str, vocabulary: Vocabulary) -> bool:
+    is_common = word in UNIT_OF or word in FUNCTION_WORDS or word in PRAISE_WORDS
+    is_of_goods = (word,) in vocabulary.synonyms or (word,) in vocabulary.phrases
+    return len(word) >= _MIN_CHARS_OF_A_SHOP and not word[0].isdecimal() and not is_common and not is_of_goods
+
+
+def with_shops(query: TextQuery, words: Collection[str], counts: Mapping[str, int]) -> TextQuery:
+    """These words also match the products of shops that have them, behind all others.
+
+    `counts`: a word that stands alone means the products that have it, if there are any.
+    """
+    if len(query.groups) == 1 and counts.get(query.groups[0].terms[0].words[0]):
+        return query
+    return replace(query, groups=tuple(_with_shop(group, words) for group in query.groups))
+
+
+def _with_shop(group: TermGroup, words: Collection[str]) -> TermGroup:
+    said = group.terms[0].words
+    if len(said) > 1 or said[0] not in words or group.category_tokens:
+        return group
+    return replace(group, shop_tokens=(shop_token(said[0]),))

@@ -10,7 +10,7 @@ from tis.database.database import Database
 from tis.marketplace.auth.passwords import hashed
 from tis.marketplace.kit.fields import Email
 from tis.marketplace.market import MIGRATIONS, migrate
-from tis.marketplace.search.backends.choose import choose_backend
+from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.seed.admins import make_admin, new_password
 from tis.marketplace.seed.large_catalogue import count_catalogue, insert_catalogue

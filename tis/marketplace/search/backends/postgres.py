@@ -9,25 +9,24 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.tokens import is_head_token, is_of_shop
-from tis.marketplace.search.backends.text_index import IndexEntry, RowSource
+from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, TextIndex
 from tis.marketplace.search.sql import id_list, run, run_many
-from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
+from tis.marketplace.search.text_query import ExcludedPhrase, Term, TextMatch, TextScope
 
 # Before a word of the scope; a word of the labels that is in the name has the sign of the name alone.
 _SIGNS: dict[TextScope, tuple[str, ...]] = {"name": ("#",), "labels": ("#", "~"), "text": ("",), "shop": ("",)}
 _MAX_POSITION = 16383  # PostgreSQL stores no higher one
 
 
-class PostgresTextIndex:
+class PostgresTextIndex(TextIndex):
     rows_per_look = 5
-    least_function = "least"
-    ordered_join = "JOIN"
+    both, either, but_not = " & ", " | ", " & !"
 
     def match_source(self, match: TextMatch) -> RowSource:
         # Materialized: the planner would search the text index again for every supplier near the buyer.
         return RowSource(
             tables="m JOIN product_search p ON p.product_id = m.product_id",
-            values={"match": match_expression(match)},
+            values={"match": self.expression(match, {})},
             with_clause="WITH m AS MATERIALIZED"
             " (SELECT product_id FROM product_words WHERE words @@ CAST(:match AS tsquery)) ",
         )
@@ -35,7 +34,9 @@ class PostgresTextIndex:
     def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
         # Not NOT IN: of a common word it would search the list of its products again for every row.
         matching = "x.product_id = p.product_id AND x.words @@ CAST(:excluded AS tsquery)"
-        return f"NOT EXISTS (SELECT 1 FROM product_words x WHERE {matching})", {"excluded": _any_phrase(phrases)}
+        return f"NOT EXISTS (SELECT 1 FROM product_words x WHERE {matching})", {
+            "excluded": self.any_phrase(phrases, {})
+        }
 
     def matching(self, session: Session, match: TextMatch, product_ids: Sequence[int]) -> set[int]:
         # In a subquery: the planner might read all matches from the index instead.
@@ -43,13 +44,13 @@ class PostgresTextIndex:
             "SELECT p.product_id FROM unnest(CAST(:ids AS bigint[])) AS p (product_id) WHERE (SELECT"
             " w.words @@ CAST(:match AS tsquery) FROM product_words w WHERE w.product_id = p.product_id)"
         )
-        values = {"ids": list(product_ids), "match": match_expression(match)}
+        values = {"ids": list(product_ids), "match": self.expression(match, {})}
         return {product_id for [product_id] in run(session, sql, values)}
 
     def estimate(self, session: Session, match: TextMatch, max_counted: int) -> int | None:
         # The guess of the planner: counting takes as long as reading all matches.
         explain = "EXPLAIN (FORMAT JSON) SELECT 1 FROM product_words WHERE words @@ CAST(:match AS tsquery)"
-        [(plans,)] = run(session, explain, {"match": match_expression(match)})
+        [(plans,)] = run(session, explain, {"match": self.expression(match, {})})
         return int(plans[0]["Plan"]["Plan Rows"])
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
@@ -72,9 +73,6 @@ class PostgresTextIndex:
             [{"product_id": entry.product_id, "words": _vector(entry)} for entry in entries],
         )
 
-    def delete(self, session: Session, product_ids: Sequence[int]) -> None:
-        run(session, f"DELETE FROM product_words WHERE product_id IN {id_list(product_ids)}")
-
     def move(self, session: Session, supplier_id: int, shop_tokens: str) -> None:
         old = "ARRAY(SELECT word FROM unnest(tsvector_to_array(words)) word WHERE word ^@ '¤' OR word ^@ '¶')"
         sql = f"UPDATE product_words SET words = ts_delete(words, {old}) || CAST(:new AS tsvector)"
@@ -91,42 +89,15 @@ class PostgresTextIndex:
         run(session, "ANALYZE product_words")
         run(session, "ANALYZE product_search")
 
+    def any_term(self, terms: Sequence[Term], scope: TextScope, values: dict[str, object]) -> list[str]:
+        return [f"({_term(term, scope)})" for term in terms]
 
-def match_expression(match: TextMatch) -> str:
-    expression = _query(match, match.scope)
-    if match.excluded_scope:
-        expression = f"({expression}) & !({_query(match, match.excluded_scope)})"
-    for group in match.excluded_groups:
-        expression = f"({expression}) & !({_group(group, 'shop')})"
-    tokens = _any_token(match.category_tokens)
-    if match.in_category is not None and tokens:
-        expression = f"({expression}) & {'' if match.in_category else '!'}({tokens})"
-    if match.is_head is not None:
-        expression = f"({expression}) & {'' if match.is_head else '!'}({_any_token(match.head_tokens)})"
-    if match.without:
-        expression = f"({expression}) & !({match_expression(match.without)})"
-    for alternatives in match.required_tokens:
-        expression = f"({expression}) & ({_any_token(alternatives)})"
-    if match.excluded_phrases:
-        expression = f"({expression}) & !({_any_phrase(match.excluded_phrases)})"
-    return expression
+    def token(self, token: str, values: dict[str, object]) -> str:
+        return f"'{token}'"
 
-
-def _any_phrase(phrases: Sequence[ExcludedPhrase]) -> str:
-    joined = ((" <-> " if one.in_order else " & ").join(f"'{word}'" for word in one.words) for one in phrases)
-    return " | ".join(f"({one})" for one in joined)
-
-
-def _query(match: TextMatch, scope: TextScope) -> str:
-    return " | ".join(
-        f"({' & '.join(f'({_group(group, scope)})' for group in groups)})" for groups in match.alternatives
-    )
-
-
-def _group(group: TermGroup, scope: TextScope) -> str:
-    terms = (f"({_term(term, scope)})" for term in group.terms)
-    tokens = group.category_tokens + (group.shop_tokens if scope == "shop" else ())
-    return " | ".join([*terms, *(f"'{token}'" for token in tokens)])
+    def any_phrase(self, phrases: Sequence[ExcludedPhrase], values: dict[str, object]) -> str:
+        joined = ((" <-> " if one.in_order else " & ").join(f"'{word}'" for word in one.words) for one in phrases)
+        return " | ".join(f"({one})" for one in joined)
 
 
 def _term(term: Term, scope: TextScope) -> str:
@@ -135,10 +106,6 @@ def _term(term: Term, scope: TextScope) -> str:
         " | ".join(f"'{sign}{word}'{end}" for sign in _SIGNS[scope]) for word, end in zip(term.words, ends, strict=True)
     )
     return " & ".join(f"({word})" for word in words)
-
-
-def _any_token(tokens: Sequence[str]) -> str:
-    return " | ".join(f"'{token}'" for token in tokens)
 
 
 def _vector(entry: IndexEntry) -> str:
