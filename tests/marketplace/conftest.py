@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from argon2 import PasswordHasher
 
-from tests.databases import new_sqlite
+from tests.databases import new_sqlite, place_of_servers
 from tests.marketplace.mariadb import MariaDB, program_of_mariadb, running_mariadb
 from tests.marketplace.market_server import MarketServer, market_server
 from tests.marketplace.postgres import Postgres, programs_of_postgres, running_postgres
@@ -81,6 +81,10 @@ def strong_hasher() -> Iterator[PasswordHasher]:
         yield strong
 
 
+# With a hundred databases, a worker of autovacuum would start twice a second.
+_OF_MANY_DATABASES = "-c autovacuum=off -c full_page_writes=off -c max_wal_size=128MB"
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     programs = programs_of_postgres()
@@ -88,7 +92,7 @@ def postgres() -> Iterator[Postgres]:
         if os.environ.get("SERVICES") == "required":
             raise FileNotFoundError("PostgreSQL must be installed where SERVICES=required")
         pytest.skip("no PostgreSQL here: `apt-get install postgresql`")
-    with running_postgres(programs) as running:
+    with running_postgres(programs, place_of_servers(), _OF_MANY_DATABASES) as running:
         yield running
 
 

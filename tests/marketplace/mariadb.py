@@ -14,6 +14,8 @@ from typing import Any
 
 import pymysql
 
+from tests.databases import place_of_servers
+
 _START_SECONDS = 60
 # Listening nowhere but here, and promising nothing to the disk: it is gone after the tests.
 _SMALL = "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M", "--innodb-use-native-aio=0"
@@ -80,9 +82,7 @@ def program_of_mariadb() -> str | None:
 
 @contextmanager
 def running_mariadb(program: str) -> Iterator[MariaDB]:
-    # In memory where there is such a folder: each change of a table waits for the disk several times.
-    place = next(path for path in ("/dev/shm", "/tmp") if os.access(path, os.W_OK))
-    with tempfile.TemporaryDirectory(prefix="tis-maria-", dir=place) as name:
+    with tempfile.TemporaryDirectory(prefix="tis-maria-", dir=place_of_servers()) as name:
         folder = Path(name)
         if os.getuid() == 0:
             shutil.chown(folder, "mysql")

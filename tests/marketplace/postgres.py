@@ -21,6 +21,7 @@ from tis.marketplace.market import migrate
 class Postgres:
     folder: Path
     programs: Path
+    options: str = ""
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
@@ -44,7 +45,7 @@ class Postgres:
 
     def start(self) -> None:
         # Listening nowhere but here, and promising nothing to the disk: it is gone after the tests.
-        options = f"-k {self.folder} -c listen_addresses= -c fsync=off -c max_connections=200"
+        options = f"-k {self.folder} -c listen_addresses= -c fsync=off -c max_connections=200 {self.options}"
         self._control("start", "-o", options, "-l", str(self.folder / "log"))
 
     def stop(self, mode: str = "immediate") -> None:
@@ -63,8 +64,8 @@ def programs_of_postgres() -> Path | None:
 
 
 @contextmanager
-def running_postgres(programs: Path) -> Iterator[Postgres]:
-    with tempfile.TemporaryDirectory(prefix="tis-pg-", dir="/tmp") as name:
+def running_postgres(programs: Path, place: str = "/tmp", options: str = "") -> Iterator[Postgres]:
+    with tempfile.TemporaryDirectory(prefix="tis-pg-", dir=place) as name:
         folder = Path(name)
         if os.getuid() == 0:
             shutil.chown(folder, "postgres")
@@ -75,7 +76,7 @@ def running_postgres(programs: Path) -> Iterator[Postgres]:
             cwd=folder,
             **_as_somebody(),
         )
-        postgres = Postgres(folder, programs)
+        postgres = Postgres(folder, programs, options)
         postgres.start()
         try:
             yield postgres

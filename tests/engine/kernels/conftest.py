@@ -25,7 +25,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.fixture(scope="module", params=[*ISAS, _SOFTWARE_TILES])
+# Compiling takes seconds.
+@pytest.fixture(scope="module", params=[*ISAS, pytest.param(_SOFTWARE_TILES, marks=pytest.mark.slow)])
 def kernels(request: pytest.FixtureRequest, library: Path) -> NativeKernels:
     try:
         if request.param != _SOFTWARE_TILES:
