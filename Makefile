@@ -17,6 +17,7 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
 	tests/marketplace/search/test_keyset_paging.py tests/marketplace/search/test_filters_of_several_values.py \
 	tests/marketplace/assistant/test_answer_of_make_demo.py
+NOT_IN_TEST := $(addprefix --ignore ,tests/clients tests/faults $(LONG))
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
@@ -74,7 +75,7 @@ smoke: setup                      ## the real server, used as a client would: un
 	$(BIN)/python scripts/smoke.py
 
 test: setup-dev                   ## everything but other people's clients and the long fault runs
-	$(PYTEST) $(BY_FILE) $(addprefix --ignore ,tests/clients tests/faults $(LONG))
+	$(PYTEST) $(BY_FILE) $(NOT_IN_TEST)
 
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
 	$(PYTEST) tests/clients
@@ -89,7 +90,7 @@ soak: setup-dev                   ## the long forms of the fault and load tests 
 	SOAK=1 $(PYTEST) $(BY_FILE) -m one_database -k postgresql tests/marketplace
 
 check: style                      ## style, types, layers and the tests that need no model, server, process or database, nor seconds
-	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server"
+	$(PYTEST) $(BY_FILE) -m "not slow and not model and not server" $(NOT_IN_TEST)
 
 style: setup-dev
 	$(BIN)/ruff format --check $(CODE)

@@ -8,12 +8,7 @@ import pytest
 from openai import OpenAI
 
 from tests.serving import Served, served, settings_with
-
-# What a test has that starts a server, a process or a database: the fixtures it uses, the names its file imports.
-_FIXTURES_OF_SERVERS = {"database_url", "echo_server", "slow_server", "demo_server", "postgres", "mariadb"}
-_FIXTURES_OF_SERVERS |= {"visiting_server", "visiting_demo", "hermes", "mcp_shop", "weather"}
-_STARTERS_OF_SERVERS = {"served", "Served", "server_process", "listening", "subprocess"}
-_STARTERS_OF_SERVERS |= {"serve_cards", "serve_all", "market_server", "weather_process"}
+from tests.starters import starts_something
 
 # The imports and 12,000 items of the collection live as long as the process: nothing of them is garbage.
 gc.disable()
@@ -27,9 +22,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests that start servers, and runs files with slow tests first: no worker ends with a slow file alone."""
     for item in items:
-        if isinstance(item, pytest.Function) and (
-            _FIXTURES_OF_SERVERS.intersection(item.fixturenames) or _STARTERS_OF_SERVERS.intersection(vars(item.module))
-        ):
+        if isinstance(item, pytest.Function) and starts_something(item):
             item.add_marker("server")
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("model")}
     items.sort(key=lambda item: item.path not in long)

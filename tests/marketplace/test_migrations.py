@@ -5,10 +5,12 @@ from contextlib import ExitStack
 from subprocess import PIPE, Popen
 
 import pytest
-from sqlalchemy import create_engine, func, inspect, select
+from sqlalchemy import create_engine, func, inspect, select, text
 
+from tests.marketplace.conftest import SECRET
 from tis.database.database import Database
-from tis.marketplace.market import MIGRATIONS, migrate
+from tis.database.errors import DatabaseUnavailable
+from tis.marketplace.market import MIGRATIONS, Market, MarketRules, migrate
 from tis.marketplace.tables import Category, Table
 
 
@@ -89,7 +91,9 @@ def _plain(value: object) -> object:
 
 _START = """
 import sys
+from tests.marketplace.conftest import SECRET
 from tis.database.database import Database
+from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.market import migrate
 database = Database(sys.argv[1])
 print("ready", flush=True)
@@ -116,3 +120,21 @@ def test_two_servers_that_start_at_once_migrate_one_after_the_other(database_url
     with database.reading() as session:
         assert session.scalar(select(func.count()).select_from(Category)) == 29
     database.close()
+
+
+def test_a_database_of_a_later_version_is_refused_with_a_reason(database_url: str) -> None:
+    migrated = Database(database_url)
+    migrate(migrated)
+    with migrated.writing() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with ExitStack() as stack:  # the first stays open: its connections must not keep the lock of migrations
+        for _ in range(2):
+            market = Market(Database(database_url), MarketRules(jwt_secret=SECRET))
+            stack.callback(market.close)
+            with pytest.raises(DatabaseUnavailable, match="Another version of the server"), market.reading():
+                pass
+            assert market.state == "waiting" and "Another version of the server" in (market.failure or "")
+    with migrated.writing() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    assert migrated.is_migrated(MIGRATIONS)
+    migrated.close()

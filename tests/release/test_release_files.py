@@ -6,6 +6,7 @@
 
 import json
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.release.write_files import CONTENTS, CUT, FILES, FINISHED, release_server, wait_until_ready
+from tests.release.write_files import CONTENTS, CUT, FILES, FINISHED, NUM_ROWS, release_server, wait_until_ready
 from tests.serving import Process
 
 WRITTEN: dict[str, Any] = json.loads(CONTENTS.read_text(encoding="utf-8"))
@@ -64,6 +65,8 @@ def test_the_marketplace_is_as_it_was(server: Process) -> None:
         assert [one["id"] for one in found] == [WRITTEN["product"]]
         weighed = http.get("/api/products", params={"attr.berat_g.gte": "200"}).json()
         assert [one["id"] for one in weighed] == [WRITTEN["product"]]
+        [review] = http.get(f"/api/products/{WRITTEN['product']}/reviews").json()
+        assert (review["rating"], review["title"]) == (4, "Wangi")
         reservation = http.get(f"/api/reservations/{held['id']}").json()
         assert (reservation["product_id"], reservation["quantity"]) == (held["product_id"], held["quantity"])
         assert http.get("/api/users/me/preferences").json()["brands"] == ["gayo"]
@@ -71,3 +74,9 @@ def test_the_marketplace_is_as_it_was(server: Process) -> None:
         assert [one["content"] for one in talk if one["role"] == "user"] == ["kopi di Bandung"]
         again = {"user_id": user["id"], "query": "yang paling murah", "session_id": WRITTEN["talk"]}
         assert http.post("/api/chat/search", json=again).json()["session_id"] == WRITTEN["talk"]
+
+
+def test_an_import_that_was_cut_goes_on(server: Process) -> None:
+    while (progress := httpx2.get(f"{server.url}{WRITTEN['import']}").json())["status"] in ("waiting", "running"):
+        time.sleep(0.1)
+    assert (progress["status"], progress["created"], progress["errors"]) == ("done", NUM_ROWS, [])

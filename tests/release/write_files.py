@@ -19,6 +19,10 @@ FOLDER = Path(__file__).parent
 FILES, CONTENTS = FOLDER / "files.tar.xz", FOLDER / "contents.json"
 CUT = {"session_id": "cut", "stream": True, "messages": [{"role": "user", "content": "a stream that is cut " * 20}]}
 FINISHED = {"session_id": "finished", "stream": True, "messages": [{"role": "user", "content": "Halo!"}]}
+# More rows than one transaction takes: some batches are imported when the server is killed.
+NUM_ROWS = 5001
+SHEET = "nama;harga;stok;kategori\n" + "Paku;1000;1;perkakas\n" * NUM_ROWS
+SHEET_PATH = "/api/suppliers/1/products/import"
 _FOR_EVER = "3153600000"  # seconds: the files only get older
 
 
@@ -47,9 +51,16 @@ def main() -> None:
         contents = _written(Path(folder))
         with tarfile.open(FILES, "w:xz") as files:
             for path in sorted(Path(folder).iterdir()):
-                if path.suffix != ".lock":
-                    files.add(path, path.name)
+                if path.suffix == ".lock" or path.name.endswith("-shm"):  # made anew
+                    continue
+                files.add(path, path.name, filter=_without_owner_and_date)
     CONTENTS.write_text(json.dumps(contents, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _without_owner_and_date(file: tarfile.TarInfo) -> tarfile.TarInfo:
+    file.uid = file.gid = file.mtime = 0
+    file.uname = file.gname = ""
+    return file
 
 
 def _written(folder: Path) -> dict[str, Any]:
@@ -62,7 +73,9 @@ def _written(folder: Path) -> dict[str, Any]:
                 seen += text
                 if len(re.findall("^id: ", seen, re.MULTILINE)) > 40:
                     break
+            sheet = httpx2.post(f"{process.url}{SHEET_PATH}", content=SHEET, headers={"Content-Type": "text/csv"})
             process.popen.kill()
+    contents["import"] = sheet.headers["location"]
     return contents | {"cut_stream": seen[: seen.rindex("\n\n") + 2]}
 
 
@@ -89,6 +102,7 @@ def _put(http: httpx2.Client) -> dict[str, Any]:
     held = f"/api/products/{product['id']}/reservations"
     reservation = http.post(held, json={"quantity": 2}, headers=own).json()
     http.put("/api/users/me/preferences", json={"brands": ["gayo"]}, headers=own)
+    http.post(f"/api/products/{product['id']}/reviews", json={"rating": 4, "title": "Wangi"}, headers=own)
     asked = http.post("/api/chat/search", json={"user_id": user["id"], "query": "kopi di Bandung"}, headers=own).json()
     return {
         "finished_stream": finished,

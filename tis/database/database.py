@@ -20,6 +20,7 @@ _log = logging.getLogger("tis.database")
 _MIGRATION_LOCK_ID = 7_415_001  # of an advisory lock: any number that no other program uses in this database
 _NO_ANSWER = "The database does not answer."
 _FILE_GONE = "The database file was moved, deleted or replaced: put the same file back, or restart the server."
+_UNKNOWN_TABLES = "Another version of the server made the tables: start that one, or name another database."
 _migration_lock = threading.Lock()  # Alembic has global state: one migration at a time in this process
 
 
@@ -84,6 +85,8 @@ class Database:
     def migrate(self, folder: Path, target: str = "head") -> None:
         """Migrates up to `target`, or down to it (`base`, `-1`). Several processes may call this at the same time."""
         from alembic import command
+        from alembic.script.revision import ResolutionError
+        from alembic.util import CommandError
 
         with (
             _migration_lock,
@@ -91,20 +94,38 @@ class Database:
             self._translate_errors(),
             self._write_engine.connect() as connection,
             connection.begin(),
+            self._migration_turn(connection),
         ):
-            if self.dialect == "postgresql":
-                # Altering a large table may take long, and so may waiting for another process that migrates.
-                connection.execute(text("SET LOCAL statement_timeout = 0"))
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK_ID})
-            elif self.dialect == "mysql":
-                # Every change of a table commits there, so no lock of a transaction would last. It ends below.
-                connection.execute(text("SELECT GET_LOCK(:lock, 3600)"), {"lock": _mysql_lock(connection)})
             config = _alembic_config(folder, connection)
-            if target == "base" or target.startswith("-"):
-                command.downgrade(config, target)
-            else:
-                command.upgrade(config, target)
-            if self.dialect == "mysql":
+            try:
+                if target == "base" or target.startswith("-"):
+                    command.downgrade(config, target)
+                else:
+                    command.upgrade(config, target)
+            except CommandError as error:
+                if not isinstance(error.__cause__, ResolutionError):
+                    raise
+                if self.is_available:
+                    _log.warning("%s (%s)", _UNKNOWN_TABLES, error)
+                self.failure = _UNKNOWN_TABLES
+                raise DatabaseUnavailable(_UNKNOWN_TABLES) from error
+
+    @contextmanager
+    def _migration_turn(self, connection: Connection) -> Iterator[None]:
+        """One process at a time. SQLite's transactions that write take turns anyway."""
+        if self.dialect == "postgresql":
+            # Altering a large table may take long, and so may waiting for another process that migrates.
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK_ID})
+        if self.dialect != "mysql":
+            yield
+            return
+        # Every change of a table commits there, so no lock of a transaction would last. It is the connection's.
+        connection.execute(text("SELECT GET_LOCK(:lock, 3600)"), {"lock": _mysql_lock(connection)})
+        try:
+            yield
+        finally:
+            if not connection.invalidated:
                 connection.execute(text("SELECT RELEASE_LOCK(:lock)"), {"lock": _mysql_lock(connection)})
 
     def is_migrated(self, folder: Path) -> bool:

@@ -83,6 +83,15 @@ def read_and_prepare(read: Callable[[], Model], prepare: Callable[[Model, Option
         free_memory()
 
 
+def read_optional(what: str, read: Callable[[], Made], otherwise: Made) -> Made:
+    """Reads something beside the weights that the model can do without."""
+    try:
+        return read()
+    except Exception:
+        log.warning("the model runs without %s, which cannot be read", what, exc_info=True)
+        return otherwise
+
+
 class Misfit(Exception):
     """A part of a model is not of the kind that is replaced, which is no fault."""
 

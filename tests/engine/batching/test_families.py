@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from tests.engine.batching.families import FAMILIES
 from tests.engine.batching.tiny import TOKENIZER, greedy, new_model_of, new_request, prompt, run, tokens
 from tis.engine.batching.batch_runner import BatchRunner
-from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.limits import BatchLimits
-from tis.engine.optional_stages import read_and_prepare
+from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.request import Request
 from tis.engine.runner import Runner
 
@@ -44,7 +45,10 @@ def saved(family: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     kind, sizes = FAMILIES[family]
     folder = tmp_path_factory.mktemp("families")
     new_model_of(kind, **sizes).save_pretrained(folder)
-    model = _read(folder, torch.float32)
+    words = {TOKENIZER.token_text(number): number for number in range(TOKENIZER.vocabulary_size)}
+    letters = Tokenizer(WordLevel(words, unk_token=TOKENIZER.token_text(0)))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=letters).save_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     return folder, [greedy(model, prompt(length, seed), 12) for seed, length in enumerate(LENGTHS)]
 
 
@@ -53,35 +57,23 @@ def test_the_tokens_are_those_of_generate(
     family: str, saved: tuple[Path, list[list[int]]], native_kernels: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder, expected = saved
-    runner, answers = _answered(folder, torch.float32, 12, native_kernels=native_kernels)
+    runner, answers = _answered(folder, "float32", 12, native_kernels=native_kernels)
     assert [tokens(request) for request in answers] == expected
     assert isinstance(runner, BatchRunner) == (family not in ALONE)
     assert "runs without it" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("dtype", "quantisation"), [(torch.bfloat16, None), (torch.float32, "int8"), (torch.bfloat16, "int8")]
-)
+@pytest.mark.parametrize(("dtype", "quantisation"), [("bfloat16", None), ("float32", "int8"), ("bfloat16", "int8")])
 def test_weights_of_fewer_bits_answer(
-    saved: tuple[Path, list[list[int]]], dtype: torch.dtype, quantisation: str | None
+    saved: tuple[Path, list[list[int]]], dtype: str, quantisation: str | None
 ) -> None:
     _, answers = _answered(saved[0], dtype, 4, quantisation=quantisation)
     assert [len(tokens(request)) for request in answers] == [4] * len(LENGTHS)
 
 
-def _read(folder: Path, dtype: torch.dtype) -> Any:
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
-    model.generation_config = transformers.GenerationConfig(pad_token_id=0)
-    return model
-
-
-def _answered(folder: Path, dtype: torch.dtype, num_tokens: int, **limits: Any) -> tuple[Runner, list[Request]]:
-    wanted = BatchLimits(tokens_per_step=24, cache_tokens=2048, **limits)
-    chosen = read_and_prepare(
-        lambda: _read(folder, dtype),
-        lambda model, stages: choose_runner(model, TOKENIZER, 512, wanted, stages=stages),
-    )
-    runner = chosen.new()
+def _answered(folder: Path, dtype: str, num_tokens: int, **limits: Any) -> tuple[Runner, list[Request]]:
+    options = LoadOptions(dtype=dtype, batch=BatchLimits(tokens_per_step=24, cache_tokens=2048, **limits))
+    runner = load_model(str(folder), options, lambda stage, share: None).new_runner()
     requests = [new_request(prompt(length, seed), max_tokens=num_tokens) for seed, length in enumerate(LENGTHS)]
     assert not run(runner, requests).errors
     return runner, requests

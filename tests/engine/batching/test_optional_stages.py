@@ -53,6 +53,7 @@ IN_THE_LAST_RESORT = [
     (CHOOSING + "weight_bytes_of", 1, 2),
     ("tis.engine.batching.memory.MemoryBudget.cache_tokens", 1, 2),
     (CHOOSING + "PagedCache", 1, 2),
+    (CHOOSING + "BatchRunner", 1, 2),
 ]
 
 

@@ -17,10 +17,21 @@ from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt
 from tis.engine.request import Request
 from tis.engine.sampling.params import SamplingParams
+from tis.errors import BadRequest
 
 
 def load(repo: str, **options: bool) -> LoadedModel:
     return load_model(repo, LoadOptions(**options), lambda stage, progress: None)  # type: ignore[arg-type]
+
+
+def answer_of(model: LoadedModel, prompt_ids: list[int] | None = None) -> list[int]:
+    question = ChatPrompt([{"role": "user", "content": "What is a keyboard?"}])
+    prompt_ids = prompt_ids or model.tokenizer.encode_chat(question)
+    params = SamplingParams(temperature=0, max_tokens=8)
+    request = Request(PreparedRequest("demo", "r1", model.tokenizer, prompt_ids, params, 1))
+    assert not run(model.new_runner(), [request]).errors
+    assert len(tokens(request)) > 1
+    return tokens(request)
 
 
 @pytest.fixture
@@ -62,15 +73,35 @@ def test_weights_are_read_again_where_preparing_them_fails(demo: LoadedModel, mo
     monkeypatch.setattr("tis.engine.batching.choose_runner.pack_weights", fail)
     loaded = load_model(DEMO, LoadOptions(), lambda stage, progress: stages.append(stage))
     assert stages.count("preparing the weights") == 2
-    answers = []
-    for one in (demo, loaded):
-        prompt = one.tokenizer.encode_chat(ChatPrompt([{"role": "user", "content": "What is a keyboard?"}]))
-        params = SamplingParams(temperature=0, max_tokens=8)
-        request = Request(PreparedRequest("demo", "r1", one.tokenizer, prompt, params, 1))
-        runner = one.new_runner()
-        assert isinstance(runner, BatchRunner) and not run(runner, [request]).errors
-        answers.append(tokens(request))
-    assert answers[0] == answers[1] and len(answers[0]) > 1
+    assert isinstance(loaded.new_runner(), BatchRunner)
+    assert answer_of(loaded) == answer_of(demo)
+
+
+@pytest.mark.model
+def test_files_beside_the_weights_may_be_damaged(copied: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (copied / "chat_template.jinja").unlink()
+    (copied / "chat_template.json").write_text("{")
+    (copied / "generation_config.json").write_text("[")
+    (copied / "preprocessor_config.json").write_text("{")
+    loaded = load(str(copied))
+    assert loaded.generation_defaults == {} and loaded.vision is None
+    with pytest.raises(BadRequest, match="no chat template"):
+        loaded.tokenizer.encode_chat(ChatPrompt([{"role": "user", "content": "Hello"}]))
+    assert answer_of(loaded, loaded.tokenizer.encode_text("What is"))
+    for missing in ("its recommended sampling", "the template of its own file", "image processor"):
+        assert sum(missing in message for message in caplog.messages) == 1
+
+
+@pytest.mark.model
+def test_a_model_of_unknown_size_answers(demo: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> int:
+        raise AssertionError("an injected fault")
+
+    monkeypatch.setattr("transformers.PreTrainedModel.get_memory_footprint", fail)
+    monkeypatch.setattr("tis.engine.text.hf_tokenizer.find_reasoning_tokens", fail)
+    loaded = load(DEMO)
+    assert loaded.footprint and loaded.footprint.weight_bytes == 0 and loaded.reasoning_tokens is None
+    assert answer_of(loaded) == answer_of(demo)
 
 
 def test_weights_in_a_format_that_can_run_code_are_not_read(copied: Path) -> None:

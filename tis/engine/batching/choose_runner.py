@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tis.engine.batching.batch_runner import BatchRunner
@@ -130,18 +131,21 @@ def _batched(
     with stages.guard(KERNELS if has_kernels else BATCHES):
         if reason := trial.why_not(model, shape, of_batch, is_rounded=is_rounded):
             raise ValueError(reason)
+    new = partial(
+        BatchRunner,
+        model,
+        tokenizer,
+        cache,
+        tokens_per_step=limits.tokens_per_step,
+        step_seconds=limits.step_seconds,
+        max_running=limits.max_running,
+        vision_cache_bytes=limits.vision_cache_bytes,
+        draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
+        kernels=of_batch,
+    )
+    new()  # what it raises, it raises while the model can still run without it
     return ChosenRunner(
-        lambda: BatchRunner(
-            model,
-            tokenizer,
-            cache,
-            tokens_per_step=limits.tokens_per_step,
-            step_seconds=limits.step_seconds,
-            max_running=limits.max_running,
-            vision_cache_bytes=limits.vision_cache_bytes,
-            draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
-            kernels=of_batch,
-        ),
+        new,
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),
         size.num_tokens,

@@ -52,7 +52,7 @@ def describe_unloaded(repo: str) -> ModelDescription:
         thinks = EchoOptions.from_repo(repo).thinks
         return ModelDescription(CONTEXT_LENGTH, calls_tools=True, reasons=thinks, follows_effort=thinks)
     folder = _local_folder(repo)
-    config = _read_object(folder / "config.json") if folder else {}
+    config = read_object(folder / "config.json") if folder else {}
     if folder is None or not config:
         return ModelDescription()
     template = _template(folder)
@@ -112,13 +112,13 @@ def _template(folder: Path) -> str:
     if path.exists():
         return path.read_text(encoding="utf-8", errors="replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
-        template = _read_object(folder / name).get("chat_template")
+        template = read_object(folder / name).get("chat_template")
         if template:  # a tokenizer may have several templates, by name
             return template if isinstance(template, str) else json.dumps(template)
     return ""
 
 
-def _read_object(path: Path) -> Mapping[str, Any]:
+def read_object(path: Path) -> Mapping[str, Any]:
     """Empty if the file is missing or invalid: the load reports the reason."""
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:

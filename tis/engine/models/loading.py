@@ -19,7 +19,7 @@ from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
-from tis.engine.optional_stages import OptionalStages, read_and_prepare
+from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.errors import BadRequest
@@ -67,7 +67,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
-    _adopt_separate_template(tokenizer, folder)
+    read_optional("the template of its own file", lambda: _adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)
 
     def read() -> Any:
@@ -86,7 +86,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         return model.eval()
 
     def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
-        weight_bytes = model.get_memory_footprint()
+        weight_bytes = read_optional("its size in memory", model.get_memory_footprint, 0)
         text_config = config.get_text_config()
         ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
         vision = choose_vision(
@@ -104,7 +104,7 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
         tokenizer=ours,
         new_runner=runner.new,
         context_length=runner.context_length,
-        generation_defaults=_generation_defaults(folder),
+        generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder), {}),
         revision=revision_of(folder),
         vision=vision,
         markers=ours.markers,
@@ -115,7 +115,7 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
             ours.marker_ids,
             writes_xml=ours.markers.writes_xml,
         ),
-        reasoning_tokens=ours.reasoning_tokens,
+        reasoning_tokens=read_optional("limits of its reasoning", lambda: ours.reasoning_tokens, None),
         template_variables=ours.template_variables,
         weights_time=weights_time_of(folder),
         weights_bytes=weights_bytes_of(folder),

@@ -1,9 +1,10 @@
 """A hash that identifies a model: the same in every process and on every machine."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
+
+from tis.engine.models.description import read_object
 
 # Files that decide how text is tokenised and what the weights mean. Not chat templates and recommended sampling: a
 # resumed request has its prompt tokens and its parameters already.
@@ -44,8 +45,7 @@ def revision_of(folder: Path) -> str:
 
 def _ending_ids(folder: Path) -> bytes:
     """The only entry of generation_config.json that changes the meaning of a recorded answer."""
-    path = folder / "generation_config.json"
-    configured = json.loads(path.read_bytes()).get("eos_token_id") if path.exists() else None
+    configured = read_object(folder / "generation_config.json").get("eos_token_id")
     ids = configured if isinstance(configured, list) else [configured]
     return repr(sorted(set(ids))).encode() if configured is not None else b""
 

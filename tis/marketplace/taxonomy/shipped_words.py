@@ -67,7 +67,7 @@ def _load(session: Session, kind: str) -> None:
 
 def _insert(session: Session, table: Any, rows: Sequence[_Row]) -> None:
     if rows:
-        session.execute(insert(table), rows)
+        session.execute(insert(table.__table__), rows)
 
 
 def _suited(row: _Row, categories: Collection[str]) -> _Row:

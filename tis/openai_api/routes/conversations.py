@@ -13,7 +13,7 @@ from tis.http.dependencies import MediaDep, OwnerDep, SessionsDep
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.media.loader import MediaLoader, MediaSource
 from tis.openai_api.routes.models import OptionsDep
-from tis.openai_api.store.conversations import StoredConversation, add_items, new_document
+from tis.openai_api.store.conversations import StoredConversation, new_conversation
 from tis.openai_api.store.items import (
     Item,
     media_names,
@@ -22,7 +22,7 @@ from tis.openai_api.store.items import (
     to_client_items,
     with_media_names,
 )
-from tis.openai_api.store.responses import CONVERSATION, ResponseStore, StoredItem, encode_document
+from tis.openai_api.store.responses import CONVERSATION, ResponseStore, StoredItem
 from tis.openai_api.wire import examples
 from tis.openai_api.wire.chat_prompt import medium_placeholder
 from tis.openai_api.wire.chat_request import ContentPart
@@ -107,12 +107,9 @@ async def create_conversation(
     items, attachments = await _checked_items(
         body.items or (), conversation_id, 0, media, is_large=is_large_body(request)
     )
-    document = new_document(body.metadata or {})
-    add_items(document, items, attachments, sessions.max_attached_bytes)
+    document = new_conversation(body.metadata or {}, items, attachments, sessions.max_attached_bytes)
     ttl_seconds = options.responses_ttl_seconds
-    retention = Retention(
-        CONVERSATION, ttl_seconds, document=encode_document(document), attachment_names=media_names(items)
-    )
+    retention = Retention(CONVERSATION, ttl_seconds, document=document, attachment_names=media_names(items))
     sessions.save_document(owner, conversation_id, retention, attachments)
     await sessions.flush()
     return (await StoredConversation.read(ResponseStore(sessions, owner), conversation_id)).to_object()

@@ -3,6 +3,8 @@
 The output of a response is stored with the response only. So the conversation needs no update when the response ends,
 which a crash could prevent. The items of a deleted response, and of one with `store: false`, become items of the
 conversation itself.
+
+It is stored as lines of JSON, the head first and then an entry a line: to append, the entries need not be read.
 """
 
 import json
@@ -20,6 +22,7 @@ from tis.openai_api.store.responses import (
     StoredItem,
     conversation_locked,
     encode_document,
+    entries_of,
     history_too_long,
 )
 from tis.streaming.errors import SessionConflict
@@ -33,28 +36,65 @@ Document = dict[str, Any]
 
 def new_document(metadata: Mapping[str, str]) -> Document:
     """`attached` maps each picture of its own items to its size in bytes."""
-    return {"created_at": int(time.time()), "metadata": dict(metadata), "next": 0, "entries": [], "attached": {}}
+    return {"created_at": int(time.time()), "metadata": dict(metadata), "next": 0, "num_entries": 0, "attached": {}}
 
 
-def add_items(
-    document: Document,
-    items: Sequence[Item],
-    attachments: Mapping[str, bytes],
-    max_attached_bytes: int,
-    num_bytes: int | None = None,  # size of the stored document, if it is known
-) -> None:
-    """Adds all items, or raises BadRequest and adds none if the document would become too large."""
-    entries = [{"item": item} for item in items]
-    _require_room(document, len(encode_document(document)) if num_bytes is None else num_bytes, entries)
-    document["attached"] = _with_attached(document, attachments, max_attached_bytes)
-    document["entries"] += entries
-    document["next"] += len(items)
+def new_conversation(
+    metadata: Mapping[str, str], items: Sequence[Item], attachments: Mapping[str, bytes], max_attached_bytes: int
+) -> bytes:
+    """Raises BadRequest if it would be too large."""
+    pages = _Pages(new_document(metadata), b"")
+    pages.add_items(items, attachments, max_attached_bytes)
+    return pages.encoded()
 
 
-def _require_room(document: Document, num_bytes: int, entries: Sequence[Any]) -> None:
-    if len(document["entries"]) + len(entries) > MAX_HISTORY_ITEMS:
-        raise history_too_long("conversation")
-    _require_bytes(num_bytes, entries)
+class _Pages:
+    """The head, and the lines of the entries as they are stored."""
+
+    def __init__(self, head: Document, lines: bytes) -> None:
+        self.head, self.lines = head, lines
+
+    @classmethod
+    def of(cls, stored: bytes) -> "_Pages":
+        head, _, lines = stored.partition(b"\n")
+        return cls(json.loads(head), lines)
+
+    def encoded(self) -> bytes:
+        return encode_document(self.head) + b"\n" + self.lines
+
+    @property
+    def num_bytes(self) -> int:
+        return len(self.lines)
+
+    def entries(self) -> list[dict[str, Any]]:
+        return entries_of(self.lines)
+
+    def last_entry(self) -> list[dict[str, Any]]:
+        return entries_of(self.lines.rpartition(b"\n")[2])
+
+    def add_items(self, items: Sequence[Item], attachments: Mapping[str, bytes], max_attached_bytes: int) -> None:
+        """Adds all items, or raises BadRequest and adds none if the document would become too large."""
+        entries = [{"item": item} for item in items]
+        self.require_room(entries)
+        self.head["attached"] = _with_attached(self.head, attachments, max_attached_bytes)
+        self.append(entries)
+        self.head["next"] += len(items)
+
+    def require_room(self, entries: Sequence[Any]) -> None:
+        if self.head["num_entries"] + len(entries) > MAX_HISTORY_ITEMS:
+            raise history_too_long("conversation")
+        _require_bytes(self.num_bytes, entries)
+
+    def append(self, entries: Sequence[dict[str, Any]]) -> None:
+        self.lines = b"\n".join([*([self.lines] if self.lines else []), *map(encode_document, entries)])
+        self.head["num_entries"] += len(entries)
+
+    def replace(self, entries: Sequence[dict[str, Any]]) -> None:
+        """Pictures that no entry names any more go."""
+        self.lines, self.head["num_entries"] = b"", 0
+        self.append(entries)
+        named = media_names([entry["item"] for entry in entries if "item" in entry])
+        self.head["attached"] = {name: size for name, size in self.head["attached"].items() if name in named}
 
 
 def _require_bytes(num_bytes: int, entries: Sequence[Any]) -> None:
@@ -68,7 +108,7 @@ def _require_bytes(num_bytes: int, entries: Sequence[Any]) -> None:
 
 
 def _with_attached(document: Document, attachments: Mapping[str, bytes], max_attached_bytes: int) -> dict[str, int]:
-    attached: dict[str, int] = document.get("attached", {}) | {name: len(data) for name, data in attachments.items()}
+    attached: dict[str, int] = document["attached"] | {name: len(data) for name, data in attachments.items()}
     if attachments and sum(attached.values()) > max_attached_bytes:
         raise BadRequest(
             f"The pictures and videos of a conversation exceed {max_attached_bytes} bytes (MAX_SESSION_MEDIA_MB).",
@@ -81,14 +121,11 @@ def _with_attached(document: Document, attachments: Mapping[str, bytes], max_att
 class StoredConversation:
     """A conversation as it was read. A change raises SessionConflict if another request changed it meanwhile."""
 
-    def __init__(
-        self, store: ResponseStore, session: Session, version: int, document: Document, num_bytes: int
-    ) -> None:
+    def __init__(self, store: ResponseStore, session: Session, version: int, pages: _Pages) -> None:
         self._store = store
         self._session = session
         self._version = version
-        self._document = document
-        self._num_bytes = num_bytes
+        self._pages = pages
 
     @classmethod
     async def read(
@@ -96,74 +133,69 @@ class StoredConversation:
     ) -> "StoredConversation":
         session = store.conversation(conversation_id, param)
         version = session.document_version
-        return cls(store, session, version, *await store.document_and_size(session))
+        return cls(store, session, version, _Pages.of(await store.stored_document(session)))
 
     def to_object(self) -> dict[str, Any]:
-        fields = {name: self._document[name] for name in ("created_at", "metadata")}
+        fields = {name: self._pages.head[name] for name in ("created_at", "metadata")}
         return {"id": self._session.id, "object": "conversation", **fields}
 
     async def items(self) -> list[StoredItem]:
-        return await self._store.items_of_entries(self._document["entries"], self._session)
+        return await self._store.items_of_entries(self._pages.entries(), self._session)
 
     def next_item_number(self) -> int:
-        return int(self._document["next"])
+        return int(self._pages.head["next"])
 
     def require_no_running_response(self) -> None:
         """Items cannot be added while a response of the conversation is running."""
-        self._store.require_no_running_response(self._document["entries"])
+        self._store.require_no_running_response(self._pages.last_entry())
 
     def require_unchanged(self) -> None:
         if self._session.document_version != self._version:
             raise conversation_locked()
 
     def require_room_for(self, response_id: str) -> None:
-        _require_room(self._document, self._num_bytes, [_entry_of(response_id)])
+        self._pages.require_room([_entry_of(response_id)])
 
     def add_response(self, response_id: str) -> None:
-        self._document["entries"].append(_entry_of(response_id))
+        self._pages.append([_entry_of(response_id)])
         self._save({})
 
     def add_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
-        max_attached_bytes = self._store.max_attached_bytes
-        add_items(self._document, items, attachments, max_attached_bytes, self._num_bytes)
+        self._pages.add_items(items, attachments, self._store.max_attached_bytes)
         self._save(attachments)
 
     def require_room_for_items(self, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
-        _require_bytes(self._num_bytes, [{"item": item} for item in items])
-        _with_attached(self._document, attachments, self._store.max_attached_bytes)
+        _require_bytes(self._pages.num_bytes, [{"item": item} for item in items])
+        _with_attached(self._pages.head, attachments, self._store.max_attached_bytes)
 
     def replace_response(self, response_id: str, items: Sequence[Item], attachments: Mapping[str, bytes]) -> None:
         """Puts items in the place of the response that they are of."""
         entries: list[dict[str, Any]] = []
-        for entry in self._document["entries"]:
+        for entry in self._pages.entries():
             if entry.get("response") == response_id:
                 entries += [{"item": item} for item in items if item["id"] not in entry["without"]]
             else:
                 entries.append(entry)
         sizes = {name: len(data) for name, data in attachments.items()}
-        self._document |= {"entries": entries, "attached": self._document.get("attached", {}) | sizes}
+        self._pages.head["attached"] |= sizes
+        self._pages.replace(entries)
         self._save(attachments)
 
     def change_metadata(self, metadata: Mapping[str, str]) -> None:
-        self._document["metadata"] = dict(metadata)
+        self._pages.head["metadata"] = dict(metadata)
         self._save({})
 
     def remove(self, item_id: str) -> None:
-        entries = [entry for entry in self._document["entries"] if entry.get("item", {}).get("id") != item_id]
+        entries = [entry for entry in self._pages.entries() if entry.get("item", {}).get("id") != item_id]
         for entry in entries:
             if "response" in entry and response_of(item_id) == entry["response"]:
                 entry["without"].append(item_id)
-        self._document["entries"] = entries
+        self._pages.replace(entries)
         self._save({})
 
     def _save(self, attachments: Mapping[str, bytes]) -> None:
         self.require_unchanged()
-        named = media_names([entry["item"] for entry in self._document["entries"] if "item" in entry])
-        sizes = self._document.get("attached", {})
-        self._document["attached"] = {name: sizes[name] for name in sizes if name in named}
-        document = encode_document(self._document)
-        self._num_bytes = len(document)
-        self._session.save_document(document, attachments, named)
+        self._session.save_document(self._pages.encoded(), attachments, frozenset(self._pages.head["attached"]))
 
 
 async def move_items_to_conversation(

@@ -36,7 +36,7 @@ class ResponseStore:
         self.owner = owner
         self._max_read_bytes = max_read_bytes
         self._num_bytes_since_pause = 0
-        self._documents: dict[str, tuple[dict[str, Any], int]] = {}  # of responses; those of conversations change
+        self._documents: dict[str, dict[str, Any]] = {}
         self._outputs: dict[str, list[StoredItem]] = {}
         self._items_by_id: dict[str, dict[str, StoredItem]] = {}
 
@@ -81,21 +81,18 @@ class ResponseStore:
         raise Draining
 
     async def document(self, session: Session) -> dict[str, Any]:
-        return (await self.document_and_size(session))[0]
+        """Of a response."""
+        if session.id not in self._documents:
+            self._documents[session.id] = await self._read(await self.stored_document(session))
+        return self._documents[session.id]
 
-    async def document_and_size(self, session: Session) -> tuple[dict[str, Any], int]:
-        """The document, and its size in bytes."""
-        if session.id in self._documents:
-            return self._documents[session.id]
+    async def stored_document(self, session: Session) -> bytes:
         found = await session.document()
         if found is None:
             raise NotFound(
                 f"The input items of {session.id!r} are not stored, only its output is.", code="items_not_kept"
             )
-        parsed = await self._read(found), len(found)
-        if session.kind == RESPONSE:
-            self._documents[session.id] = parsed
-        return parsed
+        return found
 
     async def items_until(self, previous_id: str) -> list[StoredItem]:
         """All items up to the end of a response, oldest first."""
@@ -132,7 +129,9 @@ class ResponseStore:
 
     async def conversation_items(self, conversation: Session, until: str | None = None) -> list[StoredItem]:
         """The items of a conversation, up to the response `until`."""
-        return await self.items_of_entries((await self.document(conversation))["entries"], conversation, until)
+        lines = (await self.stored_document(conversation)).partition(b"\n")[2]
+        entries = (await self._read(b'{"entries":[%s]}' % lines.replace(b"\n", b",")))["entries"]
+        return await self.items_of_entries(entries, conversation, until)
 
     async def items_of_entries(
         self, entries: Sequence[dict[str, Any]], conversation: Session, until: str | None = None
@@ -273,6 +272,12 @@ def _param_of(session: Session) -> str:
 
 def _too_many_media(session: Session, limit: str) -> BadRequest:
     return BadRequest(f"A history may have {limit}.", param=_param_of(session), code="too_many_media")
+
+
+def entries_of(lines: bytes) -> list[dict[str, Any]]:
+    """The entries of a conversation, of which each is a line."""
+    found: list[dict[str, Any]] = json.loads(b"[%s]" % lines.replace(b"\n", b","))
+    return found
 
 
 def encode_document(document: dict[str, Any]) -> bytes:
