@@ -30,7 +30,7 @@ from tis.marketplace.market import Market, MarketRules  # noqa: E402
 from tis.marketplace.reading.vocabulary import Vocabulary  # noqa: E402
 from tis.marketplace.search.query import PageRequest, ProductQuery  # noqa: E402
 from tis.marketplace.search.said_queries import read_box  # noqa: E402
-from tis.marketplace.search.supplier_words import index_new_suppliers  # noqa: E402
+from tis.marketplace.search.supplier_index import index_new_suppliers  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 
 FOLDER = Path(__file__).parent / "judged_queries"

@@ -604,7 +604,7 @@ class ProductFacts(Table):
 
 
 class ProductAttribute(Table):
-    """An attribute of a product as it is filtered and counted by. Written by `search/attribute_index.py` alone."""
+    """An attribute of a product as it is filtered and counted by. Written by `search/attribute_filter.py` alone."""
 
     __tablename__ = "product_attributes"
 
@@ -625,7 +625,7 @@ class ProductAttribute(Table):
 
 class SupplierFacts(Table):
     """What suppliers are found and sorted by. A review adds to `stars` and `weight`, a change of the supplier writes
-    the rest, which `search/supplier_words.py` does alone."""
+    the rest, which `search/supplier_index.py` does alone."""
 
     __tablename__ = "supplier_search"
 

@@ -20,7 +20,7 @@ from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.index import head_word
-from tis.marketplace.search.supplier_words import supplier_tokens, words_of_shop
+from tis.marketplace.search.supplier_index import supplier_tokens, words_of_shop
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 
 WORDS = ["teko", "cangkir", "merah", "biru", "besar", "café", "listrik", "16GB"]

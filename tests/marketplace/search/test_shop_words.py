@@ -14,7 +14,7 @@ from tis.marketplace.kit.principal import Principal
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.query import PageRequest, ProductQuery
-from tis.marketplace.search.supplier_words import index_supplier_words
+from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
 from tis.marketplace.suppliers.deletion import erase_supplier
 from tis.marketplace.tables import Supplier

@@ -16,7 +16,7 @@ from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.supplier_words import count_stars
+from tis.marketplace.search.supplier_index import count_stars
 from tis.marketplace.tables import UNRATED, Product, Reservation, Review, User
 
 ReviewAndAuthor = tuple[Review, User]

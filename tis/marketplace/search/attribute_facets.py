@@ -15,7 +15,7 @@ _NUM_RANGES = 5
 FindAttributes = Callable[[ProductQuery, int], Sequence[str | None]]
 Number = int | float
 # Of one name: a value is the key of a text or number, and its number; with products by how their sellers write it.
-Values = dict[tuple[str, float | None], Counter[str]]
+Values = dict[tuple[str, float | None], dict[str, int]]
 
 
 def attribute_facets(query: ProductQuery, find: FindAttributes, most: int) -> tuple[list[AttributeFacet], bool]:
@@ -43,32 +43,36 @@ def _values(texts: Iterable[str | None]) -> dict[str, Values]:
         if line:
             name, number, key, label = line.split("\t")
             value = key, None if number == "None" else float(number)
-            found.setdefault(name, {}).setdefault(value, Counter())[label] += count
+            found.setdefault(name, {}).setdefault(value, {})[label] = count
     return found
 
 
 def _total(values: Values) -> int:
-    return sum(labels.total() for labels in values.values())
+    return sum(sum(labels.values()) for labels in values.values())
 
 
 def _facet(name: str, values: Values) -> AttributeFacet:
-    counts = [(key, number, labels.total(), _usual(labels)) for (key, number), labels in values.items()]
-    label, total = attribute_label(name), _total(values)
+    counts = [(key, number, sum(labels.values())) for (key, number), labels in values.items()]
+    label, total = attribute_label(name), sum(count for _, _, count in counts)
     # Most of them: a seller who writes "none" makes no texts of all.
-    if 2 * sum(number is not None for _, number, _, _ in counts) <= len(counts):
+    if 2 * sum(number is not None for _, number, _ in counts) <= len(counts):
         top = sorted(counts, key=lambda one: (-one[2], one[0]))[:_MAX_VALUES]
-        return AttributeFacet(name, label, total, [FacetValue(key, usual, count) for key, _, count, usual in top])
-    numbers = sorted((number, key, count, usual) for key, number, count, usual in counts if number is not None)
+        return AttributeFacet(name, label, total, _with_labels(values, top))
+    numbers = sorted((number, key, count) for key, number, count in counts if number is not None)
     least, most = _shown(numbers[0][0]), _shown(numbers[-1][0])
     if len(numbers) > _MAX_VALUES:
-        ranges = _ranges((number, count) for number, _, count, _ in numbers)
-        return AttributeFacet(name, label, total, [], least, most, ranges)
-    return AttributeFacet(name, label, total, [FacetValue(key, usual, n) for _, key, n, usual in numbers], least, most)
+        return AttributeFacet(name, label, total, [], least, most, _ranges((number, n) for number, _, n in numbers))
+    shown = _with_labels(values, [(key, number, count) for number, key, count in numbers])
+    return AttributeFacet(name, label, total, shown, least, most)
 
 
-def _usual(labels: Counter[str]) -> str:
-    """As most sellers write it."""
-    return min(labels, key=lambda label: (-labels[label], label))
+def _with_labels(values: Values, counts: Iterable[tuple[str, float | None, int]]) -> list[FacetValue]:
+    """As most sellers write each."""
+    shown: list[FacetValue] = []
+    for key, number, count in counts:
+        labels = values[key, number]
+        shown.append(FacetValue(key, min(labels, key=lambda label: (-labels[label], label)), count))
+    return shown
 
 
 def _ranges(counted: Iterable[tuple[float, int]]) -> list[NumberRange]:

@@ -1,6 +1,6 @@
 """Builds the SQL that selects all products of a query. Pages, totals and facets are read from it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tis.marketplace.reading.tokens import category_token
 from tis.marketplace.search.attribute_filter import attribute_conditions
@@ -28,21 +28,6 @@ from tis.marketplace.search.text_query import TextMatch, excluded_phrases
 NO_LIMIT = 1_000_000_000
 
 
-@dataclass(frozen=True)
-class CandidateQuery:
-    tables: str
-    conditions: tuple[str, ...]
-    values: dict[str, object] = field(default_factory=dict)
-    with_clause: str = ""
-    product_id: str = "p.product_id"
-    distance_km: str | None = None  # SQL expression, if the query has an origin
-
-    def select(self, columns: str, tail: str = "", *conditions: str) -> str:
-        """The statement without its `with_clause`."""
-        where = " AND ".join((*self.conditions, *conditions)) or "1 = 1"
-        return f"SELECT {columns} FROM {self.tables} WHERE {where} {tail}"
-
-
 def candidate_query(
     index: TextIndex,
     query: ProductQuery,
@@ -51,7 +36,7 @@ def candidate_query(
     radius_km: float | None,
     *,
     products_first: bool = False,
-) -> CandidateQuery:
+) -> RowSource:
     """Reads the text index first if there is a text, else suppliers in the radius; the reverse is 100 times slower.
 
     `products_first` is for lists that are read in the order of an index of products until a page is full.
@@ -93,12 +78,11 @@ def candidate_query(
     ):
         conditions.append(condition)
         values |= condition_values
-    return CandidateQuery(
+    return replace(
+        source,
         tables=tables,
         conditions=(*source.conditions, *conditions),
         values={**source.values, **values},
-        with_clause=source.with_clause,
-        product_id=source.product_id,
         distance_km=distance_km,
     )
 

@@ -99,7 +99,7 @@ class FacetCounter:
         """Of a single facet, which no other filters: this takes half as long as reading the rows."""
         candidates = candidate_query(self.index, query, self.resolve(query, resolved), match, query.radius_km)
         some = candidates.select(f"p.product_id AS id, {_COLUMNS[name]} AS value", "LIMIT :max_rows")
-        sql = f"{candidates.with_clause}SELECT value, count(*), max(id) FROM ({some}) x GROUP BY value"
+        sql = f"SELECT value, count(*), max(id) FROM ({some}) x GROUP BY value"
         sql += " ORDER BY count(*) DESC"
         rows = run(self.session, sql, {**candidates.values, "max_rows": self.max_rows + 1})
         counted = [(value, count, example) for value, count, example in rows]
@@ -127,7 +127,7 @@ class FacetCounter:
     ) -> Sequence[tuple[Any, ...]]:
         candidates = candidate_query(self.index, query, self.resolve(query, resolved), match, query.radius_km)
         columns = ", ".join(["p.product_id", *(_COLUMNS[name] for name in names)])
-        sql = candidates.with_clause + candidates.select(columns, "LIMIT :max_rows")
+        sql = candidates.select(columns, "LIMIT :max_rows")
         return run(self.session, sql, {**candidates.values, "max_rows": most})
 
     def _facet(self, name: FacetName, counts: Iterable[ValueCount]) -> list[FacetValue] | list[PriceRange]:

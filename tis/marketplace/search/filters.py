@@ -1,6 +1,7 @@
 """Resolves the filters `category`, `sku` and `quantity` to the keys and ids of products."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -36,11 +37,9 @@ def ids_of_sku(session: Session, index: TextIndex, sku: str) -> list[int]:
     if not word:
         return []
     source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))
-    sql = (
-        f"{source.with_clause}SELECT p.product_id, g.sku FROM {source.tables} JOIN products g ON g.id = p.product_id"
-        f" WHERE {' AND '.join((*source.conditions, 'g.sku IS NOT NULL'))}"
-        f" ORDER BY {source.product_id} DESC LIMIT {_MAX_COMPARED_SKUS}"
-    )
+    source = replace(source, tables=f"{source.tables} JOIN products g ON g.id = p.product_id")
+    newest = f"ORDER BY {source.product_id} DESC LIMIT {_MAX_COMPARED_SKUS}"
+    sql = source.select("p.product_id, g.sku", newest, "g.sku IS NOT NULL")
     letters = "".join(tokenize(sku))
     return [product_id for product_id, other in run(session, sql, source.values) if "".join(tokenize(other)) == letters]
 

@@ -28,7 +28,7 @@ from tis.marketplace.search.attribute_filter import (
 from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.supplier_words import products_of_other_words, shop_words, supplier_tokens
+from tis.marketplace.search.supplier_index import products_of_other_words, shop_words, supplier_tokens
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000

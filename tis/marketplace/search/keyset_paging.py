@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidate_query
+from tis.marketplace.search.backends.text_index import RowSource, TextIndex
+from tis.marketplace.search.candidates import NO_LIMIT, candidate_query
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
 from tis.marketplace.search.query import ProductQuery, Sort
@@ -63,13 +63,13 @@ class KeysetPager:
         candidates = self._candidates(match)
         is_among = [] if among is None else [f"{candidates.product_id} IN {id_list(among)}"]
         sql = candidates.select("p.product_id", f"ORDER BY {candidates.product_id} DESC LIMIT :most", *is_among)
-        rows = run(self.session, candidates.with_clause + sql, {**candidates.values, "most": most})
+        rows = run(self.session, sql, {**candidates.values, "most": most})
         return [product_id for [product_id] in rows]
 
     def total(self, max_count: int) -> int:
         """The length of the whole list. It stops counting at `max_count`."""
         candidates = self._candidates()
-        sql = f"{candidates.with_clause}SELECT count(*) FROM ({candidates.select('1', 'LIMIT :max_count')}) x"
+        sql = f"SELECT count(*) FROM ({candidates.select('1', 'LIMIT :max_count')}) x"
         [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
         return int(total)
 
@@ -97,7 +97,7 @@ class KeysetPager:
         num_tiers = len(match_tiers(replace(query, stages=query.stages[:1])))
         return sum(position.tier < num_tiers for position in first_page)
 
-    def _candidates(self, match: TextMatch | None = None, radius_km: float | None = None) -> CandidateQuery:
+    def _candidates(self, match: TextMatch | None = None, radius_km: float | None = None) -> RowSource:
         text_query = self.resolved.text_query
         match = match or (TextMatch(text_query) if text_query else None)
         radius_km = self.query.radius_km if radius_km is None else radius_km
@@ -117,7 +117,7 @@ class KeysetPager:
         order = f"p.product_id {direction}" if is_by_id else f"{column.name} {direction}, p.product_id {direction}"
         value = "0" if is_by_id else column.name
         sql = candidates.select(f"p.product_id, {value}", f"ORDER BY {order} {_PAGE}", *keyset)
-        return self._read(candidates.with_clause + sql, values, self.count, self.skip)
+        return self._read(sql, values, self.count, self.skip)
 
     def _by_distance(self) -> list[ListPosition]:
         for radius_km in () if self.resolved.product_ids is not None else self._growing_radii():
@@ -161,7 +161,7 @@ class KeysetPager:
             values |= {"after": self.after.value or 0.0, "after_id": self.after.product_id}
         inner = candidates.select(f"p.product_id, {candidates.distance_km} AS km", f"LIMIT {NO_LIMIT}", *min_distance)
         sql = f"SELECT product_id, km FROM ({inner}) x {keyset} ORDER BY km, product_id {_PAGE}"
-        return self._read(candidates.with_clause + sql, values, self.count, self.skip)
+        return self._read(sql, values, self.count, self.skip)
 
     def _by_relevance(self) -> list[ListPosition]:
         ranked = RankedList(self.session, self.index, self.query, self.resolved, self.ranking, self.after)

@@ -99,6 +99,5 @@ def _likely_categories(session: Session, index: TextIndex, main: TermGroup, head
 def _categories(session: Session, index: TextIndex, match: TextMatch, most: int) -> list[str]:
     """Of each product that matches, but at most so many."""
     source = index.match_source(match)
-    where = " AND ".join(source.conditions) or "1 = 1"
-    sql = f"{source.with_clause}SELECT p.category_key FROM {source.tables} WHERE {where} LIMIT :most"
-    return [category for [category] in run(session, sql, {**source.values, "most": most})]
+    rows = run(session, source.select("p.category_key", "LIMIT :most"), {**source.values, "most": most})
+    return [category for [category] in rows]

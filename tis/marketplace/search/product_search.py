@@ -40,8 +40,7 @@ from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations, point_of_city, query_around
 from tis.marketplace.search.said_queries import with_said_filters
-from tis.marketplace.search.supplier_index import index_supplier
-from tis.marketplace.search.supplier_words import index_new_suppliers
+from tis.marketplace.search.supplier_index import index_new_suppliers, index_supplier
 from tis.marketplace.search.understanding import understand
 from tis.marketplace.search.vocabulary_cache import VocabularyCache
 
@@ -114,22 +113,24 @@ class ProductSearch:
         resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
         if resolved.text_query is not None and not resolved.text_query.groups:
             return None, []
-        pager = KeysetPager(
-            session,
-            self.index,
-            query,
-            resolved,
-            self._limits.ranking,
-            count=page.limit + 1,
-            skip=0 if after else page.skip,
-            after=after,
-        )
+        pager = self._pager(session, query, resolved, page.limit + 1, 0 if after else page.skip, after)
         positions = pager.positions()
         num_found = _FEW if after else pager.num_matching_all(_FEW, positions)
         if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
             pager = replace(pager, resolved=relaxed)
             positions = pager.positions()
         return pager, positions
+
+    def _pager(
+        self,
+        session: Session,
+        query: ProductQuery,
+        resolved: ResolvedQuery,
+        count: int = 1,
+        skip: int = 0,
+        after: ListPosition | None = None,
+    ) -> KeysetPager:
+        return KeysetPager(session, self.index, query, resolved, self._limits.ranking, count, skip, after)
 
     def candidates(self, session: Session, query: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
         """The first products of the search, in its order, with how well each fits."""
@@ -163,8 +164,7 @@ class ProductSearch:
         if understood.text_query is not None and not understood.text_query.groups:
             return ProductCount(0)
         resolved = self._resolve(session, query, understood)
-        pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
-        total = pager.total(limit + 1)
+        total = self._pager(session, query, resolved).total(limit + 1)
         return ProductCount(min(total, limit), is_exact=total <= limit)
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
@@ -172,8 +172,7 @@ class ProductSearch:
         query = with_said_filters(query).with_default_sort()
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
-            pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
-            if (num_found := pager.num_matching_all(_FEW)) < _FEW:
+            if (num_found := self._pager(session, query, resolved).num_matching_all(_FEW)) < _FEW:
                 resolved = self._relax(session, query, resolved, num_found)
         counter = FacetCounter(
             session,
@@ -248,8 +247,8 @@ class ProductSearch:
             return resolved
         if num_found and query.sort != "relevance":
             return resolved  # the nearest or cheapest of what matches a word would come before what was asked for
-        pager = KeysetPager(session, self.index, query, resolved, self._limits.ranking, count=1)
-        relaxed = relaxed_query(session, self.index, text_query, pager.ids, are_all_matched=bool(num_found))
+        find_ids = self._pager(session, query, resolved).ids
+        relaxed = relaxed_query(session, self.index, text_query, find_ids, are_all_matched=bool(num_found))
         if relaxed is None or (num_found and len(relaxed.stages) == 1):
             return resolved
         if query.sort != "relevance":

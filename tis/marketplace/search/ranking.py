@@ -12,8 +12,8 @@ from functools import cached_property
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.candidates import NO_LIMIT, CandidateQuery, candidate_query, narrowed
+from tis.marketplace.search.backends.text_index import RowSource, TextIndex
+from tis.marketplace.search.candidates import NO_LIMIT, candidate_query, narrowed
 from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
 from tis.marketplace.search.geo_filter import LAST_RING, RINGS_KM, bounding_box, has_suppliers, ring_edges, ring_sql
 from tis.marketplace.search.query import ProductQuery, Sort
@@ -160,7 +160,7 @@ class RankedList:
         inner = candidates.select(columns, f"LIMIT {max_read}", *conditions)
         num_read = "0" if max_read == NO_LIMIT else "count(*) OVER ()"
         sql = (
-            f"{candidates.with_clause}SELECT product_id, value, {ring} AS ring, {num_read} FROM ({inner}) x"
+            f"SELECT product_id, value, {ring} AS ring, {num_read} FROM ({inner}) x"
             f" ORDER BY ring, value {order.direction}, product_id {order.direction} LIMIT :count"
         )
         rows = run(self.session, sql, values)
@@ -225,7 +225,7 @@ class RankedList:
         rows = run(self.session, sql, {"start": start[0], "start_id": start[1]} if start else {})
         return next(((rank, product_id) for rank, product_id in rows), None)
 
-    def _candidates(self, match: TextMatch | None, end_km: float | None) -> CandidateQuery:
+    def _candidates(self, match: TextMatch | None, end_km: float | None) -> RowSource:
         radius_km = self.query.radius_km if end_km is None else end_km
         return candidate_query(self.index, self.query, self.resolved, match, radius_km, products_first=True)
 

@@ -16,7 +16,7 @@ from tis.marketplace.reading.tokens import category_token, head_token
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import id_list, run
-from tis.marketplace.search.supplier_words import shop_counts
+from tis.marketplace.search.supplier_index import shop_counts
 from tis.marketplace.search.text_query import MAX_STAGES, Term, TermGroup, TextMatch, TextQuery
 
 _LEAST_SHARE = 0.3  # of the weight of all words, that a product must match

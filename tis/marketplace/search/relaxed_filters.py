@@ -4,12 +4,13 @@ Where a named place has nothing, the nearest goods of other places are offered. 
 `relaxation.py`; exclusions, ids, SKU and shop are what the buyer insists on.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.places.gazetteer import gazetteer
+from tis.marketplace.places.place_names import Place
 from tis.marketplace.search.query import ProductCount, ProductQuery
 from tis.marketplace.tables import MAX_RUPIAH
 
@@ -101,9 +102,7 @@ def middle_of(city: str) -> Point | None:
     places = gazetteer().find(city)
     if not places:
         return None
-    middle = Point(
-        sum(place.latitude for place in places) / len(places), sum(place.longitude for place in places) / len(places)
-    )
+    middle = _middle(places)
     farthest = max(kilometres_between(middle, Point(place.latitude, place.longitude)) for place in places)
     return middle if farthest <= _MAX_KM_OF_ONE_PLACE else None
 
@@ -121,11 +120,12 @@ def point_of_city(city: str) -> NamedPoint | None:
     places = gazetteer().meaning(city)
     if not places:
         return None
-    latitude, longitude = (
-        sum(getattr(place, axis) for place in places) / len(places) for axis in ("latitude", "longitude")
-    )
-    name = places[0].name if len(places) == 1 else " ".join(city.split())
-    return NamedPoint(name, Point(latitude, longitude))
+    return NamedPoint(places[0].name if len(places) == 1 else " ".join(city.split()), _middle(places))
+
+
+def _middle(places: Sequence[Place]) -> Point:
+    count = len(places)
+    return Point(sum(place.latitude for place in places) / count, sum(place.longitude for place in places) / count)
 
 
 def query_around(query: ProductQuery, point: Point) -> ProductQuery:

@@ -158,6 +158,4 @@ def _finds_products(session: Session, vocabulary: Vocabulary, word: str) -> bool
 
 def _is_in_labels(session: Session, index: TextIndex, word: str) -> bool:
     source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))
-    where = " AND ".join(source.conditions) or "1 = 1"
-    sql = f"{source.with_clause}SELECT 1 FROM {source.tables} WHERE {where} LIMIT 1"
-    return bool(run(session, sql, source.values))
+    return bool(run(session, source.select("1", "LIMIT 1"), source.values))

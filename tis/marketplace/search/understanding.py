@@ -14,7 +14,7 @@ from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions,
 from tis.marketplace.search.long_texts import MIN_WORDS, understand_long
 from tis.marketplace.search.main_noun import purpose_of, with_main_noun
 from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
-from tis.marketplace.search.supplier_words import shop_counts
+from tis.marketplace.search.supplier_index import shop_counts
 from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery
 
 # A sentence has words that no product has, and short ones are like many others.

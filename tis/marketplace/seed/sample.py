@@ -12,7 +12,7 @@ from tis.marketplace.kit.fields import email_key, key_of
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.supplier_words import index_new_suppliers
+from tis.marketplace.search.supplier_index import index_new_suppliers
 from tis.marketplace.seed.history import max_supplier_id, write_history
 from tis.marketplace.tables import Product, Review, Supplier, User
 

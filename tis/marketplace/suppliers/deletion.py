@@ -15,7 +15,7 @@ from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.supplier_words import index_supplier_words
+from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.stock.service import release_all
 from tis.marketplace.suppliers.members import owners_of
 from tis.marketplace.suppliers.schemas import LAST_LOGIN

@@ -16,7 +16,7 @@ from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.policy import require_admin, require_owner, sees_hidden_goods
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.supplier_words import index_supplier_words
+from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
 from tis.marketplace.tables import Supplier, SupplierMember
 

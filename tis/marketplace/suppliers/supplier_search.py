@@ -29,7 +29,7 @@ from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.city_filter import supplier_in_city
 from tis.marketplace.search.geo_filter import bounding_box, distance_to_supplier
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.supplier_words import NAME, name_key_of, supplier_ratings
+from tis.marketplace.search.supplier_index import NAME, name_key_of, supplier_ratings
 from tis.marketplace.suppliers.schemas import FoundSupplier, supplier_view
 from tis.marketplace.tables import UNRATED, ProductFacts, Supplier, SupplierFacts, SupplierHours, SupplierWord
 

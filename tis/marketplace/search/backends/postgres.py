@@ -25,10 +25,10 @@ class PostgresTextIndex(TextIndex):
     def match_source(self, match: TextMatch) -> RowSource:
         # Materialized: the planner would search the text index again for every supplier near the buyer.
         return RowSource(
-            tables="m JOIN product_search p ON p.product_id = m.product_id",
+            tables="(WITH found AS MATERIALIZED"
+            " (SELECT product_id FROM product_words WHERE words @@ CAST(:match AS tsquery))"
+            " SELECT product_id FROM found) m JOIN product_search p ON p.product_id = m.product_id",
             values={"match": self.expression(match, {})},
-            with_clause="WITH m AS MATERIALIZED"
-            " (SELECT product_id FROM product_words WHERE words @@ CAST(:match AS tsquery)) ",
         )
 
     def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:

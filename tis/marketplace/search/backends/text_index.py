@@ -7,7 +7,7 @@ from typing import ClassVar
 from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.tokens import is_cell_token, is_head_token, is_of_shop
-from tis.marketplace.search.sql import SqlValues, id_list, run
+from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
 
 
@@ -37,13 +37,17 @@ def counted_words(name: str, labels: str, description: str, tokens: str) -> set[
 
 @dataclass(frozen=True)
 class RowSource:
-    """Parts of a statement that selects rows of `product_search p`."""
+    """What selects rows of `product_search p`: all that match a text, or all products of a query."""
 
     tables: str = "product_search p"
     conditions: tuple[str, ...] = ()
-    values: SqlValues = field(default_factory=dict)
-    with_clause: str = ""
+    values: dict[str, object] = field(default_factory=dict)
     product_id: str = "p.product_id"  # the column by which the source returns rows in descending order without a sort
+    distance_km: str | None = None  # SQL expression, if the query has an origin
+
+    def select(self, columns: str, tail: str = "", *conditions: str) -> str:
+        where = " AND ".join((*self.conditions, *conditions)) or "1 = 1"
+        return f"SELECT {columns} FROM {self.tables} WHERE {where} {tail}"
 
 
 class TextIndex:
