@@ -114,7 +114,9 @@ class Market:
             IndexRenewal(self.reading, self.writing, self.search).renew_some,
             interval_seconds=rules.sweep_seconds,
         )
-        self._importer = ImportWorker(self.reading, self.writing, self.search, self.find_principal)
+        self._importer = ImportWorker(
+            self.reading, self.writing, self.search, self.find_principal, rules.max_products_per_supplier
+        )
 
     @property
     def state(self) -> Literal["ready", "waiting"]:

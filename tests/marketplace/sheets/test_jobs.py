@@ -176,6 +176,16 @@ def num_batches(shop: Shop) -> int:
         return session.scalar(select(func.count()).select_from(SheetBatch)) or 0
 
 
+def test_imports_that_pass_the_cap_of_products_together_end_there(quiet: Shop) -> None:
+    """Each of them fits when it is sent."""
+    worker = worker_on(quiet.market, max_products=3)
+    first, second = (begin(quiet, sheet_of(2).replace("S-", f"{name}-")) for name in "AB")
+    while worker.step():
+        pass
+    assert [state_of(quiet, one) for one in (first, second)] == [("done", 2), ("failed", 0)]
+    assert len(goods_of(quiet, quiet.id)) == 2
+
+
 def test_another_server_goes_on_where_the_first_stopped(quiet: Shop) -> None:
     job = begin(quiet, sheet_of(5))
     assert worker_on(quiet.market).step() and state_of(quiet, job) == ("running", 2)

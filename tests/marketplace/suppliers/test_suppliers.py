@@ -9,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tests.marketplace.accounts import (
+    PASSWORD,
     bearer,
     new_email,
     register_admin,
@@ -230,9 +231,13 @@ def test_a_supplier_without_owners_that_closes_itself_is_deleted(
         "phone": "+6281234567890",
         "address": "Jl. Melati 1",
     }
-    supplier = register_supplier(internet, **given, password="a long sentence")
+    supplier = register_supplier(internet, **given, password=PASSWORD)
     path = f"/api/suppliers/{supplier['id']}"
-    assert internet.delete(path, headers=bearer(supplier)).json()["is_active"] is False
+    for body in (None, {"password": "a wrong sentence"}):
+        refused = internet.request("DELETE", path, json=body, headers=bearer(supplier))
+        assert (refused.status_code, refused.json()["detail"]) == (403, "The password is missing or not right.")
+    closed = internet.request("DELETE", path, json={"password": PASSWORD}, headers=bearer(supplier))
+    assert closed.json()["is_active"] is False
     admin = register_admin(internet, strict_database_url)
     left = internet.get(path, headers=bearer(admin)).text
     assert not [value for value in given.values() if value in left] and "-6.2088" not in left

@@ -102,3 +102,7 @@ class AccountView(BaseModel):
     email_confirmed: bool
     has_password: bool
     suppliers: list[MembershipView]
+
+
+class Erasure(StrictBody):
+    password: TypedPassword | None = Field(None, description="needed where the account has one")

@@ -92,12 +92,14 @@ class ImportWorker:
         writing: OpenTransaction,
         search: ProductSearch,
         find_principal: FindPrincipal,
+        max_products: int | None = None,  # of a supplier
         interval_seconds: float = 3.0,
     ) -> None:
         self._reading = reading
         self._writing = writing
         self._search = search
         self._find_principal = find_principal
+        self._max_products = max_products
         self._interval_seconds = interval_seconds
         self._end = threading.Event()
         self._wake = threading.Event()
@@ -166,7 +168,15 @@ class ImportWorker:
     def _import_batch(self, session: Session, principal: Principal, job: SheetImport, batch: SheetBatch) -> None:
         rows = [SheetRow(number, values) for number, values in batch.rows]
         sheet = Sheet(rows, problems=[], columns=[], num_rows=len(rows))
-        report = import_sheet(session, principal, self._search, job.supplier_id, sheet, partial=True)
+        report = import_sheet(
+            session,
+            principal,
+            self._search,
+            job.supplier_id,
+            sheet,
+            partial=True,
+            max_products=self._max_products,
+        )
         job.num_created += report.created
         job.num_updated += report.updated
         job.num_unchanged += report.unchanged

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from tis.errors import Conflict
 from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.links import delete_links
+from tis.marketplace.auth.service import password_hash_of
 from tis.marketplace.auth.tokens import has_session
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.principal import Principal
@@ -23,15 +24,33 @@ from tis.marketplace.suppliers.service import close_supplier, lock_supplier_for_
 from tis.marketplace.tables import IdempotentRequest, RefreshToken, Supplier, SupplierInvitation, SupplierMember
 
 
+def password_to_erase(session: Session, principal: Principal, supplier_id: int) -> str | None:
+    """The hash of the password that the caller must know, as closing this supplier erases it. None: it needs none."""
+    if principal.account != supplier_account(supplier_id) or owners_of(session, supplier_id):
+        return None
+    return password_hash_of(session, principal)
+
+
 def close_or_delete_supplier(
-    session: Session, principal: Principal, search: ProductSearch, supplier_id: int, *, confirmed: bool = True
+    session: Session,
+    principal: Principal,
+    search: ProductSearch,
+    supplier_id: int,
+    *,
+    confirmed: bool = True,
+    compared_hash: str | None = None,
 ) -> Supplier:
-    """A supplier that closes itself and has no owner is deleted: nobody could ever sign in to restore it."""
+    """A supplier that closes itself and has no owner is deleted: nobody could ever sign in to restore it.
+
+    `compared_hash` is `password_to_erase`, which the password was compared with before this transaction.
+    """
     supplier = lock_supplier_for_update(session, principal, supplier_id)
     owners = owners_of(session, supplier_id)
     if not (confirmed or owners or supplier.password_hash or supplier.deleted_at):
         raise Conflict(LAST_LOGIN[409], code="confirm_needed")
     if principal.account == supplier_account(supplier_id) and not owners:
+        if supplier.password_hash != compared_hash:
+            raise Conflict("The password or an owner was changed meanwhile. Retry.")
         delete_account_data(session, search, [supplier_account(supplier_id)])
         erase_supplier(session, principal, search, supplier)
     else:

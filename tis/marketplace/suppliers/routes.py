@@ -8,7 +8,15 @@ from fastapi.responses import JSONResponse
 
 from tis.marketplace.auth.passwords import hashed_new
 from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
-from tis.marketplace.auth.schemas import ADMIN_REQUIRED, EMAIL_TAKEN, TOKENS_EXAMPLE, TOO_MANY_REGISTRATIONS
+from tis.marketplace.auth.schemas import (
+    ADMIN_REQUIRED,
+    EMAIL_TAKEN,
+    TOKENS_EXAMPLE,
+    TOO_MANY_LOGINS,
+    TOO_MANY_REGISTRATIONS,
+    Erasure,
+)
+from tis.marketplace.auth.service import require_password
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Keyword, Words
@@ -22,7 +30,7 @@ from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.rates import count_request, limited
 from tis.marketplace.suppliers import members
 from tis.marketplace.suppliers.data_export import export_supplier_data
-from tis.marketplace.suppliers.deletion import close_or_delete_supplier
+from tis.marketplace.suppliers.deletion import close_or_delete_supplier, password_to_erase
 from tis.marketplace.suppliers.schemas import (
     EMAIL_BY_LINK,
     EXPORT_OF_SUPPLIER,
@@ -149,21 +157,31 @@ def put_supplier(
         return supplier_view(supplier, principal)
 
 
-@router.delete("/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, OWNER_REQUIRED, LAST_LOGIN))
+@router.delete("/{supplier_id}", responses=responses(SUPPLIER_EXAMPLE, OWNER_REQUIRED, LAST_LOGIN, TOO_MANY_LOGINS))
 def delete_supplier(
+    request: Request,
     context: ContextDep,
     supplier_id: Id,
+    body: Annotated[Erasure | None, Body(openapi_examples=body_example({"password": "a long sentence"}))] = None,
     confirm: Annotated[
         bool, Query(description="where the supplier has neither a password nor an owner: nobody can sign in again")
     ] = False,
 ) -> SupplierView:
     """Close a supplier: it and its products are no longer found, until it is restored.
 
-    One that closes itself, where no user owns it, is erased with its personal data.
+    One that closes itself, where no user owns it, is erased with its personal data. That needs its password, if it
+    has one.
     """
+    with context.reading() as (session, principal):
+        compared_hash = password_to_erase(session, principal, supplier_id)
+    if compared_hash is not None:
+        count_request(request, "logins")
+        require_password(body.password if body else None, compared_hash)
     with context.writing() as (session, principal):
         search = context.market.search
-        supplier = close_or_delete_supplier(session, principal, search, supplier_id, confirmed=confirm)
+        supplier = close_or_delete_supplier(
+            session, principal, search, supplier_id, confirmed=confirm, compared_hash=compared_hash
+        )
         return supplier_view(supplier, principal)
 
 

@@ -15,6 +15,7 @@ from tis.marketplace.auth.schemas import (
     TOO_MANY_LOGINS,
     TOO_MANY_REGISTRATIONS,
     USER_REGISTRATION_ERRORS,
+    Erasure,
     UserRegistration,
 )
 from tis.marketplace.auth.service import password_hash_of, register_user, require_password
@@ -40,7 +41,6 @@ from tis.marketplace.users.schemas import (
     USER_EXAMPLE,
     USER_REQUIRED,
     WRONG_PASSWORD,
-    Erasure,
     Grants,
     RegisteredUser,
     UserChange,

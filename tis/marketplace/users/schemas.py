@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from tis.marketplace.auth.passwords import TypedPassword
 from tis.marketplace.auth.schemas import AI_ACCESS_DESCRIPTION, TOKEN_REQUIRED, Role
 from tis.marketplace.auth.tokens import TokenPair
 from tis.marketplace.kit.fields import (
@@ -124,7 +123,3 @@ def user_view(user: User, principal: Principal) -> UserView:
         place_code=user.place_code if private else None,
         version=user.version,
     )
-
-
-class Erasure(StrictBody):
-    password: TypedPassword | None = Field(None, description="needed where the account has one")
