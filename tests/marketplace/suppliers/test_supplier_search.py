@@ -63,6 +63,8 @@ def test_the_best_match_comes_first(internet: httpx2.Client, shops: object, limi
         ("cafe menteng", ["Kios Café Ménteng"]),
         ("kios malang", ["Kios Café Ménteng"]),
         ("kios jawa tim", ["Kios Café Ménteng"]),
+        ("kios di Malang", ["Kios Café Ménteng"]),
+        ("lestari di Jayapura", ["Lestari"]),
         ("jaya lest abadi", []),
         ("lestari jaya mebel", []),
         ("%", []),

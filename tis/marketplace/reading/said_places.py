@@ -15,7 +15,7 @@ from tis.marketplace.reading.sentence import Sentence, SentenceWord
 
 _JAKARTA = "31"
 _CONJUNCTIONS = frozenset("dan atau or and sama maupun , / & nor".split())
-_PREPOSITIONS = frozenset(
+PREPOSITIONS = frozenset(
     """
     di d dari dr from in at daerah wilayah area sekitar sekitaran seputar around near dekat deket ke to kota close
     lokasi lokasinya yang yg located based the
@@ -165,7 +165,7 @@ def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:
 
 
 def _start_with_prepositions(words: Sequence[SentenceWord], start: int) -> int:
-    while start and words[start - 1].text in _PREPOSITIONS:
+    while start and words[start - 1].text in PREPOSITIONS:
         start -= 1
     return start
 

@@ -5,9 +5,9 @@ what differs between databases: `choose_backend` chooses `SqliteFtsIndex`, `Post
 
 `ProductSearch.read` makes filters and an order of what a text says, for whoever has a raw text. `ProductSearch.find`
 looks for the other words: `understand` makes a `TextQuery` of them, with the synonyms of the `Vocabulary` and corrected
-spelling; `with_main_noun` tells what the goods are, `with_shops` adds the words of shops. If few products match all words, `relaxed_query` adds those that match the
-words that weigh most. `candidate_query` puts filters, text and radius into one SQL statement. `KeysetPager` reads a
-page of it in the sort order (by relevance it is a `RankedList`: tiers, rings around the buyer, ratings), and
+spelling; `with_main_noun` tells what the goods are, `with_shops` adds the words of shops. If few products match all
+words, `relaxed_query` adds those that match the words that weigh most. `candidate_query` puts filters, text and radius into one
+SQL statement. `KeysetPager` reads a page of it in the sort order (by relevance it is a `RankedList`: tiers, rings around the buyer, ratings), and
 `load_products` loads the rows. A place without goods has a `NearestElsewhere`. `FacetCounter` counts the same
 candidates. A cursor contains the `ResolvedQuery`, so every page understands the text as the first did. Before the SQL,
 names in filters become keys and ids (`category_keys`, `resolve_cities`, `ids_of_sku`). `counted_relaxations` tells
