@@ -29,7 +29,6 @@ from tis.marketplace.kit.fields import key_of  # noqa: E402
 from tis.marketplace.market import Market, MarketRules  # noqa: E402
 from tis.marketplace.reading.vocabulary import Vocabulary  # noqa: E402
 from tis.marketplace.search.query import PageRequest, ProductQuery  # noqa: E402
-from tis.marketplace.search.said_queries import read_box  # noqa: E402
 from tis.marketplace.search.supplier_index import index_new_suppliers  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
 
@@ -88,7 +87,7 @@ class Ours:
     def __call__(self, query: str) -> list[str]:
         with self._market.reading() as session:
             search = self._market.search
-            read = read_box(ProductQuery(text=query), search.vocabulary(session)).query
+            read = search.read(session, ProductQuery(text=query)).query
             found = search.find(session, read, PageRequest(limit=TOP))
         return [self._id_of[hit.product.id] for hit in found.hits]
 

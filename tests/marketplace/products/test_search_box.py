@@ -81,6 +81,24 @@ def test_the_nearest_and_the_newest(http: httpx2.Client) -> None:
     assert search(http, "kulkas terbaru")[0][0] == "Kulkas LG 2 pintu"
 
 
+def test_near_a_city_is_an_order_from_its_centre(http: httpx2.Client) -> None:
+    answer = http.get("/api/products/search", params={"q": "kulkas 2 pintu dekat Medan"})
+    assert answer.headers["x-understood"] == "cities=Medan; near_cities=true; sort=distance"
+    first, second, *_ = answer.json()
+    assert first["name"] == "Kulkas LG 2 pintu" and first["distance_km"] < 20 < second["distance_km"]
+    assert first["fulfilment"] is None, "nobody knows where the buyer is"
+    names, said = search(http, "kulkas 2 pintu termurah sekitar bandung")
+    assert names[:2] == ["Kulkas Polytron 2 pintu", "Kulkas Sharp 2 pintu"] and said == (
+        "cities=Bandung; near_cities=true; sort=price_asc"
+    )
+    assert "Kulkas LG 2 pintu" not in names
+
+
+def test_the_suggester_reads_alike(http: httpx2.Client) -> None:
+    found = http.get("/api/products/suggest", params={"q": "kulkas selain sharp di bandung"}).json()
+    assert [one["text"] for one in found if one["kind"] == "product"] == ["Kulkas Polytron 2 pintu"]
+
+
 def test_the_name_of_a_product_is_looked_for_as_it_is(http: httpx2.Client) -> None:
     names, said = search(http, "Kemeja Murah Jaya")
     assert (names[0], said) == ("Kemeja Murah Jaya", None)

@@ -107,7 +107,8 @@ class Catalogue:
 
     def find(self, text: str | None = None, *, limit: int = 50, skip: int = 0, **values: Any) -> SearchResults:
         with self.market.reading() as session:
-            return self.search.find(session, ProductQuery(text=text, **values), PageRequest(limit, skip))
+            query = self.search.read(session, ProductQuery(text=text, **values)).query
+            return self.search.find(session, query, PageRequest(limit, skip))
 
     def names(self, text: str | None = None, **values: Any) -> list[str]:
         return [hit.product.name for hit in self.find(text, **values).hits]

@@ -15,7 +15,8 @@ BOTH = pytest.mark.parametrize("text", ["teko", None])
 
 def relaxations(catalogue: Catalogue, text: str | None, **filters: Any) -> list[RelaxedFilter]:
     with catalogue.market.reading() as session:
-        return catalogue.search.relaxations(session, ProductQuery(text, **filters))
+        query = catalogue.search.read(session, ProductQuery(text, **filters)).query
+        return catalogue.search.relaxations(session, query)
 
 
 def counts(catalogue: Catalogue, text: str | None, **filters: Any) -> list[tuple[str, int]]:

@@ -73,9 +73,18 @@ def test_without_a_place_of_the_user_nothing_is_measured() -> None:
     assert (nowhere.origin, nowhere.radius_km, nowhere.sort) == (None, None, None)
 
 
-def test_a_radius_around_a_named_place_is_not_one_around_the_user() -> None:
+def test_a_radius_around_a_named_city_counts_from_that_city() -> None:
     around = searched(HOME, radius_km=10, cities=["Bandung"])
-    assert (around.city, around.radius_km) == ("Bandung", None)
+    assert (around.city, around.radius_km) == (None, 10) and around.origin not in (HOME, None)
+    several = searched(HOME, radius_km=10, cities=["Bandung", "Bogor"])
+    assert (several.cities, several.radius_km) == (("Bandung", "Bogor"), None)
+
+
+def test_what_is_near_a_city_is_ordered_and_the_cheapest_is_among_what_is_near() -> None:
+    near = searched(cities=["Bandung"], near_cities=True, sort="distance")
+    assert (near.city, near.radius_km, near.sort) == (None, None, "distance") and near.origin
+    cheap = searched(cities=["Bandung"], near_cities=True, sort="price_asc")
+    assert (cheap.city, cheap.radius_km, cheap.sort) == (None, 40, "price_asc") and cheap.origin == near.origin
 
 
 def test_compared_products_are_those_that_are_found() -> None:

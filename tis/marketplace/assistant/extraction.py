@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.reading.prices import said_prices
+from tis.marketplace.reading.prices import price_in
 from tis.marketplace.reading.structured_query import (
     Explanation,
     Intent,
@@ -151,7 +151,8 @@ def _merged_prices(query: StructuredQuery, model: ExtractedQuery, occurs: Callab
 
 
 def _amount(quoted: str) -> int | None:
-    return said_prices(quoted).most
+    found = price_in(quoted)
+    return found.most if found else None
 
 
 def _merged_places(query: StructuredQuery, model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter
-from tis.marketplace.search.said_queries import with_said_filters
 
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
 _DROPPED: dict[str, dict[str, Any]] = {
@@ -39,7 +38,7 @@ def tried_relaxations(
     wanted = goods_query(query, viewer)
     for relaxed in search.relaxations(session, wanted):
         changed = query.model_copy(update=_changes(query, relaxed))
-        if _same_goods(with_said_filters(goods_query(changed, viewer)), relaxed.query):
+        if _same_goods(goods_query(changed, viewer), relaxed.query):
             tried.append(TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact))
     if not tried and not search.count(session, wanted, 1).count:
         tried = list(_pairs(search, session, query, viewer))

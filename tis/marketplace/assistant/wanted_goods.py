@@ -17,19 +17,9 @@ from tis.marketplace.search.relaxed_filters import middle_of
 from tis.marketplace.search.said_queries import product_query
 
 _MAX_NOUN_WORDS = 3
-_NEAR_KM = 40.0
 
 
 def goods_query(query: StructuredQuery, viewer: Viewer) -> ProductQuery:
-    """A radius around a named city counts from that city, wherever the buyer is. What is near one is ordered by the
-    distance; another order decides among what is really near.
-    """
-    if query.near_cities and (middle := _middle(query)):
-        near = product_query(query, middle)
-        return near if query.sort in (None, "distance", "relevance") else replace(near, radius_km=_NEAR_KM)
-    if query.radius_km is not None and not query.near_user and (middle := _middle(query)):
-        around = product_query(query.model_copy(update={"cities": []}), middle)
-        return replace(around, radius_km=query.radius_km)
     return product_query(query, origin_of(viewer))
 
 

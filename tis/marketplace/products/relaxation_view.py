@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from tis.marketplace.kit.docs import schema_example
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.relaxed_filters import RelaxedFilter
-from tis.marketplace.search.said_queries import with_said_filters
 
 _PARAMETERS = {"text": "q", "cities": "city", "brands": "brand", "provinces": "province", "attributes": "attr.*"}
 _FIELDS = [field.name for field in fields(ProductQuery) if field.name not in ("sort", "tie_order")]
@@ -26,7 +25,7 @@ class RelaxationView(BaseModel):
     is_exact: bool = Field(description="else there are more")
 
 
-def relaxation_view(original: ProductQuery, relaxed: RelaxedFilter, read: Read = with_said_filters) -> RelaxationView:
+def relaxation_view(original: ProductQuery, relaxed: RelaxedFilter, read: Read) -> RelaxationView:
     """`read` makes filters of what the text of a query says."""
     return RelaxationView(
         without=relaxed.without,

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Unprocessable
 from tis.marketplace.columns import now
-from tis.marketplace.context import ContextDep, RequestContext
+from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Limit, link_headers, parameters_without, total_headers
@@ -51,7 +51,6 @@ from tis.marketplace.products.search_schemas import (
     validate_text,
 )
 from tis.marketplace.rates import count_request, limited
-from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.highlights import Highlighter
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import (
@@ -65,7 +64,6 @@ from tis.marketplace.search.query import (
     SearchResults,
 )
 from tis.marketplace.search.relaxed_filters import FEW
-from tis.marketplace.search.said_queries import BoxReading, read_box, with_said_filters
 from tis.marketplace.search.suggestions import suggest
 
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
@@ -99,8 +97,9 @@ def list_products(
     query = replace(filters, sort=validate_sort(sort, filters))
     page = page_request(limit, skip, cursor)
     with context.reading() as (session, _):
-        results = context.market.search.find(session, query, page)
-        relaxations = _relaxations(context, session, query) if envelope and _are_few(page, results) else []
+        search = context.market.search
+        results = search.find(session, query, page)
+        relaxations = _relaxations(search, session, query, query) if envelope and _are_few(page, results) else []
     return _results_response(request, results, language, in_envelope=envelope, relaxations=relaxations)
 
 
@@ -144,22 +143,15 @@ def search_products(
         count_request(request, "facets")
     with context.reading() as (session, _):
         search = context.market.search
-        vocabulary = search.vocabulary(session)
-
-        def read(changed: ProductQuery) -> ProductQuery:
-            return with_said_filters(read_box(changed, vocabulary).query)
-
-        reading = _read_box(search, session, asked)
+        reading = search.read(session, asked)
         query = reading.query
         results = search.find(session, query, page)
         counts = search.facets(session, query, facet_names) if facet_names else None
-        relaxations = []
-        if envelope and _are_few(page, results):
-            relaxations = [relaxation_view(asked, one, read) for one in search.relaxations(session, query)]
+        relaxations = _relaxations(search, session, asked, query) if envelope and _are_few(page, results) else []
     return _results_response(
         request,
         results,
-        language,
+        language if asked.origin else None,
         in_envelope=envelope,
         counts=counts,
         relaxations=relaxations,
@@ -189,7 +181,7 @@ def facets_of_products(
     """
     asked, facet_names = filters if q is None else replace(filters, text=validate_text(q)), parse_facets(facets)
     with context.reading() as (session, _):
-        query = _read_box(context.market.search, session, asked).query
+        query = context.market.search.read(session, asked).query
         counts = context.market.search.facets(session, query, facet_names)
     return JSONText(_FACETS.dump_json(counts.facets).decode(), headers=_facet_headers(counts))
 
@@ -220,14 +212,19 @@ def _are_few(page: PageRequest, results: SearchResults) -> bool:
     return not (page.cursor or page.skip or results.next_cursor) and len(results.hits) < FEW
 
 
-def _relaxations(context: RequestContext, session: Session, query: ProductQuery) -> list[RelaxationView]:
-    return [relaxation_view(query, one) for one in context.market.search.relaxations(session, query)]
+def _relaxations(
+    search: ProductSearch, session: Session, asked: ProductQuery, read: ProductQuery
+) -> list[RelaxationView]:
+    def read_again(query: ProductQuery) -> ProductQuery:
+        return search.read(session, query).query
+
+    return [relaxation_view(asked, one, read_again) for one in search.relaxations(session, read)]
 
 
 def _results_response(
     request: Request,
     results: SearchResults,
-    language: Language,
+    language: Language | None,
     *,
     in_envelope: bool,
     counts: FacetCounts | None = None,
@@ -272,22 +269,11 @@ def _results_response(
     return response
 
 
-def _read_box(search: ProductSearch, session: Session, asked: ProductQuery) -> BoxReading:
-    """A text that is the name of a product, or a part of it, is looked for as it is: `Kemeja Murah Jaya`."""
-    reading = read_box(asked, search.vocabulary(session))
-    if asked.text is None or not reading.said.keys() - {"no_goods_of", "min_price", "max_price"}:
-        return reading
-    words = f" {' '.join(tokenize(asked.text))} "
-    for hit in search.find(session, asked, _FIRST_FEW).hits:
-        if words in f" {' '.join(tokenize(hit.product.name))} ":
-            return BoxReading(asked)
-    return reading
-
-
 def _understood_text(understood: Mapping[str, Any]) -> str:
     """`max_price=2000000; cities=Bandung; sort=price_asc`."""
     lists = {name: value if isinstance(value, list) else [value] for name, value in understood.items()}
-    texts = {name: ",".join(str(one) for one in values[:_MAX_NAMES_IN_HEADER]) for name, values in lists.items()}
+    texts = {name: ",".join(map(str, values[:_MAX_NAMES_IN_HEADER])) for name, values in lists.items()}
+    texts |= {name: "true" for name, value in understood.items() if value is True}
     return "; ".join(f"{name}={quote(text[:_MAX_UNDERSTOOD_CHARS], safe=',.')}" for name, text in texts.items())
 
 
@@ -295,19 +281,19 @@ def _facet_headers(counts: FacetCounts) -> dict[str, str]:
     return {} if counts.are_exact else {"X-Facet-Counts-Are": "lower-bound"}
 
 
-def _view(hit: SearchHit, language: Language) -> ProductView:
+def _view(hit: SearchHit, language: Language | None = None) -> ProductView:
+    """Without a language there is no advice on delivery: the distance is not from the buyer."""
     distance_km, supplier = _shown(hit), hit.product.supplier
-    if distance_km is None:
-        return product_view(hit.product)
+    if distance_km is None or language is None:
+        return product_view(hit.product, distance_km)
     advice = advise(distance_km, supplier, language, today=is_there_today(hit.product, now()))
     return product_view(hit.product, distance_km, advice)
 
 
 def _nearest_view(nearest: NearestElsewhere | None) -> NearestView | None:
-    """Without advice on delivery: the buyer may be elsewhere."""
     if nearest is None:
         return None
-    return NearestView(place=nearest.place, items=[product_view(hit.product, _shown(hit)) for hit in nearest.hits])
+    return NearestView(place=nearest.place, items=[_view(hit) for hit in nearest.hits])
 
 
 def _shown(hit: SearchHit) -> float | None:

@@ -1,1 +1,1 @@
-"""Turns a sentence of a buyer into a `StructuredQuery` by rules alone."""
+"""Turns what people write into a `StructuredQuery` and the words that are left, by rules alone."""

@@ -143,12 +143,12 @@ def respell_amounts(sentence: Sentence) -> None:
         sentence.respell([(_MILLIONS, lambda _: " million")])
 
 
-def take_prices(sentence: Sentence) -> dict[str, Any]:
+def take_prices(sentence: Sentence, *, is_sentence: bool = True) -> dict[str, Any]:
     for start, end in foreign_amounts(sentence.text):
         sentence.take(start, end, "another currency is no rupiah", "text")
     fields: dict[str, Any] = {}
     for _ in range(_MAX_PRICES):
-        found = find_price(sentence.text, is_sentence=True)
+        found = find_price(sentence.text, is_sentence=is_sentence)
         if found is None:
             break
         values = {"min_price": found.least, "max_price": found.most}

@@ -114,7 +114,6 @@ _BUDGET = ("budget", "bujet", "bajet")
 _LEAST_BARE_RUPIAH = 10_000
 _LEAST_BARE_THOUSANDS = 10  # "a mouse for 150k"; a monitor of 4k or 8k is another thing
 _ABOUT_SHARE = 0.2
-_ROUGH_SHARE = 0.05
 _MAX_CHARS_OF_FRACTION = 7  # "123.456" with a scale
 
 
@@ -157,35 +156,14 @@ class FoundPrice:
     is_rough: bool = False
 
 
-@dataclass(frozen=True)
-class SaidPrices:
-    text: str  # without them
-    least: int | None = None
-    most: int | None = None
-
-
-def said_prices(text: str) -> SaidPrices:
-    """The first price or range that the text says; the text as it is if it says none."""
+def price_in(text: str) -> FoundPrice | None:
+    """The first price or range of a text in any spelling, but not in another currency."""
     folded = text.lower()
-    in_digits = folded
     for pattern, spelling in AMOUNT_SPELLINGS:
-        in_digits = pattern.sub(spelling, in_digits)
-    if in_digits != folded:
-        text = folded = in_digits
-    if len(folded) != len(text):
-        return SaidPrices(text)
-    foreign = foreign_amounts(folded)
-    for start, end in foreign:
+        folded = pattern.sub(spelling, folded)
+    for start, end in foreign_amounts(folded):
         folded = folded[:start] + "\0" * (end - start) + folded[end:]
-    found = find_price(folded)
-    if found is None:
-        return SaidPrices(text)
-    least, most = found.least, found.most
-    if found.form == "named" and most is not None:
-        least, most = _about(most)
-    if found.is_rough and least is not None:
-        least = round(least * (1 - _ROUGH_SHARE))  # goods of Rp199.000 are of `200 ribuan`
-    return SaidPrices(f"{text[: found.start]} {text[found.end :]}", least, most)
+    return find_price(folded)
 
 
 def find_price(folded: str, *, is_sentence: bool = False) -> FoundPrice | None:

@@ -15,7 +15,7 @@ from tis.marketplace.reading.sentence import Sentence, SentenceWord
 
 _JAKARTA = "31"
 _CONJUNCTIONS = frozenset("dan atau or and sama maupun , / & nor".split())
-_PREPOSITIONS = frozenset(
+PREPOSITIONS = frozenset(
     """
     di d dari dr from in at daerah wilayah area sekitar sekitaran seputar around near dekat deket ke to kota close
     lokasi lokasinya yang yg located based the
@@ -29,16 +29,8 @@ _SENT = frozenset(
     """.split()
 )
 _TO = frozenset({"ke", "to", "sampai"})
-# Right behind one of these, without a preposition, a place is where the goods are made.
-_ORIGIN_NOUNS = frozenset(
-    """
-    kopi coffee batik semen teh tenun songket keripik dodol bakpia sambal madu arabika robusta sarung kain mebel ukiran
-    ukir rendang kerajinan oleh-oleh
-    """.split()
-)
-_MAX_WORDS_TO_ORIGIN = 3
 _PARTS_OF_CITIES = frozenset("timur barat selatan utara pusat kota".split())
-_MADE_IN = frozenset("asli khas asal buatan produksi original ala produk authentic".split())
+_MADE_IN = frozenset("asli khas buatan produksi original ala produk authentic".split())
 _COFFEE_LANDS = frozenset("gayo toraja kintamani mandailing lintong wamena enrekang kerinci".split())
 # They mean something else, too; behind everything else, these mean the city.
 _CITIES_LIKE_WORDS = frozenset(
@@ -150,24 +142,17 @@ def _kind(words: Sequence[SentenceWord], start: int, named: NamedPlace, last: tu
         return "none"
     if start == named.start and start and words[start - 1].text in _MADE_IN:
         return "none"
-    is_official = len(named.places) == 1 and " ".join(said) == named.places[0].name.lower()
-    near = {word.text for word in words[max(0, start - _MAX_WORDS_TO_ORIGIN) : start]}
-    if is_official and start == named.start and near & _ORIGIN_NOUNS and not any(word[0] == "\0" for word in near):
-        return "none"
     if not named.is_certain and not in_list and not _ends_request(words, named):
         return "none"
     return "filter"
 
 
 def _are_listed(words: Sequence[SentenceWord], named: NamedPlace, other: NamedPlace, index: GoodsIndex) -> bool:
-    """`medan, jakarta`, `jakarta medan`; but in `palu jakarta` the hammer is in Jakarta, and `batik solo` is a kind."""
+    """`medan, jakarta`, `jakarta medan`; but in `palu jakarta` the hammer is in Jakarta."""
     first, second = sorted((named, other), key=lambda one: one.start)
     between = [word.text for word in words[first.end : second.start]]
     said = tuple(word.text for word in words[named.start : named.end])
-    if not _CONJUNCTIONS.issuperset(between) or said in index.nouns or " ".join(said) not in _CITIES_LIKE_WORDS:
-        return False
-    before = words[named.start - 1].text if named.start else ""
-    return before not in _ORIGIN_NOUNS
+    return _CONJUNCTIONS.issuperset(between) and said not in index.nouns and " ".join(said) in _CITIES_LIKE_WORDS
 
 
 def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:
@@ -180,7 +165,7 @@ def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:
 
 
 def _start_with_prepositions(words: Sequence[SentenceWord], start: int) -> int:
-    while start and words[start - 1].text in _PREPOSITIONS:
+    while start and words[start - 1].text in PREPOSITIONS:
         start -= 1
     return start
 

@@ -39,7 +39,7 @@ from tis.marketplace.search.query import (
 from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations, point_of_city, query_around
-from tis.marketplace.search.said_queries import with_said_filters
+from tis.marketplace.search.said_queries import BoxReading, names_a_product, read_box
 from tis.marketplace.search.supplier_index import index_new_suppliers, index_supplier
 from tis.marketplace.search.understanding import understand
 from tis.marketplace.search.vocabulary_cache import VocabularyCache
@@ -69,8 +69,13 @@ class ProductSearch:
         self._vocabulary = VocabularyCache()
         self._limits = limits or SearchLimits()
 
+    def read(self, session: Session, query: ProductQuery) -> BoxReading:
+        """Makes filters and an order of what the text says. The name of a product is looked for as it is."""
+        reading = read_box(query, self.vocabulary(session))
+        is_name = reading.query is not query and names_a_product(session, self.index, query.text or "")
+        return BoxReading(query) if is_name else reading
+
     def find(self, session: Session, query: ProductQuery, page: PageRequest) -> SearchResults:
-        query = with_said_filters(query)
         results = self._find(session, query, page)
         if results.hits or page.skip or page.cursor:
             return results
@@ -134,7 +139,7 @@ class ProductSearch:
 
     def candidates(self, session: Session, query: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
         """The first products of the search, in its order, with how well each fits."""
-        query = with_said_filters(query).with_default_sort()
+        query = query.with_default_sort()
         limit = min(limit, MAX_CANDIDATES)
         pager, positions = self._read(session, query, PageRequest(limit, with_total=False))
         if pager is None:
@@ -151,14 +156,12 @@ class ProductSearch:
 
     def count(self, session: Session, query: ProductQuery, limit: int = 1000) -> ProductCount:
         """How many products match, without those that match only some of the words. It stops counting at `limit`."""
-        query = with_said_filters(query)
         return self._count(session, self._understand(session, query), query, limit)
 
     def relaxations(self, session: Session, query: ProductQuery) -> list[RelaxedFilter]:
         """If few products match: which filter alone, dropped or widened, finds more; nearest to the query first."""
-        stated = with_said_filters(query)
-        understood = self._understand(session, stated)
-        return counted_relaxations(stated, partial(self._count, session, understood))
+        understood = self._understand(session, query)
+        return counted_relaxations(query, partial(self._count, session, understood))
 
     def _count(self, session: Session, understood: ResolvedQuery, query: ProductQuery, limit: int) -> ProductCount:
         if understood.text_query is not None and not understood.text_query.groups:
@@ -169,7 +172,7 @@ class ProductSearch:
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
         """How many products each value would leave; each facet ignores the filter of its own name."""
-        query = with_said_filters(query).with_default_sort()
+        query = query.with_default_sort()
         resolved = self._resolve(session, query, self._understand(session, query))
         if resolved.text_query is not None and resolved.text_query.groups:
             if (num_found := self._pager(session, query, resolved).num_matching_all(_FEW)) < _FEW:

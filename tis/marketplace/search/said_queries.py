@@ -4,18 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.places.gazetteer import gazetteer
+from tis.marketplace.reading.amounts import respell_amounts, take_prices
 from tis.marketplace.reading.parse import parse_sentence
-from tis.marketplace.reading.prices import said_prices
 from tis.marketplace.reading.sentence import Sentence
 from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.search.city_filter import city_test
+from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.query import Names, ProductQuery, Sort
-from tis.marketplace.tables import MAX_RUPIAH
+from tis.marketplace.search.relaxed_filters import middle_of
+from tis.marketplace.search.sql import run
+from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
 
-_MAX_WORDS = 25  # a pasted text names prices and places for other reasons
+_MAX_WORDS = 25  # a pasted text names places and brands for other reasons
 # What a text may say, by the names of the query that it becomes, and the filters that go before it.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "min_price": ("min_price", "max_price"),
@@ -32,6 +37,9 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "near_user": ("radius_km",),
     "sort": ("sort",),
 }
+_PLACES = {"cities", "provinces", "exclude_cities"}
+_NEAR_KM = 40.0
+_MAX_NAMES = 100
 _NO_ORDERS = ("relevance", None)
 
 
@@ -44,39 +52,42 @@ class BoxReading:
 
 
 def read_box(query: ProductQuery, vocabulary: Vocabulary) -> BoxReading:
-    """A filter that the query has goes before what its text says; those words are looked for then."""
+    """A filter that the query has goes before what its text says."""
     text = query.text
-    if text is None or len(text.split()) > _MAX_WORDS:
+    if text is None:
         return BoxReading(query)
     sentence = Sentence(text)
-    parsed = parse_sentence(sentence, QueryContext(), vocabulary)
-    said = parsed.query
+    if len(text.split()) > _MAX_WORDS:
+        respell_amounts(sentence)
+        said = StructuredQuery.model_validate(take_prices(sentence, is_sentence=False))
+    else:
+        said = parse_sentence(sentence, QueryContext(), vocabulary).query
     if said.intent in ("other", "compare"):
         return BoxReading(query)
-    names = {name for name in _FIELDS if _is_said(said, name) and _is_free(query, name)}
-    if said.sort in _NO_ORDERS or (said.sort == "distance" and query.origin is None):
-        names -= {"sort", "near_user", "radius_km"}
     shown: dict[str, Any] = {}
     if unknown := [brand for brand in said.brands if brand not in vocabulary.brands]:
         shown["no_goods_of"] = unknown
+    names = {name for name in _FIELDS if getattr(said, name) not in (None, [], False)}
+    wanted = product_query(_from_here(said) if query.origin else said, query.origin)
+    free = {name for name in names if not any(getattr(query, one) for one in _FIELDS[name])}
+    if wanted.sort in _NO_ORDERS:  # what is nearest nobody knows without a place
+        free -= {"sort", "near_user", *(() if wanted.origin else ("radius_km",))}
     rest = _rest(sentence, names)
     has_words = any(map(str.isalnum, rest))
-    if not names or not (has_words or "sort" in names):  # `palu` alone is a hammer's name, or a shop's
+    if not names or (not has_words and names <= _PLACES):  # `palu` alone is a hammer's name, or a shop's
         return BoxReading(query, shown)
-    wanted = product_query(said, query.origin)
-    changes = {name: getattr(wanted, name) for name in _of_query(names)} | {"text": rest if has_words else None}
+    changes = {name: getattr(wanted, name) for name in _of_query(free)} | {"text": rest if has_words else None}
+    if "cities" in free and query.origin is None:
+        changes |= {"origin": wanted.origin, "radius_km": wanted.radius_km}  # around that city, if there is one
     if has_words and "sort" in changes:
         changes["tie_order"] = changes.pop("sort")  # the cheapest of the phones, not of all that has to do with phones
-    shown = {name: getattr(said, name) for name in sorted(names) if name != "near_user"} | shown
-    return BoxReading(replace(query, **changes), shown)
+    names = {*free, *(("near_cities",) if said.near_cities and "origin" in changes else ())} - {"near_user"}
+    return BoxReading(replace(query, **changes), {name: getattr(said, name) for name in sorted(names)} | shown)
 
 
-def _is_said(said: StructuredQuery, name: str) -> bool:
-    return getattr(said, name) not in (None, [], False)
-
-
-def _is_free(query: ProductQuery, name: str) -> bool:
-    return not any(getattr(query, one) for one in _FIELDS[name])
+def _from_here(said: StructuredQuery) -> StructuredQuery:
+    """Distances are from the buyer: a named city filters, whether goods should be in it or near it."""
+    return said.model_copy(update={"near_cities": False} | ({"radius_km": None} if said.cities else {}))
 
 
 def _of_query(names: set[str]) -> set[str]:
@@ -93,47 +104,31 @@ def _rest(sentence: Sentence, names: set[str]) -> str:
     return " ".join("".join(letters).split())
 
 
-def with_said_filters(query: ProductQuery) -> ProductQuery:
-    """A filter that the query has already goes before what its text says."""
-    return _with_said_place(_with_said_prices(query))
-
-
-def _with_said_prices(query: ProductQuery) -> ProductQuery:
-    if query.text is None or (query.min_price, query.max_price) != (None, None):
-        return query
-    said = said_prices(query.text)
-    if said.least is None and said.most is None:
-        return query
-    least, most = (None if one is None else min(one, MAX_RUPIAH) for one in (said.least, said.most))
-    return replace(query, text=said.text if said.text.strip() else None, min_price=least, max_price=most)
-
-
-def _with_said_place(query: ProductQuery) -> ProductQuery:
-    """Not if the text is nothing but a name: it may be that of a shop, or a hammer's (`palu`)."""
-    if query.text is None or query.any_city or query.provinces:
-        return query
-    words = query.text.split()
-    if len(words) > _MAX_WORDS:  # a pasted text names places for other reasons
-        return query
-    named = [place for place in gazetteer().named_in(words) if place.is_certain]
-    if len(named) != 1:
-        return query
-    [place] = named
-    rest = [*words[: place.start], *words[place.end :]]
-    if not any(map(str.isalnum, "".join(rest))):
-        return query
-    said, own = " ".join(words[place.start : place.end]), place.places[0].name
-    # A slip, or a city with its province: the filter knows the city alone.
-    city = said if city_test(said) else own if len(place.places) == 1 else None
-    return query if city is None else replace(query, text=" ".join(rest), city=city)
+def names_a_product(session: Session, index: TextIndex, text: str) -> bool:
+    """`Kemeja Murah Jaya`, whatever its words say elsewhere."""
+    words = tokenize(text)
+    groups = tuple(TermGroup((Term((word,)),)) for word in dict.fromkeys(words))
+    if not 0 < len(groups) <= MAX_WORDS:
+        return False
+    source = index.match_source(TextMatch(TextQuery(groups), "name"))
+    source = replace(source, tables=f"{source.tables} JOIN products q ON q.id = p.product_id")
+    sql = source.select("q.name", f"LIMIT {_MAX_NAMES}", "p.sellable >= 0")
+    return any(tokenize(name) == words for [name] in run(session, sql, source.values))
 
 
 def product_query(query: StructuredQuery, origin: Point | None) -> ProductQuery:
     """`origin` is where the user is. Nothing is measured without one: a radius and the sort by distance are left out.
 
-    A radius around a named place (`5 km dari Bandung`) is left out, too: the place itself filters.
+    A radius around a named city counts from that city, wherever the user is. What is near one is ordered by the
+    distance; another order decides among what is really near. A radius around other places is left out: they filter.
     """
-    cities, provinces = ((), ()) if query.near_cities else _places(query)
+    city = query.cities[0] if len(query.cities) == 1 and not query.near_user else None
+    middle = middle_of(city) if city and (query.near_cities or query.radius_km is not None) else None
+    if middle is not None:
+        query, origin = query.model_copy(update={"cities": [], "near_cities": False}), middle
+        if query.radius_km is None and query.sort not in (None, "distance", "relevance"):
+            query = query.model_copy(update={"radius_km": _NEAR_KM})
+    cities, provinces = _places(query)
     is_around_place = bool(cities or provinces) and not query.near_user
     return ProductQuery(
         text=query.text.strip() or None,

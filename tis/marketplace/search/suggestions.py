@@ -74,5 +74,5 @@ def _brands(vocabulary: Vocabulary, words: list[str]) -> list[Suggestion]:
 
 def _products(session: Session, search: ProductSearch, text: str) -> list[Suggestion]:
     page = PageRequest(limit=_NUM_PRODUCTS, with_total=False)
-    hits = search.find(session, ProductQuery(text=text), page).hits
+    hits = search.find(session, search.read(session, ProductQuery(text=text)).query, page).hits
     return [Suggestion(hit.product.name, "product", product_id=hit.product.id) for hit in hits]

@@ -1,7 +1,7 @@
 """Finds suppliers by name and city, near a place, by what they sell and whether they are open now."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -25,10 +25,12 @@ from tis.marketplace.kit.origin import Vicinity
 from tis.marketplace.kit.paging import CursorPage
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import PRIOR_COUNT
+from tis.marketplace.reading.said_places import PREPOSITIONS
 from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.city_filter import supplier_in_city
 from tis.marketplace.search.geo_filter import bounding_box, distance_to_supplier
 from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.supplier_index import NAME, name_key_of, supplier_ratings
 from tis.marketplace.suppliers.schemas import FoundSupplier, supplier_view
 from tis.marketplace.tables import UNRATED, ProductFacts, Supplier, SupplierFacts, SupplierHours, SupplierWord
@@ -60,6 +62,7 @@ class SupplierQuery:
 def found_suppliers(
     session: Session, search: ProductSearch, principal: Principal, page: CursorPage, query: SupplierQuery
 ) -> list[FoundSupplier]:
+    query = _with_said_city(session, search, query)
     if query.is_ranked:
         ids = page.read_ranked(session, ranked_suppliers(session, search, query))
         by_id = {one.id: one for one in session.scalars(select(Supplier).where(Supplier.id.in_(ids)))} if ids else {}
@@ -67,6 +70,17 @@ def found_suppliers(
     else:
         suppliers = list(page.read(session, Supplier, filtered_suppliers(session, search, query)))
     return found_view(session, principal, suppliers, query.vicinity.origin)
+
+
+def _with_said_city(session: Session, search: ProductSearch, query: SupplierQuery) -> SupplierQuery:
+    """`toko elektronik di Bandung`; but Bandung of `Toko Bandung Jaya` is a part of the name."""
+    if query.text is None or query.city:
+        return query
+    found = search.read(session, ProductQuery(text=query.text)).query
+    taken = set(query.text.lower().split()) - set((found.text or "").lower().split())
+    if not found.text or not found.city or taken.isdisjoint(PREPOSITIONS):
+        return query
+    return replace(query, text=found.text, city=found.city)
 
 
 def found_view(
