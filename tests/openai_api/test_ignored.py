@@ -79,6 +79,11 @@ def test_the_header_is_bounded(http: httpx2.Client) -> None:
     assert len(named) == 32 and max(map(len, named)) == 64
 
 
+def test_half_a_surrogate_is_a_name_too(http: httpx2.Client) -> None:
+    body = b'{"messages": [{"role": "user", "content": "Halo"}], "\\ud800": 1}'
+    assert ignored(http.post(CHAT, content=body, headers={"Content-Type": "application/json"})) == ["%3F"]
+
+
 def test_a_browser_may_read_it(http: httpx2.Client) -> None:
     answer = http.post(CHAT, json=said("Halo", user="a"), headers={"Origin": "http://localhost:5173"})
     assert "X-Ignored-Parameters" in answer.headers["access-control-expose-headers"]

@@ -41,10 +41,7 @@ def _bodies() -> Iterator[Row]:
         "max_output_tokens": -1,
         "max_tool_calls": 10**30,
         "top_logprobs": 10**9,
-        "service_tier": ["x"],
-        "user": "u" * 600,
         "prompt": {"id": "x"},
-        "reasoning": {"effort": "\ud800"},
         "text": {"format": {"type": "exec"}},
         "tools": [{"type": "computer_use"}],
         "tool_choice": {"type": "file_search"},
@@ -53,6 +50,14 @@ def _bodies() -> Iterator[Row]:
         "cache_salt": "x" * 600,
     }.items():
         yield response(f"{field} {str(value)[:16]!r}", (400, 404), **{field: value})
+    for field, value in {
+        "service_tier": ["x"],
+        "user": "u" * 600,
+        "prompt_cache_key": {"a": "b"},
+        "reasoning": {"effort": "\ud800"},
+        "\ud800": 1,
+    }.items():
+        yield response(f"hint {field!r} {str(value)[:16]!r}", 200, **{field: value})
     yield response("no input", 400, input=...)
     yield response("empty input", (200, 400), input=[])
     yield response("half a surrogate", 400, input="\ud800")

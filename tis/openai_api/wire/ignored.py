@@ -37,9 +37,14 @@ async def name_ignored(
         known = await engine.describe(model_id)
         names |= dict.fromkeys(name for name in hinted if not _follows(known, body, name))
     if names:
-        short = [quote(name[:_MAX_NAME_CHARS], safe="._-$")[:_MAX_NAME_CHARS] for name in list(names)[:_MAX_NAMES]]
+        short = [_printable(name) for name in list(names)[:_MAX_NAMES]]
         response.headers[IGNORED_PARAMETERS] = ", ".join(short)
     return response
+
+
+def _printable(name: str) -> str:
+    """JSON allows half a surrogate in a name; no encoding has it."""
+    return quote(name[:_MAX_NAME_CHARS], safe="._-$", errors="replace")[:_MAX_NAME_CHARS]
 
 
 def _follows(known: ModelDescription, body: BaseModel, name: str) -> bool:
