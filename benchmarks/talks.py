@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,9 +94,15 @@ def hold(url: str, half: str, talk: Talk, goods: Mapping[str, Good]) -> list[Jud
     judge, judged = TalkJudge(goods), list[JudgedTurn]()
     conversation: dict[str, str] = {}
     for number, turn in enumerate(talk.turns, 1):
-        answer = _post(f"{url}/api/chat/search", {"user_id": 1, "query": turn["query"], **conversation})
-        conversation = {"conversation_id": answer["conversation_id"]}
-        judged.append(JudgedTurn(half, talk, number, answer, judge.problems(turn, answer)))
+        try:
+            answer = _post(f"{url}/api/chat/search", {"user_id": 1, "query": turn["query"], **conversation})
+        except urllib.error.HTTPError as error:  # the talk goes on
+            answer = {"products": [], "response": ""}
+            problems = [f"HTTP {error.code}", *judge.problems(turn, answer)]
+        else:
+            conversation = {"conversation_id": answer["conversation_id"]}
+            problems = judge.problems(turn, answer)
+        judged.append(JudgedTurn(half, talk, number, answer, problems))
     return judged
 
 
