@@ -26,7 +26,7 @@ from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry, bundled_catalogue, read_catalogue, select_served
 from tis.engine.models.echo import is_echo, load_echo
-from tis.engine.models.loaded_model import LoadedModel
+from tis.engine.models.loaded_model import LoadedWeights
 from tis.engine.models.loading import LoadOptions, Report, load_model
 from tis.engine.models.model_slot import Load, LoadObserver
 from tis.http.admission import AdmissionMiddleware
@@ -311,11 +311,16 @@ def _loader(settings: Settings) -> Load:
         ),
     )
 
-    def load(entry: CatalogueEntry, report: Report) -> LoadedModel:
+    def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
         if is_echo(entry.repo):
             return load_echo(entry.repo)
         batch = replace(options.batch, memory_bytes=entry.memory_mb * 2**20, num_models=1 + len(settings.models))
-        return load_model(entry.repo, replace(options, batch=batch), report)
+        options_of_entry = replace(options, batch=batch)
+        if entry.task == "chat":
+            return load_model(entry.repo, options_of_entry, report)
+        from tis.engine.pooling.load_pooling import load_pooling
+
+        return load_pooling(entry, options_of_entry, report)
 
     return load
 
@@ -328,6 +333,7 @@ def engine_limits_of(settings: Settings) -> EngineLimits:
         max_context_tokens=settings.max_context_tokens,
         compress=settings.enable_auto_compression,
         stall_seconds=settings.gen_stall_seconds,
+        embedding_cache_bytes=settings.embedding_cache_mb * 2**20,
         operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
         builtin_defaults=sampling,
     )

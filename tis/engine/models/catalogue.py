@@ -4,13 +4,16 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import yaml
 
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.markers import TOOL_FORMATS, ToolFormat
 from tis.errors import BadRequest
+
+Task = Literal["chat", "embedding", "rerank"]
+TASKS: tuple[Task, ...] = get_args(Task)
 
 
 class CatalogueError(Exception):
@@ -21,7 +24,7 @@ class CatalogueError(Exception):
 class CatalogueEntry:
     id: str
     repo: str
-    task: str = "chat"
+    task: Task = "chat"
     defaults: Mapping[str, Any] = field(default_factory=dict)  # of SamplingParams
     tool_format: ToolFormat | None = None  # None: detected from its chat template
     memory_mb: int = 0  # of weights and cache together; 0: a share of the machine
@@ -83,6 +86,9 @@ def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
     memory_mb = fields.get("memory_mb", 0)
     if type(memory_mb) is not int or memory_mb < 0:
         raise CatalogueError(f"{path}: memory_mb of {name} is a whole number of MiB, for its weights and its cache.")
+    task = fields.get("task", "chat")
+    if task not in TASKS:
+        raise CatalogueError(f"{path}: task of {name} is one of {', '.join(TASKS)}.")
     tool_format = fields.get("tool_format")
     if tool_format not in (None, *TOOL_FORMATS):
         raise CatalogueError(f"{path}: tool_format of {name} is one of {', '.join(TOOL_FORMATS)}.")
@@ -90,6 +96,4 @@ def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
         defaults = validate_defaults(fields.get("defaults", {}))
     except (TypeError, ValueError, BadRequest) as error:
         raise CatalogueError(f"{path}: defaults of {name}: {' '.join(str(error).split())}") from None
-    return CatalogueEntry(
-        name, str(fields.get("repo", name)), str(fields.get("task", "chat")), defaults, tool_format, memory_mb
-    )
+    return CatalogueEntry(name, str(fields.get("repo", name)), task, defaults, tool_format, memory_mb)
