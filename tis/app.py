@@ -33,7 +33,13 @@ from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.documents import DocumentCache
-from tis.http.error_handlers import KTP_PREFIX, MCP_PATH, UnhandledErrorMiddleware, install_error_handlers
+from tis.http.error_handlers import (
+    KTP_PREFIX,
+    MCP_PATH,
+    OPENAI_PATHS,
+    UnhandledErrorMiddleware,
+    install_error_handlers,
+)
 from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
@@ -59,6 +65,7 @@ from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
 from tis.observability.request_log import RequestLogMiddleware
 from tis.openai_api.routes import DIALECTS
+from tis.openai_api.routes import aliases as openai_aliases
 from tis.openai_api.routes import router as openai_router
 from tis.openai_api.routes.models import ApiOptions
 from tis.settings import Settings
@@ -82,7 +89,7 @@ _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
 _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
-_KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
+_KEYED = [*OPENAI_PATHS, KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
 _EXPOSED_HEADERS += [
@@ -202,6 +209,7 @@ def create_app(
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")
+    app.include_router(openai_aliases)
     app.include_router(ktp_router)
     if settings.mcp_server:
         app.include_router(mcp_router)
@@ -250,7 +258,7 @@ def _wrap(
         LazyMarketplaceMiddleware, marketplace=marketplace, also_for=[MCP_PATH] if settings.mcp_server else []
     )
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
-    app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
+    app.add_middleware(JsonScanMiddleware, prefixes=OPENAI_PATHS, max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
     max_body_bytes = int(settings.max_body_mb * 2**20)
     app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max_body_bytes)

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from tis.engine.models.description import read_object
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.markers import TOOL_FORMATS, ToolFormat
 from tis.errors import BadRequest
@@ -58,7 +59,7 @@ def select_served(
     `main_id` replaces the id of the main model.
     """
     by_name = {name: entry for entry in catalogue for name in (entry.repo, entry.repo.removeprefix("./"), entry.id)}
-    entry = by_name.get(main) or CatalogueEntry(_public_name(main), main)
+    entry = by_name.get(main) or CatalogueEntry(_public_name(main), main, _task_of(Path(main)))
     entries = {(entry.id, entry.repo): replace(entry, id=main_id or entry.id)}
     for name in others:
         if name not in by_name:
@@ -76,6 +77,15 @@ def _public_name(repo: str) -> str:
     path = repo.replace("\\", "/")
     is_folder = path.startswith((".", "/", "~")) or path.count("/") > 1 or path != repo or Path(repo).is_dir()
     return (os.path.basename(os.path.abspath(path)) or repo) if is_folder else repo
+
+
+def _task_of(folder: Path) -> Task:
+    """Of a model that is not in the catalogue: what its files say, if they are on this machine."""
+    if (folder / "modules.json").exists():
+        return "embedding"
+    architectures = read_object(folder / "config.json").get("architectures")
+    names = architectures if isinstance(architectures, list) else []
+    return "rerank" if any(str(name).endswith("ForSequenceClassification") for name in names) else "chat"
 
 
 def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
