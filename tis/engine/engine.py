@@ -10,7 +10,7 @@ from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription
 from tis.engine.models.model_status import ModelStatus
-from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, Scores
+from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
 from tis.engine.pooling.text_rows import Text
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind
@@ -98,7 +98,7 @@ class Engine(Protocol):
         *,
         truncate: bool = False,
         ticket: Ticket | None = None,
-    ) -> Scores:
+    ) -> PairScores:
         """How well the second text of each pair answers the first, mostly from 0 to 1."""
         ...
 

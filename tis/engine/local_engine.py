@@ -20,7 +20,7 @@ from tis.engine.models.description import ModelDescription, describe_loaded, des
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_slot import Load, LoadObserver, ModelSlot
 from tis.engine.models.model_status import ModelStatus
-from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PooledTexts, Scores
+from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PooledTexts, PairScores
 from tis.engine.pooling.text_rows import Text
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, media_of, text_of
@@ -211,7 +211,7 @@ class LocalEngine:
         *,
         truncate: bool = False,
         ticket: Ticket | None = None,
-    ) -> Scores:
+    ) -> PairScores:
         self._require_open(is_resumed=False)
         slot = self._slots[model_id]
         return await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)

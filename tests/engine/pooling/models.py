@@ -51,7 +51,7 @@ def tokenizer(*, causal: bool = False) -> Any:
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
         additional_special_tokens=_TOKENS[4:6], model_max_length=128,
-        model_input_names=["input_ids", "attention_mask"] if causal else ["input_ids", "token_type_ids", "attention_mask"],
+        model_input_names=["input_ids", "attention_mask", *([] if causal else ["token_type_ids"])],
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class Embeddings:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class PairScores:
     values: Sequence[float]  # in the order of the pairs
     num_tokens: int
 
@@ -93,7 +93,7 @@ class PooledTexts:
         instruction: str | None,
         truncate: bool,
         ticket: Ticket | None,
-    ) -> Scores:
+    ) -> PairScores:
         template = loaded.template
 
         def encode() -> list[TokenRow]:
@@ -104,7 +104,7 @@ class PooledTexts:
 
         rows = await self._bridge.in_pool(encode)
         made = await self._compute(slot, rows, ticket)
-        return Scores([float(one[0]) for one in made], sum(map(len, rows)))
+        return PairScores([float(one[0]) for one in made], sum(map(len, rows)))
 
     async def _compute(self, slot: ModelSlot, rows: Sequence[TokenRow], ticket: Ticket | None) -> Sequence[Any]:
         request = PoolingRequest(rows, slot.drop_if_queued, ticket)

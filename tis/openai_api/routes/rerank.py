@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from tis.engine.pooling.loaded_pooling import Scores
+from tis.engine.pooling.loaded_pooling import PairScores
 from tis.errors import BadRequest
 from tis.http.admission import ticket_of
 from tis.http.dependencies import DOCUMENTED_KEY, EngineDep
@@ -34,7 +34,7 @@ async def rerank(body: RerankRequest, request: Request, engine: EngineDep, optio
         model_id, pairs, body.instruction, truncate=body.truncate is not False, ticket=ticket_of(request)
     )
 
-    def encode(scores: Scores) -> bytes:
+    def encode(scores: PairScores) -> bytes:
         order = sorted(range(len(texts)), key=lambda number: -scores.values[number])
         results: list[dict[str, Any]] = [
             {"index": number, "relevance_score": scores.values[number]} for number in order[: body.top_n]
@@ -67,7 +67,7 @@ async def score(body: ScoreRequest, request: Request, engine: EngineDep, options
         model_id, pairs, body.instruction, truncate=body.truncate is not False, ticket=ticket_of(request)
     )
 
-    def encode(scores: Scores) -> bytes:
+    def encode(scores: PairScores) -> bytes:
         data = [{"index": number, "object": "score", "score": value} for number, value in enumerate(scores.values)]
         answer = {"object": "list", "model": model_id, "data": data, "usage": usage(scores.num_tokens)}
         return json.dumps(answer, separators=(",", ":")).encode()

@@ -66,14 +66,14 @@ class PlainEmbeddingRequest(RequestModel):
     input: Input | None = Field(None, description="the same as `content`")
 
 
-class Document(RequestModel):
+class RerankedDocument(RequestModel):
     text: _InputText
 
 
 class RerankRequest(RequestModel):
     model: Name | None = None
     query: _InputText
-    documents: Annotated[list[_InputText | Document], MaxItems(MAX_INPUTS)] = Field(min_length=1)
+    documents: Annotated[list[_InputText | RerankedDocument], MaxItems(MAX_INPUTS)] = Field(min_length=1)
     top_n: StrictInt | None = Field(None, ge=1, description="only the best ones")
     return_documents: StrictBool | None = None
     instruction: Annotated[StrictStr, Field(max_length=4096)] | None = Field(
