@@ -20,7 +20,7 @@ from tis.engine.models.description import ModelDescription, describe_loaded, des
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_slot import Load, LoadObserver, ModelSlot
 from tis.engine.models.model_status import ModelStatus
-from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PooledTexts, PairScores
+from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PairScores, PooledTexts
 from tis.engine.pooling.text_rows import Text
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, media_of, text_of
