@@ -26,14 +26,20 @@ from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry, bundled_catalogue, read_catalogue, select_served
 from tis.engine.models.echo import is_echo, load_echo
-from tis.engine.models.loaded_model import LoadedModel
+from tis.engine.models.loaded_model import LoadedWeights
 from tis.engine.models.loading import LoadOptions, Report, load_model
 from tis.engine.models.model_slot import Load, LoadObserver
 from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
 from tis.http.documents import DocumentCache
-from tis.http.error_handlers import KTP_PREFIX, MCP_PATH, UnhandledErrorMiddleware, install_error_handlers
+from tis.http.error_handlers import (
+    KTP_PREFIX,
+    MCP_PATH,
+    OPENAI_PATHS,
+    UnhandledErrorMiddleware,
+    install_error_handlers,
+)
 from tis.http.hosts import HostMiddleware, ServedHosts
 from tis.http.origins import AllowedOrigins
 from tis.http.read_tokens import ReadTokens
@@ -59,6 +65,7 @@ from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
 from tis.observability.request_log import RequestLogMiddleware
 from tis.openai_api.routes import DIALECTS
+from tis.openai_api.routes import aliases as openai_aliases
 from tis.openai_api.routes import router as openai_router
 from tis.openai_api.routes.models import ApiOptions
 from tis.settings import Settings
@@ -82,7 +89,7 @@ _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
 _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
-_KEYED = ["/v1/", KTP_PREFIX]  # these paths need a key as soon as there is one
+_KEYED = [*OPENAI_PATHS, KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = ["X-Session-Id", "X-Session-Durability", "X-Request-Id", "Retry-After", "ETag", "Link", "Location"]
 _EXPOSED_HEADERS += [
@@ -202,6 +209,7 @@ def create_app(
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")
+    app.include_router(openai_aliases)
     app.include_router(ktp_router)
     if settings.mcp_server:
         app.include_router(mcp_router)
@@ -250,7 +258,7 @@ def _wrap(
         LazyMarketplaceMiddleware, marketplace=marketplace, also_for=[MCP_PATH] if settings.mcp_server else []
     )
     keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
-    app.add_middleware(JsonScanMiddleware, prefix="/v1/", max_text_bytes=round(settings.max_text_mb * 2**20))
+    app.add_middleware(JsonScanMiddleware, prefixes=OPENAI_PATHS, max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
     max_body_bytes = int(settings.max_body_mb * 2**20)
     app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max_body_bytes)
@@ -311,11 +319,16 @@ def _loader(settings: Settings) -> Load:
         ),
     )
 
-    def load(entry: CatalogueEntry, report: Report) -> LoadedModel:
+    def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
         if is_echo(entry.repo):
             return load_echo(entry.repo)
         batch = replace(options.batch, memory_bytes=entry.memory_mb * 2**20, num_models=1 + len(settings.models))
-        return load_model(entry.repo, replace(options, batch=batch), report)
+        options_of_entry = replace(options, batch=batch)
+        if entry.task == "chat":
+            return load_model(entry.repo, options_of_entry, report)
+        from tis.engine.pooling.load_pooling import load_pooling
+
+        return load_pooling(entry, options_of_entry, report)
 
     return load
 
@@ -328,6 +341,7 @@ def engine_limits_of(settings: Settings) -> EngineLimits:
         max_context_tokens=settings.max_context_tokens,
         compress=settings.enable_auto_compression,
         stall_seconds=settings.gen_stall_seconds,
+        embedding_cache_bytes=settings.embedding_cache_mb * 2**20,
         operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
         builtin_defaults=sampling,
     )

@@ -10,6 +10,8 @@ from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription
 from tis.engine.models.model_status import ModelStatus
+from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
+from tis.engine.pooling.text_rows import Text
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
@@ -81,6 +83,24 @@ class Engine(Protocol):
     def submit(
         self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None
     ) -> Answer: ...
+
+    async def embed(
+        self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
+    ) -> Embeddings:
+        """One vector for each text. Raises WrongTask for a model that makes none."""
+        ...
+
+    async def score(
+        self,
+        model_id: str,
+        pairs: Sequence[tuple[str, str]],
+        instruction: str | None = None,
+        *,
+        truncate: bool = False,
+        ticket: Ticket | None = None,
+    ) -> PairScores:
+        """How well the second text of each pair answers the first, mostly from 0 to 1."""
+        ...
 
     async def resume(
         self,

@@ -26,6 +26,15 @@ class ModelNotFound(NotFound):
         super().__init__(f"The model `{name}` does not exist or you do not have access to it.", param="model")
 
 
+class WrongTask(BadRequest):
+    """The model is one of another kind."""
+
+    code = "model_not_supported"
+
+    def __init__(self, name: str, task: str) -> None:
+        super().__init__(f"The model `{name}` cannot do this: it is served for {task}.", param="model")
+
+
 class ModelLoading(Unavailable):
     code = "model_loading"
 

@@ -11,7 +11,7 @@ from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
 from tis.engine.completion import Completion
 from tis.engine.compression import compress
-from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted
+from tis.engine.errors import ContextLengthExceeded, GenerationInterrupted, WrongTask
 from tis.engine.faults import StallClock
 from tis.engine.grammar.compile_queue import compile_for_resume, compile_grammar
 from tis.engine.grammar.grammar import Grammar
@@ -20,6 +20,8 @@ from tis.engine.models.description import ModelDescription, describe_loaded, des
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_slot import Load, LoadObserver, ModelSlot
 from tis.engine.models.model_status import ModelStatus
+from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PairScores, PooledTexts
+from tis.engine.pooling.text_rows import Text
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, media_of, text_of
 from tis.engine.request import Request
@@ -44,6 +46,7 @@ class EngineLimits:
     retry_seconds: float = 1.0  # after the first failed load or worker death; doubles with each further one
     max_context_tokens: int = 0
     compress: bool = False
+    embedding_cache_bytes: int = 64 * 2**20
     stall_seconds: float = 120  # a step that takes longer hangs; 0: it may
     # Of SamplingParams: set by the operator's variables, and for what nothing else sets.
     operator_defaults: Mapping[str, Any] | None = None
@@ -99,6 +102,7 @@ class LocalEngine:
 
     async def open(self, *, eager: bool = False) -> None:
         self._bridge = bridge = Bridge()
+        self._pooled = PooledTexts(bridge, self._limits.embedding_cache_bytes)
         limits = self._limits
         self._slots = {
             entry.id: ModelSlot(
@@ -123,12 +127,12 @@ class LocalEngine:
 
     async def media_kinds(self, model_id: str) -> Collection[MediumKind]:
         self._require_open(is_resumed=False)
-        vision = (await self._slots[model_id].ensure_loaded(self._limits.load_wait_seconds)).vision
+        vision = (await self._writing(self._slots[model_id])).vision
         return vision.kinds if vision else ()
 
     async def template_variables(self, model_id: str) -> AbstractSet[str]:
         self._require_open(is_resumed=False)
-        return (await self._slots[model_id].ensure_loaded(self._limits.load_wait_seconds)).template_variables
+        return (await self._writing(self._slots[model_id])).template_variables
 
     async def prepare(
         self,
@@ -144,7 +148,7 @@ class LocalEngine:
         assert self._bridge
         self._require_open(is_resumed=is_resumed)
         slot = self._slot_of(model_id)
-        loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+        loaded = await self._writing(slot)
         pool = self._bridge.in_vision_pool if media_of(prompt.messages) else self._bridge.in_pool
         prepared = await pool(
             lambda: self._prepare(
@@ -180,7 +184,7 @@ class LocalEngine:
         if self.is_draining:
             raise Draining
         slot = self._slot_of(saved.model_id)
-        loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+        loaded = await self._writing(slot)
         grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
         pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
         prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
@@ -191,6 +195,38 @@ class LocalEngine:
         if request.unfinished:
             _submit(slot, request, ticket)
         return request.answer
+
+    async def embed(
+        self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
+    ) -> Embeddings:
+        self._require_open(is_resumed=False)
+        slot = self._slots[model_id]
+        return await self._pooled.embed(slot, await self._pooling(slot), texts, options, ticket)
+
+    async def score(
+        self,
+        model_id: str,
+        pairs: Sequence[tuple[str, str]],
+        instruction: str | None = None,
+        *,
+        truncate: bool = False,
+        ticket: Ticket | None = None,
+    ) -> PairScores:
+        self._require_open(is_resumed=False)
+        slot = self._slots[model_id]
+        return await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)
+
+    async def _writing(self, slot: ModelSlot) -> LoadedModel:
+        loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+        if not isinstance(loaded, LoadedModel):
+            raise WrongTask(slot.entry.id, slot.entry.task)
+        return loaded
+
+    async def _pooling(self, slot: ModelSlot) -> LoadedPooling:
+        loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+        if not isinstance(loaded, LoadedPooling):
+            raise WrongTask(slot.entry.id, slot.entry.task)
+        return loaded
 
     def _slot_of(self, saved_id: str) -> ModelSlot:
         """The model that a saved request names."""

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer, Piece
@@ -11,6 +12,26 @@ from tis.engine.prepared_request import PreparedRequest
 from tis.engine.request_timing import RequestTiming
 from tis.errors import ServiceError
 from tis.observability.request_log import current_request_id
+
+
+class QueuedRequest(Protocol):
+    """What the queue and the worker of a model need to know, whatever the model makes."""
+
+    label: str
+    owner: str
+    owner_share: float
+    timing: RequestTiming
+
+    @property
+    def is_resumed(self) -> bool: ...
+
+    def cancel_completions(self) -> list["Delivery"]:
+        """What readers get when a request leaves before its end."""
+        ...
+
+    def receive(self, item: Any, now: float) -> None:
+        """Called on the event loop, with what a step made or why nothing more comes; `now` is one time for the step."""
+        ...
 
 
 class Request:
@@ -58,8 +79,13 @@ class Request:
     def cancel_completions(self) -> list["Delivery"]:
         return [(self, completion.cancel()) for completion in self.unfinished]
 
+    def receive(self, item: Piece | ServiceError, now: float) -> None:
+        if not isinstance(item, ServiceError) and item.token_ids:
+            self.timing.tokens(len(item.token_ids), now, self.answer.cached_tokens)
+        self.answer.put(item)
 
-Delivery = tuple[Request, Piece | ServiceError]
+
+Delivery = tuple[QueuedRequest, Any]
 # Sends what a step made to the readers. A step calls it once, however many requests took part.
 HandOut = Callable[[Sequence[Delivery]], None]
 
@@ -68,6 +94,4 @@ def deliver(deliveries: Sequence[Delivery]) -> None:
     """Called on the event loop."""
     now = time.monotonic()
     for request, item in deliveries:
-        if not isinstance(item, ServiceError) and item.token_ids:
-            request.timing.tokens(len(item.token_ids), now, request.answer.cached_tokens)
-        request.answer.put(item)
+        request.receive(item, now)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from tis.admission.fair_queue import FairQueue
-from tis.engine.request import Request
+from tis.engine.request import QueuedRequest
 from tis.errors import QueueFull
 from tis.observability.metrics import count_refusal
 
@@ -15,17 +15,17 @@ class RequestQueue:
     def __init__(self, model_name: str, max_size: int) -> None:
         self._model_name = model_name
         self._max_size = max_size
-        self._resumed: deque[Request] = deque()
-        self._new: FairQueue[Request] = FairQueue()
+        self._resumed: deque[QueuedRequest] = deque()
+        self._new: FairQueue[QueuedRequest] = FairQueue()
 
     def __len__(self) -> int:
         return len(self._resumed) + len(self._new)
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[QueuedRequest]:
         yield from self._resumed
         yield from self._new
 
-    def put(self, request: Request) -> None:
+    def put(self, request: QueuedRequest) -> None:
         """Raises QueueFull. A resumed request is exempt from the limit: it was accepted before."""
         if request.is_resumed:
             self._resumed.append(request)
@@ -41,12 +41,12 @@ class RequestQueue:
             )
         self._new.append(request.owner, request)
 
-    def next(self) -> Request | None:
+    def next(self) -> QueuedRequest | None:
         if self._resumed:
             return self._resumed.popleft()
         return self._new.pop() if self._new else None
 
-    def next_of(self, is_wanted: Callable[[str], bool]) -> Request | None:
+    def next_of(self, is_wanted: Callable[[str], bool]) -> QueuedRequest | None:
         """The next request of an owner who is wanted."""
         for request in self._resumed:
             if is_wanted(request.owner):
@@ -57,13 +57,13 @@ class RequestQueue:
                 return self._new.pop(owner)
         return None
 
-    def remove(self, request: Request) -> None:
+    def remove(self, request: QueuedRequest) -> None:
         if request in self._resumed:
             self._resumed.remove(request)
         else:
             self._new.remove(request.owner, request)
 
-    def clear(self) -> list[Request]:
+    def clear(self) -> list[QueuedRequest]:
         requests = list(self)
         self._resumed, self._new = deque(), FairQueue()
         return requests

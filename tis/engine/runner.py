@@ -1,11 +1,13 @@
-"""The interface of what computes requests: `BatchRunner`, `GenerateRunner` and the echo model's."""
+"""The interface of what computes requests: `BatchRunner`, `GenerateRunner`, `PoolingRunner` and the echo model's."""
 
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from tis.engine.request import HandOut, Request
+from tis.engine.request import HandOut, QueuedRequest
+
+Kind = TypeVar("Kind", bound=QueuedRequest)
 
 
-class Runner(Protocol):
+class Runner(Protocol[Kind]):
     """Used by the worker's thread alone."""
 
     @property
@@ -28,9 +30,9 @@ class Runner(Protocol):
         ...
 
     @property
-    def running(self) -> list[Request]: ...
+    def running(self) -> list[Kind]: ...
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: Kind) -> None:
         """If it raises, this request fails and no other."""
         ...
 

@@ -79,6 +79,7 @@ class GenerationSettings(BaseModel):
         description="larger images are scaled down for the model; 0 = the model's own limit, but 1,048,576 on a CPU",
     )
     vision_cache_mb: int = Field(256, ge=0, description="MiB of memory for encoded images and videos")
+    embedding_cache_mb: int = Field(64, ge=0, description="MiB of memory for the newest vectors of embeddings")
     quantize: Literal["int8"] | None = Field(
         None, description="weights as 8-bit integers on a CPU: int8; the log says if it does not apply"
     )

@@ -11,10 +11,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from tis.engine.errors import OutOfMemory, WorkerDied
 from tis.engine.faults import DeviceLost, free_memory, is_out_of_memory
-from tis.engine.request import HandOut, Request
+from tis.engine.request import HandOut, QueuedRequest
 from tis.engine.request_queue import RequestQueue
 from tis.engine.runner import Runner
 from tis.errors import GenerationFailed, ServiceError
@@ -27,7 +28,7 @@ class Worker:
     def __init__(
         self,
         name: str,
-        runner: Runner,
+        runner: Runner[Any],
         hand_out: HandOut,
         queue_size: int,
         on_death: Callable[[str], None],
@@ -41,7 +42,7 @@ class Worker:
         self._num_steps = 0
         self._is_stepping = False
         self._queue = RequestQueue(name, queue_size)
-        self._admitting: Request | None = None
+        self._admitting: QueuedRequest | None = None
         self._change = threading.Condition()
         self._closing = False
         self._dead = False
@@ -75,14 +76,14 @@ class Worker:
     def start(self) -> None:
         self._thread.start()
 
-    def submit(self, request: Request) -> None:
+    def submit(self, request: QueuedRequest) -> None:
         with self._change:
             if not self.is_alive:
                 raise WorkerDied(f"The worker of {self.name} is down and being restarted.", retry_after=5)
             self._queue.put(request)
             self._change.notify()
 
-    def drop_if_queued(self, request: Request) -> None:
+    def drop_if_queued(self, request: QueuedRequest) -> None:
         """Ends a cancelled request at once if it is still in the queue."""
         with self._change:
             if request not in self._queue:
@@ -134,7 +135,7 @@ class Worker:
                 self._fail([request], fault)
             self._admitting = None
 
-    def _next(self) -> Request | None:
+    def _next(self) -> QueuedRequest | None:
         with self._change:
             if self._runner.has_room:
                 return self._queue.next()
@@ -158,7 +159,7 @@ class Worker:
         finally:
             self._is_stepping = False
 
-    def _fail(self, requests: list[Request], fault: Exception) -> None:
+    def _fail(self, requests: list[QueuedRequest], fault: Exception) -> None:
         labels = ", ".join(request.label for request in requests)
         error: ServiceError
         if is_out_of_memory(fault):

@@ -51,17 +51,17 @@ class BodySizeLimitMiddleware:
 
 
 class JsonScanMiddleware:
-    """Scans bodies for paths under `prefix`: the app receives them without their media, and `scope` has what was found.
+    """Scans bodies of some paths: the app receives them without their media, and `scope` has what was found.
 
     `ScannedBodyRoute` puts the media back.
     """
 
-    def __init__(self, app: ASGIApp, *, prefix: str, max_text_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, prefixes: tuple[str, ...], max_text_bytes: int) -> None:
         self.app = app
-        self._prefix, self._max_text_bytes = prefix, max_text_bytes
+        self._prefixes, self._max_text_bytes = prefixes, max_text_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not get_route_path(scope).startswith(self._prefix):
+        if scope["type"] != "http" or not get_route_path(scope).startswith(self._prefixes):
             await self.app(scope, receive, send)
             return
         scanner = JsonScanner(self._max_text_bytes)

@@ -19,6 +19,8 @@ from tis.streaming.stores.store import StoreRefused
 _MAX_MESSAGE_CHARS = 1000
 _MAX_VALIDATION_ERRORS = 20
 KTP_PREFIX = "/ktp-ocr"
+# Beginnings of the paths that speak as OpenAI does: `/v1`, and where other servers have embeddings and reranking.
+OPENAI_PATHS = ("/v1/", "/embedding", "/rerank", "/score")
 MCP_PATH = "/mcp"
 
 
@@ -46,7 +48,7 @@ def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
         return json_rpc_error(error)
     body: Mapping[str, Any] = {"detail": error.message[:_MAX_MESSAGE_CHARS]}
     headers = error.headers
-    if _is_below(path, "/v1"):
+    if path == "/v1" or path.startswith(OPENAI_PATHS):
         body = error_body(error)
     elif _is_below(path, KTP_PREFIX):
         body, headers = detail_body(error), {**headers, "Cache-Control": "no-store"}

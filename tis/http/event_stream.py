@@ -3,10 +3,10 @@
 Each dialect has a `Framing` of its own.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -16,6 +16,8 @@ from tis.errors import BadRequest, Draining, ServiceError
 from tis.streaming.session import LastIndexOf, Session
 from tis.streaming.stores.store import Event
 from tis.streaming.turn import Turn
+
+T = TypeVar("T")
 
 HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the OpenAI SDK parse an empty event and fail
 CLIENT_CLOSED_REQUEST = 499  # as proxies log it: nobody is there to read it
@@ -123,8 +125,13 @@ def failing_once(turn: Turn) -> Iterator[None]:
 
 async def whole_turn(request: Request, session: Session, turn: Turn) -> Sequence[bytes]:
     """All events of a turn, once it is over; leaving early counts as a reader that leaves."""
+    return await while_connected(request, _all_events(session, turn))
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Cancels the work, and raises ClientGone, when the client closes its connection."""
     try:
-        return await race_cancel(_disconnect(request), _all_events(session, turn))
+        return await race_cancel(_disconnect(request), work)
     except Cancelled:
         raise ClientGone from None
 

@@ -111,6 +111,12 @@ INTER_TOKEN_SECONDS = TokenHistogram(
 )
 PROMPT_TOKENS = Counter("tis_prompt_tokens", "Tokens of prompts", registry=REGISTRY)
 CACHED_TOKENS = Counter("tis_prefix_cache_hits", "Tokens of prompts found in the KV cache", registry=REGISTRY)
+CACHED_VECTORS = Counter(
+    "tis_embedding_cache",
+    "Texts whose vector was asked for, by whether the cache had it",
+    ["result"],
+    registry=REGISTRY,
+)
 PREEMPTIONS = Counter("tis_num_preemptions", "Sequences that freed their KV cache for others", registry=REGISTRY)
 DRAFT_TOKENS = Counter(
     "tis_spec_decode_num_draft_tokens", "Tokens that prompt lookup drafted and the model checked", registry=REGISTRY

@@ -4,13 +4,17 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import yaml
 
+from tis.engine.models.description import read_object
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.markers import TOOL_FORMATS, ToolFormat
 from tis.errors import BadRequest
+
+Task = Literal["chat", "embedding", "rerank"]
+TASKS: tuple[Task, ...] = get_args(Task)
 
 
 class CatalogueError(Exception):
@@ -21,7 +25,7 @@ class CatalogueError(Exception):
 class CatalogueEntry:
     id: str
     repo: str
-    task: str = "chat"
+    task: Task = "chat"
     defaults: Mapping[str, Any] = field(default_factory=dict)  # of SamplingParams
     tool_format: ToolFormat | None = None  # None: detected from its chat template
     memory_mb: int = 0  # of weights and cache together; 0: a share of the machine
@@ -55,7 +59,7 @@ def select_served(
     `main_id` replaces the id of the main model.
     """
     by_name = {name: entry for entry in catalogue for name in (entry.repo, entry.repo.removeprefix("./"), entry.id)}
-    entry = by_name.get(main) or CatalogueEntry(_public_name(main), main)
+    entry = by_name.get(main) or CatalogueEntry(_public_name(main), main, _task_of(Path(main)))
     entries = {(entry.id, entry.repo): replace(entry, id=main_id or entry.id)}
     for name in others:
         if name not in by_name:
@@ -75,6 +79,15 @@ def _public_name(repo: str) -> str:
     return (os.path.basename(os.path.abspath(path)) or repo) if is_folder else repo
 
 
+def _task_of(folder: Path) -> Task:
+    """Of a model that is not in the catalogue: what its files say, if they are on this machine."""
+    if (folder / "modules.json").exists():
+        return "embedding"
+    architectures = read_object(folder / "config.json").get("architectures")
+    names = architectures if isinstance(architectures, list) else []
+    return "rerank" if any(str(name).endswith("ForSequenceClassification") for name in names) else "chat"
+
+
 def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
     if not isinstance(fields, dict) or not set(fields) <= {"repo", "task", "defaults", "tool_format", "memory_mb"}:
         raise CatalogueError(
@@ -83,6 +96,9 @@ def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
     memory_mb = fields.get("memory_mb", 0)
     if type(memory_mb) is not int or memory_mb < 0:
         raise CatalogueError(f"{path}: memory_mb of {name} is a whole number of MiB, for its weights and its cache.")
+    task = fields.get("task", "chat")
+    if task not in TASKS:
+        raise CatalogueError(f"{path}: task of {name} is one of {', '.join(TASKS)}.")
     tool_format = fields.get("tool_format")
     if tool_format not in (None, *TOOL_FORMATS):
         raise CatalogueError(f"{path}: tool_format of {name} is one of {', '.join(TOOL_FORMATS)}.")
@@ -90,6 +106,4 @@ def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
         defaults = validate_defaults(fields.get("defaults", {}))
     except (TypeError, ValueError, BadRequest) as error:
         raise CatalogueError(f"{path}: defaults of {name}: {' '.join(str(error).split())}") from None
-    return CatalogueEntry(
-        name, str(fields.get("repo", name)), str(fields.get("task", "chat")), defaults, tool_format, memory_mb
-    )
+    return CatalogueEntry(name, str(fields.get("repo", name)), task, defaults, tool_format, memory_mb)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tis.engine.models.echo import CONTEXT_LENGTH, EchoOptions, is_echo
-from tis.engine.models.loaded_model import LoadedModel
+from tis.engine.models.loaded_model import LoadedModel, LoadedWeights
 from tis.engine.prompt import MediumKind
 from tis.engine.text.markers import detect_markers
 from tis.engine.vision.preprocessor_config import has_preprocessor
@@ -32,7 +32,11 @@ class ModelDescription:
     weights_bytes: int | None = None  # of its safetensors files; None: not known
 
 
-def describe_loaded(model: LoadedModel) -> ModelDescription:
+def describe_loaded(model: LoadedWeights) -> ModelDescription:
+    if not isinstance(model, LoadedModel):
+        return ModelDescription(
+            model.context_length, weights_time=model.weights_time, weights_bytes=model.weights_bytes
+        )
     return ModelDescription(
         context_length=model.context_length,
         media=model.vision.kinds if model.vision else (),

@@ -13,18 +13,26 @@ from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
-    tokenizer: Tokenizer
-    new_runner: Callable[[], Runner]  # a new worker gets a new runner: the old one may be in any state
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedWeights:
+    """What every kind of model has."""
+
+    new_runner: Callable[[], Runner[Any]]  # a new worker gets a new runner: the old one may be in any state
     context_length: int
-    generation_defaults: Mapping[str, Any]
     revision: str  # the same wherever the same weights and tokenizer are loaded
+    weights_time: float | None = None  # when the weights file was written, in seconds since 1970
+    weights_bytes: int | None = None  # of its safetensors files; None: it has none
+    footprint: ModelFootprint | None = None  # None: next to nothing, as for `echo`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel(LoadedWeights):
+    """Writes text."""
+
+    tokenizer: Tokenizer
+    generation_defaults: Mapping[str, Any]
     vision: VisionProcessor | None = None  # preprocesses images and videos; None: the model takes none
     markers: ModelMarkers = ModelMarkers()
     grammars: GrammarCompiler | None = None  # None: no structured output
     reasoning_tokens: ReasoningTokens | None = None
     template_variables: frozenset[str] = frozenset()  # that the chat template takes from a request
-    weights_time: float | None = None  # when the weights file was written, in seconds since 1970
-    weights_bytes: int | None = None  # of its safetensors files; None: it has none
-    footprint: ModelFootprint | None = None  # None: next to nothing, as for `echo`

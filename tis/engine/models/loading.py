@@ -62,7 +62,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     if is_first_import:
         exempt_imported_objects()
     transformers.utils.logging.disable_progress_bar()
-    folder = _find_folder(repo, options, report)
+    folder = find_folder(repo, options, report)
     quantisation = _quantisation(options)
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
@@ -120,7 +120,7 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
         weights_time=weights_time_of(folder),
         weights_bytes=weights_bytes_of(folder),
         footprint=ModelFootprint(
-            device=_device_name(model.device),
+            device=device_name(model.device),
             dtype=str(model.dtype).removeprefix("torch."),
             weight_bytes=weight_bytes,
             cache_tokens=runner.cache_tokens,
@@ -134,7 +134,9 @@ def _refuse_missing_folder(repo: str) -> None:
         raise LoadFailed(f"There is no folder {repo!r}. MODEL_REPO_ID is a folder or a hub id like Qwen/Qwen3-VL-2B.")
 
 
-def _find_folder(repo: str, options: LoadOptions, report: Report) -> Path:
+def find_folder(repo: str, options: LoadOptions, report: Report) -> Path:
+    """The folder itself, or where the hub's files lie once they are downloaded."""
+    _refuse_missing_folder(repo)
     return Path(repo) if Path(repo).is_dir() else _download(repo, options, report)
 
 
@@ -171,10 +173,10 @@ def _download(repo: str, options: LoadOptions, report: Report) -> Path:
         ) from error
 
 
-def _device_name(device: Any) -> str:
+def device_name(device: Any) -> str:
     import torch
 
-    return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
+    return f"{device} ({torch.cuda.getdevice_name(device)})" if device.type == "cuda" else str(device)
 
 
 def _quantisation(options: LoadOptions) -> Any:

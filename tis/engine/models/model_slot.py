@@ -8,10 +8,10 @@ from typing import Protocol
 
 from tis.engine.errors import LoadFailed, ModelLoading, WorkerDied
 from tis.engine.models.catalogue import CatalogueEntry
-from tis.engine.models.loaded_model import LoadedModel
+from tis.engine.models.loaded_model import LoadedWeights
 from tis.engine.models.loading import Report
 from tis.engine.models.model_status import ModelStatus, State
-from tis.engine.request import Delivery, Request, deliver
+from tis.engine.request import Delivery, QueuedRequest, deliver
 from tis.engine.threads import Bridge
 from tis.engine.worker import Worker
 from tis.errors import ServiceError
@@ -20,7 +20,7 @@ from tis.observability.logs import describe_with_messages
 
 log = logging.getLogger("tis.engine")
 
-Load = Callable[[CatalogueEntry, Report], LoadedModel]
+Load = Callable[[CatalogueEntry, Report], LoadedWeights]
 
 
 class LoadObserver(Protocol):
@@ -80,8 +80,8 @@ class ModelSlot:
         self._load = load
         self._bridge = bridge
         self._queue_size = queue_size
-        self._loading: asyncio.Task[LoadedModel] | None = None
-        self._loaded: LoadedModel | None = None
+        self._loading: asyncio.Task[LoadedWeights] | None = None
+        self._loaded: LoadedWeights | None = None
         self._worker: Worker | None = None
         self._failure: ServiceError | None = None
         self._stage: str | None = None
@@ -92,7 +92,7 @@ class ModelSlot:
         self._worker_started_at = 0.0
 
     @property
-    def loaded(self) -> LoadedModel | None:
+    def loaded(self) -> LoadedWeights | None:
         return self._loaded
 
     @property
@@ -122,7 +122,7 @@ class ModelSlot:
             return "ready" if self._worker.is_alive else "dead"
         return "failed" if self._failure else "unloaded"
 
-    async def ensure_loaded(self, wait_seconds: float) -> LoadedModel:
+    async def ensure_loaded(self, wait_seconds: float) -> LoadedWeights:
         """Loads the model unless it is loaded; concurrent callers share one load.
 
         Raises ModelLoading after `wait_seconds`, LoadFailed if the load fails or has just failed.
@@ -137,7 +137,7 @@ class ModelSlot:
             raise ModelLoading(f"{self.entry.id} is still loading ({self._stage}). Try again soon.", retry_after=10)
         return loading.result()
 
-    def start_loading(self) -> "asyncio.Task[LoadedModel]":
+    def start_loading(self) -> "asyncio.Task[LoadedWeights]":
         if not self._loading:
             self._loading = asyncio.create_task(self._load_once())
             self._loading.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -157,12 +157,12 @@ class ModelSlot:
         step = self._worker.running_step if self._worker else None
         return None if step is None else (id(self._worker), step)
 
-    def submit(self, request: Request) -> None:
+    def submit(self, request: QueuedRequest) -> None:
         if not self._worker:
             raise WorkerDied(f"The worker of {self.entry.id} is down.", retry_after=5)
         self._worker.submit(request)
 
-    def drop_if_queued(self, request: Request) -> None:
+    def drop_if_queued(self, request: QueuedRequest) -> None:
         if self._worker:
             self._worker.drop_if_queued(request)
 
@@ -172,7 +172,7 @@ class ModelSlot:
         if self._worker:
             self._worker.close()
 
-    async def _load_once(self) -> LoadedModel:
+    async def _load_once(self) -> LoadedWeights:
         started = time.monotonic()
         self._report("starting", None)
         try:
@@ -195,12 +195,12 @@ class ModelSlot:
             self._loading = None
             self._stage = self._progress = None
 
-    def _load_in_thread(self) -> LoadedModel:
+    def _load_in_thread(self) -> LoadedWeights:
         loaded = self._load(self.entry, self._report_from_thread)
         exempt_living_objects()
         return loaded
 
-    def _start_worker(self, loaded: LoadedModel) -> None:
+    def _start_worker(self, loaded: LoadedWeights) -> None:
         self._worker = Worker(
             self.entry.id,
             loaded.new_runner(),

@@ -1,14 +1,14 @@
 """The routes of `/v1`, HTTP only: they check the cursor, begin or find an answer, and let the client follow it.
 
 `router` has all of them, `DIALECTS` the writers of their runs. `create_app` adds the prefix, which saves
-FastAPI a search through all routes at startup.
+FastAPI a search through all routes at startup. `aliases` are the paths that other servers have for some of them.
 """
 
 from fastapi import APIRouter
 
 from tis.chat.resume import Dialects
 from tis.http.dependencies import DOCUMENTED_KEY
-from tis.openai_api.routes import chat, conversations, models, responses, streams
+from tis.openai_api.routes import chat, conversations, embeddings, models, rerank, responses, streams
 from tis.openai_api.wire import chat_writer, response_writer
 
 router = APIRouter(tags=["OpenAI"])
@@ -17,6 +17,12 @@ router.include_router(models.router, dependencies=[DOCUMENTED_KEY])
 router.include_router(streams.router)
 router.include_router(responses.router)
 router.include_router(conversations.router)
+router.include_router(embeddings.router)
+router.include_router(rerank.router)
+
+aliases = APIRouter(tags=["OpenAI"])
+aliases.include_router(embeddings.aliases)
+aliases.include_router(rerank.aliases)
 
 DIALECTS = Dialects(
     {chat_writer.DIALECT: chat_writer.ChatWriter, response_writer.DIALECT: response_writer.ResponseWriter},

@@ -1,6 +1,6 @@
 """GET /v1/models, the model that the name in a request selects, and what the operator chose for the routes of `/v1`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
@@ -8,13 +8,15 @@ from fastapi import APIRouter, Depends, Path, Request
 
 from tis.chat.run_spec import Services
 from tis.engine.engine import Engine
-from tis.engine.errors import ModelNotFound
-from tis.engine.models.catalogue import CatalogueEntry
+from tis.engine.errors import ModelNotFound, WrongTask
+from tis.engine.models.catalogue import CatalogueEntry, Task
 from tis.engine.models.description import ModelDescription
 from tis.http.dependencies import EngineDep
 from tis.openai_api.wire.examples import MODEL_RESPONSES, MODELS_RESPONSES
 
 router = APIRouter()
+
+_OUTPUTS: Mapping[Task, str] = {"chat": "text", "embedding": "embedding", "rerank": "score"}
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,16 @@ async def get_model(
     raise ModelNotFound(model_id[:200])
 
 
-def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", "1"]) -> str:
-    """The id of the chat model that the name selects."""
-    chat_models: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == "chat"]
-    for entry in chat_models:
+def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", "1"], task: Task = "chat") -> str:
+    """The id of the model for a task that the name selects. Raises WrongTask if the name is of another one."""
+    for entry in engine.models:
         if name in (entry.id, entry.repo):
+            if entry.task != task:
+                raise WrongTask(entry.id, entry.task)
             return entry.id
-    if chat_models and (not name or strict == "0" or (strict == "auto" and len(chat_models) == 1)):
-        return chat_models[0].id
+    able: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == task]
+    if able and (not name or strict == "0" or (strict == "auto" and len(able) == 1)):
+        return able[0].id
     raise ModelNotFound((name or "")[:200])
 
 
@@ -71,7 +75,7 @@ async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
         "created": int(known.weights_time or engine.opened_at),
         "owned_by": "local",
         "max_model_len": known.context_length,
-        "modalities": {"input": ["text", *sorted(known.media)], "output": ["text"]},
+        "modalities": {"input": ["text", *sorted(known.media)], "output": [_OUTPUTS[entry.task]]},
         "capabilities": [entry.task, *_capabilities(known)],
     }
 
