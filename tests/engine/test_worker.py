@@ -41,13 +41,13 @@ class WorkerUnderTest:
 
     def result(self, request: Request) -> str | ServiceError:
         """The text of the only running request, or its error."""
-        text = ""
+        text: str = ""
         while True:
             owner, item = self.out.get(timeout=10)
             assert owner is request
             if isinstance(item, ServiceError):
                 return item
-            text += item.text
+            text += str(item.text)
             if item.finish:
                 return text
 

@@ -1,14 +1,12 @@
 """The interface of what computes requests: `BatchRunner`, `GenerateRunner`, `PoolingRunner` and the echo model's."""
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
-from tis.engine.request import HandOut, QueuedRequest
-
-Kind = TypeVar("Kind", bound=QueuedRequest)
+from tis.engine.request import HandOut
 
 
-class Runner(Protocol[Kind]):
-    """Used by the worker's thread alone."""
+class Runner(Protocol):
+    """Used by the worker's thread alone. A runner of vectors has other requests than one of text."""
 
     @property
     def has_room(self) -> bool:
@@ -30,9 +28,9 @@ class Runner(Protocol[Kind]):
         ...
 
     @property
-    def running(self) -> list[Kind]: ...
+    def running(self) -> list[Any]: ...
 
-    def admit(self, request: Kind) -> None:
+    def admit(self, request: Any) -> None:
         """If it raises, this request fails and no other."""
         ...
 

@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from tis.engine.errors import OutOfMemory, WorkerDied
 from tis.engine.faults import DeviceLost, free_memory, is_out_of_memory
@@ -28,7 +27,7 @@ class Worker:
     def __init__(
         self,
         name: str,
-        runner: Runner[Any],
+        runner: Runner,
         hand_out: HandOut,
         queue_size: int,
         on_death: Callable[[str], None],

@@ -33,7 +33,13 @@ def _told(message: Any) -> str:
 def parrot() -> Iterator[httpx2.Client]:
     def load(entry: Any, report: Any) -> LoadedModel:
         options = EchoOptions()
-        return LoadedModel(WholePrompt(), lambda: EchoRunner(options), 32768, {}, load_echo("echo").revision)
+        return LoadedModel(
+            tokenizer=WholePrompt(),
+            new_runner=lambda: EchoRunner(options),
+            context_length=32768,
+            generation_defaults={},
+            revision=load_echo("echo").revision,
+        )
 
     with served(settings_with(), load=load) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
         yield client

@@ -19,7 +19,6 @@ from tis.engine.faults import is_out_of_memory
 from tis.engine.generate_runner import GenerateRunner
 from tis.engine.kernels.native import native_kernels
 from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalStages
-from tis.engine.request import Request
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
@@ -41,7 +40,7 @@ _PACKING_TOWER = "packing the vision tower"
 
 @dataclass(frozen=True, slots=True)
 class ChosenRunner:
-    new: Callable[[], Runner[Request]]
+    new: Callable[[], Runner]
     context_length: int
     cache_tokens: int = 0
     cache_bytes: int = 0

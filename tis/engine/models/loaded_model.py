@@ -17,7 +17,7 @@ from tis.engine.vision.vision_input import VisionProcessor
 class LoadedWeights:
     """What every kind of model has."""
 
-    new_runner: Callable[[], Runner[Any]]  # a new worker gets a new runner: the old one may be in any state
+    new_runner: Callable[[], Runner]  # a new worker gets a new runner: the old one may be in any state
     context_length: int
     revision: str  # the same wherever the same weights and tokenizer are loaded
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
