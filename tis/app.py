@@ -72,7 +72,7 @@ from tis.streaming.stores.store import Store
 
 if TYPE_CHECKING:
     from tis.marketplace.assistant.assistant_model import AssistantModel
-    from tis.marketplace.auth.mail import Mailer
+    from tis.marketplace.mail import Mailer
     from tis.marketplace.market import Market, MarketRules
 
 log = logging.getLogger("tis.app")
@@ -463,7 +463,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
 
 
 def _mailer(settings: Settings) -> "Mailer | None":
-    from tis.marketplace.auth.mail import FolderMailer, SmtpMailer
+    from tis.marketplace.mail import FolderMailer, SmtpMailer
 
     if settings.mail_folder:
         return FolderMailer(Path(settings.mail_folder), settings.mail_from)

@@ -20,14 +20,13 @@ from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.assistant.assistant_model import AssistantModel
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links, has_expired_links
-from tis.marketplace.auth.mail import Mailer
-from tis.marketplace.auth.mail_queue import MailQueue
-from tis.marketplace.auth.password_queue import PasswordQueue
+from tis.marketplace.auth.passwords import PasswordQueue
 from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
+from tis.marketplace.mail import Mailer, MailQueue
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal

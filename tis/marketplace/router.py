@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from tis.marketplace.admin import flagged_products
 from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
-from tis.marketplace.auth import email_routes, link_page, session_routes
+from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
@@ -33,7 +33,6 @@ for room in (
     users,
     conversation_routes,
     auth,
-    session_routes,
     email_routes,
     link_page,
     admin,

@@ -1,22 +1,30 @@
 """Forgotten passwords, and confirming and changing an e-mail, by one-time links. Consent to the privacy notice."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends
-from pydantic import Field
 
 from tis.marketplace.auth.accounts import account_holder, supplier_account
-from tis.marketplace.auth.consent import ConsentVersion, ConsentView, agree, consent_view
-from tis.marketplace.auth.passwords import Password, TypedPassword, matches
+from tis.marketplace.auth.passwords import matches
 from tis.marketplace.auth.recovery import ask_change, ask_confirmation, confirm_email, reset_mails, reset_password
-from tis.marketplace.auth.schemas import TOKEN_REQUIRED, TOO_MANY_LOGINS
+from tis.marketplace.auth.registration import agree, consent_view
+from tis.marketplace.auth.schemas import (
+    CONSENT_EXAMPLE,
+    TOKEN_REQUIRED,
+    TOO_MANY_LOGINS,
+    ConsentView,
+    ForgottenPassword,
+    LinkSecret,
+    NewConsent,
+    NewEmail,
+    PasswordReset,
+)
 from tis.marketplace.auth.service import wrong_old_password
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
-from tis.marketplace.kit.fields import MAX_ID, Email, TypedEmail
 from tis.marketplace.kit.responses import Message, no_store
-from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account, require_account_owner
 from tis.marketplace.rates import limited
 
@@ -27,39 +35,6 @@ _NO_MAILS = {409: "This server sends no e-mail: its operator sets SMTP_HOST or M
 _VOID_LINK = {400: "This link was used, has expired, or is not complete. Ask for a new one."}
 _SENT = "If an account has this e-mail, a link is on its way to it."
 _LINK_SENT = "A link is on its way to this e-mail."
-_CONSENT_EXAMPLE = {
-    "version": "2026-11",
-    "url": "https://example.com/privacy",
-    "agreed_version": "2026-11",
-    "agreed_at": "2026-11-21T03:00:00Z",
-}
-_Secret = Annotated[str, Field(max_length=100, description="what stands behind `=` in the link")]
-
-
-class ForgottenPassword(StrictBody):
-    email: TypedEmail
-    kind: Literal["user", "supplier"] | None = Field(None, description="if both have this e-mail; else both get a link")
-
-
-class PasswordReset(StrictBody):
-    token: _Secret
-    password: Password
-
-
-class NewEmail(StrictBody):
-    email: Email
-    password: TypedPassword | None = Field(None, description="of the caller; needed where one is set")
-    supplier_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
-        None, description="change the e-mail of this supplier, for its owners; the caller's own if omitted"
-    )
-
-
-class LinkSecret(StrictBody):
-    token: _Secret
-
-
-class NewConsent(StrictBody):
-    consent_version: ConsentVersion
 
 
 @router.post(
@@ -152,14 +127,14 @@ def use_email_link(
     return Message(detail="The e-mail is confirmed.")
 
 
-@router.get("/consent", responses=responses(_CONSENT_EXAMPLE))
+@router.get("/consent", responses=responses(CONSENT_EXAMPLE))
 def read_consent(context: ContextDep) -> ConsentView:
     """Read which privacy notice registrations agree to, and which one the caller agreed to."""
     with context.reading() as (session, principal):
         return consent_view(session, context.market.rules, principal.account)
 
 
-@router.post("/consent", responses=responses(_CONSENT_EXAMPLE, {**TOKEN_REQUIRED, 400: "Show the privacy notice …"}))
+@router.post("/consent", responses=responses(CONSENT_EXAMPLE, {**TOKEN_REQUIRED, 400: "Show the privacy notice …"}))
 def give_consent(
     context: ContextDep,
     body: Annotated[NewConsent, Body(openapi_examples=body_example({"consent_version": "2026-11"}))],

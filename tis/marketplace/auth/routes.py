@@ -1,4 +1,4 @@
-"""Register, sign in, refresh and end sessions, change the password."""
+"""Register, sign in, refresh, list and end sessions, change the password."""
 
 from functools import partial
 from typing import Annotated
@@ -8,11 +8,12 @@ from fastapi import APIRouter, Body, Depends, Request
 from tis.errors import BadRequest, Unauthenticated
 from tis.marketplace.auth.accounts import account_holder
 from tis.marketplace.auth.passwords import hashed_new, matches
-from tis.marketplace.auth.registration_keys import RegistrationKeyDep
+from tis.marketplace.auth.registration import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ACCOUNT_EXAMPLE,
     LOGIN_EXAMPLE,
     NEW_ACCOUNT_EXAMPLE,
+    SESSION_EXAMPLE,
     TOKEN_REQUIRED,
     TOKENS_EXAMPLE,
     TOO_MANY_LOGINS,
@@ -23,9 +24,11 @@ from tis.marketplace.auth.schemas import (
     Login,
     PasswordChange,
     RefreshTokenBody,
+    SessionId,
+    SessionView,
 )
 from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
-from tis.marketplace.auth.tokens import TokenPair, end_chain, rotate
+from tis.marketplace.auth.tokens import TokenPair, end_chain, end_other_sessions_of, end_session_of, rotate, sessions_of
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.responses import Message, no_store
@@ -52,11 +55,8 @@ async def register(
 
     def create() -> TokenPair:
         password_hash = hashed_new(body.password, body.name, body.email)
-        with context.writing() as (session, principal):
-            create = partial(register_user, session, principal, body, password_hash)
-            _, tokens, mails = key.register(session, context, principal, body.consent_version, create)
-        context.market.mail.send(mails)
-        return tokens
+        create = partial(register_user, body=body, password_hash=password_hash)
+        return key.register(context, body.consent_version, create, lambda user: None)[1]
 
     return await context.market.passwords.run(create)
 
@@ -139,3 +139,29 @@ def me(context: ContextDep) -> AccountView:
     """Read the account of this token."""
     with context.reading() as (session, principal):
         return account_view(session, principal)
+
+
+@router.get("/sessions", responses=responses([SESSION_EXAMPLE], TOKEN_REQUIRED))
+def list_sessions(context: ContextDep) -> list[SessionView]:
+    """List where the caller is signed in, newest first; at most 100."""
+    with context.reading() as (session, principal):
+        return sessions_of(session, principal, require_account(principal))
+
+
+@router.delete("/sessions", responses=responses({"detail": "Signed out everywhere else."}, TOKEN_REQUIRED))
+def end_other_sessions(context: ContextDep) -> Message:
+    """End all sessions of the caller but this one."""
+    with context.writing() as (session, principal):
+        end_other_sessions_of(session, principal, require_account(principal))
+    return Message(detail="Signed out everywhere else.")
+
+
+@router.delete(
+    "/sessions/{session_id}",
+    responses=responses({"detail": "Signed out."}, {**TOKEN_REQUIRED, 404: "Session not found"}),
+)
+def end_session(context: ContextDep, session_id: SessionId) -> Message:
+    """End a session of the caller; its tokens are refused from then on."""
+    with context.writing() as (session, principal):
+        end_session_of(session, principal, require_account(principal), session_id)
+    return Message(detail="Signed out.")

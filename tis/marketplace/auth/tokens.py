@@ -1,6 +1,7 @@
 """Chains of refresh tokens: each login begins a chain, and only the newest refresh token of a chain is valid.
 
-A refresh token that is used twice was stolen: it ends its chain.
+A refresh token that is used twice was stolen: it ends its chain. People see a chain as a session: where their account
+is signed in.
 """
 
 import hashlib
@@ -12,7 +13,9 @@ from pydantic import BaseModel
 from sqlalchemy import ColumnElement, CursorResult, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
+from tis.errors import NotFound
 from tis.marketplace.auth.accounts import account_holder, is_active, split_account
+from tis.marketplace.auth.schemas import SessionView
 from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
 from tis.marketplace.kit import audit
@@ -23,6 +26,7 @@ from tis.observability.request_log import current_request_id
 
 # Expired tokens stay for this long. No access token lives longer, so a chain is known while its tokens may come.
 _EXPIRED_RETENTION = timedelta(days=1)
+_MAX_LISTED = 100
 
 
 class TokenPair(BaseModel):
@@ -128,6 +132,42 @@ def active_links(account: str) -> Select[RefreshToken]:
     usable = RefreshToken.used_at.is_(None), RefreshToken.expires_at > moment, ~ended, ~has_newer
     newest_first = RefreshToken.created_at.desc(), RefreshToken.digest
     return select(RefreshToken).where(RefreshToken.account == account, *usable).order_by(*newest_first)
+
+
+def sessions_of(session: Session, principal: Principal, account: str) -> list[SessionView]:
+    """Newest first."""
+    links = session.scalars(active_links(account).limit(_MAX_LISTED))
+    return [_session_view(link, principal) for link in links]
+
+
+def end_session_of(session: Session, principal: Principal, account: str, session_id: str) -> None:
+    own = active_links(account).where(RefreshToken.chain == session_id)
+    if session.scalar(own.limit(1)) is None:
+        raise NotFound("Session not found")
+    end_chain(session, session_id, signed_out=principal.account == account)
+    _note_sign_out(session, principal, account)
+
+
+def end_other_sessions_of(session: Session, principal: Principal, account: str) -> None:
+    """All but the session of the caller."""
+    end_all_chains(session, account, except_chain=principal.chain, signed_out=principal.account == account)
+    _note_sign_out(session, principal, account)
+
+
+def _session_view(link: RefreshToken, principal: Principal) -> SessionView:
+    return SessionView(
+        id=link.chain,
+        is_current=link.chain == principal.chain,
+        agent=link.agent,
+        signed_in_at=link.signed_in_at,
+        refreshed_at=link.created_at,
+        expires_at=link.expires_at,
+    )
+
+
+def _note_sign_out(session: Session, principal: Principal, account: str) -> None:
+    kind, number = split_account(account)
+    audit.note(session, principal, f"{kind}.sign_out", kind, number)
 
 
 def has_expired_chains(session: Session) -> bool:

@@ -6,8 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import NotFound
-from tis.marketplace.auth.account_export import account_export, columns_of
-from tis.marketplace.auth.accounts import supplier_account
+from tis.marketplace.auth.accounts import account_export, columns_of, supplier_account
 from tis.marketplace.kit.fields import abbreviated_name
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_account_owner

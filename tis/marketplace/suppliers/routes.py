@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from tis.marketplace.auth.passwords import hashed_new
-from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
+from tis.marketplace.auth.registration import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ADMIN_REQUIRED,
     EMAIL_TAKEN,
@@ -17,7 +17,7 @@ from tis.marketplace.auth.schemas import (
     Erasure,
 )
 from tis.marketplace.auth.service import require_password
-from tis.marketplace.context import ContextDep, RequestContext
+from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Keyword, Words
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
@@ -63,6 +63,7 @@ from tis.marketplace.suppliers.service import (
     set_status,
 )
 from tis.marketplace.suppliers.supplier_search import SupplierQuery, found_suppliers, found_view
+from tis.marketplace.tables import Supplier
 
 router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedRoute)
 
@@ -78,18 +79,19 @@ async def register(
     key: RegistrationKeyDep,
 ) -> RegisteredSupplier:
     """Register a supplier. The user of the token owns it."""
-    return await context.market.passwords.run(lambda: _register(context, body, key))
+
+    def create() -> RegisteredSupplier:
+        facts = body.name, body.business_name, body.email
+        password_hash = hashed_new(body.password, *facts) if body.password else None
+        create = partial(register_supplier, body=body, password_hash=password_hash)
+        view, tokens = key.register(context, body.consent_version, create, _own_view)
+        return RegisteredSupplier(**vars(view), **vars(tokens))
+
+    return await context.market.passwords.run(create)
 
 
-def _register(context: RequestContext, body: SupplierRegistration, key: RegistrationKey) -> RegisteredSupplier:
-    facts = body.name, body.business_name, body.email
-    password_hash = hashed_new(body.password, *facts) if body.password else None
-    with context.writing() as (session, principal):
-        create = partial(register_supplier, session, principal, body, password_hash)
-        supplier, tokens, mails = key.register(session, context, principal, body.consent_version, create)
-        view = supplier_view(supplier, Principal(owned_ids=frozenset({supplier.id})))
-    context.market.mail.send(mails)
-    return RegisteredSupplier(**vars(view), **vars(tokens))
+def _own_view(supplier: Supplier) -> SupplierView:
+    return supplier_view(supplier, Principal(owned_ids=frozenset({supplier.id})))
 
 
 @router.get(

@@ -7,10 +7,10 @@ Not for admins, and not for everybody in open mode: who is signed in where is pe
 from fastapi import APIRouter, Depends
 from sqlalchemy.orm import Session
 
-from tis.marketplace.auth import sessions
 from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.links import delete_links
-from tis.marketplace.auth.sessions import SESSION_EXAMPLE, SessionId, SessionView
+from tis.marketplace.auth.schemas import SESSION_EXAMPLE, SessionId, SessionView
+from tis.marketplace.auth.tokens import end_other_sessions_of, end_session_of, sessions_of
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import responses
 from tis.marketplace.kit.fields import Id
@@ -39,7 +39,7 @@ def list_shop_sessions(context: ContextDep, supplier_id: Id) -> list[SessionView
         public_supplier(session, principal, supplier_id)
         account = supplier_account(supplier_id)
         require_account_owner(principal, account)
-        return sessions.list_sessions(session, principal, account)
+        return sessions_of(session, principal, account)
 
 
 @router.delete("", responses=responses({"detail": "Signed out everywhere else."}, OWNER_REQUIRED))
@@ -50,7 +50,7 @@ def end_shop_sessions(context: ContextDep, supplier_id: Id) -> Message:
     """
     with context.writing() as (session, principal):
         account = _locked_account(session, principal, supplier_id)
-        sessions.end_other_sessions(session, principal, account)
+        end_other_sessions_of(session, principal, account)
         _end_what_they_left(session, principal, supplier_id, account)
     return Message(detail="Signed out everywhere else.")
 
@@ -66,7 +66,7 @@ def end_shop_session(context: ContextDep, supplier_id: Id, session_id: SessionId
     """
     with context.writing() as (session, principal):
         account = _locked_account(session, principal, supplier_id)
-        sessions.end_session(session, principal, account, session_id)
+        end_session_of(session, principal, account, session_id)
         _end_what_they_left(session, principal, supplier_id, account)
     return Message(detail="Signed out.")
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Depends, Response
 
 from tis.http.dependencies import SessionsDep
 from tis.marketplace.auth.passwords import hashed_new
-from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
+from tis.marketplace.auth.registration import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ADMIN_REQUIRED,
     TOKENS_EXAMPLE,
@@ -63,17 +63,18 @@ async def register(
     key: RegistrationKeyDep,
 ) -> RegisteredUser:
     """Register a user; the password may be set later."""
-    return await context.market.passwords.run(lambda: _register(context, body, key))
+
+    def create() -> RegisteredUser:
+        password_hash = hashed_new(body.password, body.name, body.email) if body.password else None
+        create = partial(register_user, body=body, password_hash=password_hash)
+        view, tokens = key.register(context, body.consent_version, create, _own_view)
+        return RegisteredUser(**vars(view), **vars(tokens))
+
+    return await context.market.passwords.run(create)
 
 
-def _register(context: RequestContext, body: UserRegistration, key: RegistrationKey) -> RegisteredUser:
-    password_hash = hashed_new(body.password, body.name, body.email) if body.password else None
-    with context.writing() as (session, principal):
-        create = partial(register_user, session, principal, body, password_hash)
-        user, tokens, mails = key.register(session, context, principal, body.consent_version, create)
-        view = user_view(user, Principal(user_id=user.id))
-    context.market.mail.send(mails)
-    return RegisteredUser(**vars(view), **vars(tokens))
+def _own_view(user: User) -> UserView:
+    return user_view(user, Principal(user_id=user.id))
 
 
 @router.get("", responses=responses([USER_EXAMPLE], ADMIN_REQUIRED))
