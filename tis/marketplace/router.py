@@ -2,7 +2,6 @@
 
 from fastapi import APIRouter
 
-from tis.marketplace.admin import flagged_products
 from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
 from tis.marketplace.auth import email_routes, link_page
@@ -36,7 +35,6 @@ for room in (
     email_routes,
     link_page,
     admin,
-    flagged_products,
     parse_routes,
     chat_routes,
 ):
