@@ -11,9 +11,8 @@ from tis.marketplace.products import search_routes as search
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
-from tis.marketplace.suppliers import invitation_routes as invitations
+from tis.marketplace.suppliers import member_routes
 from tis.marketplace.suppliers import routes as suppliers
-from tis.marketplace.suppliers import shop_sessions
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
 
@@ -27,8 +26,7 @@ for room in (
     stock,
     taxonomy,
     suppliers,
-    shop_sessions,
-    invitations,
+    member_routes,
     users,
     conversation_routes,
     auth,

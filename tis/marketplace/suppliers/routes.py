@@ -1,10 +1,9 @@
-"""Suppliers and their members."""
+"""Suppliers: register, find, read, change, close, reopen, suspend and export."""
 
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
-from fastapi.responses import JSONResponse
 
 from tis.marketplace.auth.passwords import hashed_new
 from tis.marketplace.auth.registration import RegistrationKeyDep
@@ -18,35 +17,27 @@ from tis.marketplace.auth.schemas import (
 )
 from tis.marketplace.auth.service import require_password
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, body_example, responses
+from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
 from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Keyword, Words
-from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.origin import OriginDep, VicinityDep
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.responses import Message, json_response, no_store
+from tis.marketplace.kit.responses import no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.rates import count_request, limited
-from tis.marketplace.suppliers import members
-from tis.marketplace.suppliers.data_export import export_supplier_data
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier, password_to_erase
 from tis.marketplace.suppliers.schemas import (
     EMAIL_BY_LINK,
     EXPORT_OF_SUPPLIER,
     FOUND_SUPPLIER_EXAMPLE,
-    INVITED_EXAMPLE,
     LAST_LOGIN,
-    LAST_OWNER,
-    MEMBER_EXAMPLE,
     NEW_SUPPLIER_EXAMPLE,
     NO_SUPPLIER,
     OWNER_REQUIRED,
     SUPPLIER_EXAMPLE,
     FoundSupplier,
-    MemberView,
     NameParameter,
-    NewMember,
     RegisteredSupplier,
     SupplierChange,
     SupplierRegistration,
@@ -57,6 +48,7 @@ from tis.marketplace.suppliers.schemas import (
 )
 from tis.marketplace.suppliers.service import (
     change_supplier,
+    export_supplier_data,
     public_supplier,
     register_supplier,
     restore_supplier,
@@ -206,43 +198,3 @@ def put_status(
     """Suspend a supplier or end its suspension, for admins."""
     with context.writing() as (session, principal):
         return supplier_view(set_status(session, principal, context.market.search, supplier_id, body.status), principal)
-
-
-@router.get("/{supplier_id}/members", responses=responses([MEMBER_EXAMPLE], OWNER_REQUIRED))
-def list_members(context: ContextDep, supplier_id: Id) -> list[MemberView]:
-    """List the members of a supplier, then those it has invited."""
-    with context.reading() as (session, principal):
-        return members.list_members(session, principal, supplier_id)
-
-
-@router.post(
-    "/{supplier_id}/members",
-    response_model=MemberView,
-    responses=responses(INVITED_EXAMPLE, OWNER_REQUIRED, LAST_OWNER, KEY_USED),
-)
-def put_member(
-    context: ContextDep,
-    supplier_id: Id,
-    body: Annotated[NewMember, Body(openapi_examples=body_example({"user_id": 1, "role": "editor"}))],
-    idempotency_key: IdempotencyKeyDep,
-) -> JSONResponse:
-    """Invite a user to work for a supplier, or to become its owner. An owner who is a member becomes an editor at once.
-
-    The user accepts with `POST /api/users/me/invitations/{supplier_id}/accept`.
-    """
-    with context.writing() as (session, principal):
-        return idempotency_key.answer(
-            session,
-            principal,
-            lambda: json_response(members.set_member(session, principal, supplier_id, body.user_id, body.role)),
-        )
-
-
-@router.delete(
-    "/{supplier_id}/members/{user_id}", responses=responses({"detail": "Removed."}, OWNER_REQUIRED, LAST_OWNER)
-)
-def delete_member(context: ContextDep, supplier_id: Id, user_id: Id) -> Message:
-    """Remove a user from a supplier, or withdraw an invitation. Users may always remove themselves."""
-    with context.writing() as (session, principal):
-        members.remove_member(session, principal, supplier_id, user_id)
-    return Message(detail="Removed.")
