@@ -37,7 +37,7 @@ class RecordingIndex:
 def hold(shop: Shop, product: int, quantity: int, search: Any = None) -> str:
     with shop.market.writing() as session:
         made = stock.reserve(session, ANYBODY, search or shop.market.search, product, quantity, 600)
-        return made.reservation.id
+        return made.id
 
 
 def sweeper_of(shop: Shop, search: Any = None) -> Sweeper:
