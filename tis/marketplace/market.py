@@ -18,9 +18,9 @@ from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.assistant.assistant_model import AssistantModel
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, ShoppingAssistant
-from tis.marketplace.auth.links import delete_expired_links, has_expired_links
+from tis.marketplace.auth.links import delete_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
-from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
+from tis.marketplace.auth.tokens import delete_expired_chains
 from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.principal import Principal
@@ -149,21 +149,12 @@ class Market:
         self._sweeper.start()
         self._importer.start()
 
-    def delete_expired_logins(self) -> None:
-        with self.reading() as session:
-            if not has_expired_chains(session):
-                return
-        with self.writing() as session:
-            delete_expired_chains(session)
-
     def delete_expired(self) -> None:
         """Hourly: sessions and links that have expired, and rows beyond their retention."""
-        self.delete_expired_logins()
-        with self.reading() as session:
-            expired_links = has_expired_links(session)
-        if expired_links:
-            with self.writing() as session:
-                delete_expired_links(session)
+        with self.writing() as session:
+            delete_expired_chains(session)
+        with self.writing() as session:
+            delete_expired_links(session)
         delete_old_rows(self.writing, self.rules.retention)
 
     def _do_hourly(self) -> None:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends
+from fastapi import APIRouter, Depends
 
 from tis.marketplace.auth.accounts import account_holder, supplier_account
 from tis.marketplace.auth.passwords import matches
@@ -22,7 +22,7 @@ from tis.marketplace.auth.schemas import (
 )
 from tis.marketplace.auth.service import wrong_old_password
 from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.docs import body_example, responses
+from tis.marketplace.kit.docs import example_body, responses
 from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account, require_account_owner
@@ -44,7 +44,7 @@ _LINK_SENT = "A link is on its way to this e-mail."
 )
 def forgot_password(
     context: ContextDep,
-    body: Annotated[ForgottenPassword, Body(openapi_examples=body_example({"email": "jane@email.com"}))],
+    body: Annotated[ForgottenPassword, example_body({"email": "jane@email.com"})],
 ) -> Message:
     """Send a link to set a new password. The answer is the same for every e-mail."""
     context.market.mail.submit(partial(reset_mails, context.market, body.email, body.kind))
@@ -58,9 +58,7 @@ def forgot_password(
 )
 async def use_reset_link(
     context: ContextDep,
-    body: Annotated[
-        PasswordReset, Body(openapi_examples=body_example({"token": "from-the-link", "password": "a long sentence"}))
-    ],
+    body: Annotated[PasswordReset, example_body({"token": "from-the-link", "password": "a long sentence"})],
 ) -> Message:
     """Set a new password with the link from the mail. All sessions end."""
     market = context.market
@@ -92,9 +90,7 @@ def send_confirmation(context: ContextDep) -> Message:
 )
 async def change_email(
     context: ContextDep,
-    body: Annotated[
-        NewEmail, Body(openapi_examples=body_example({"email": "jane@example.com", "password": "a long sentence"}))
-    ],
+    body: Annotated[NewEmail, example_body({"email": "jane@example.com", "password": "a long sentence"})],
 ) -> Message:
     """Change an e-mail: it changes when the link that is sent to the new address is followed."""
     await context.market.passwords.run(lambda: _change_email(context, body))
@@ -119,7 +115,7 @@ def _change_email(context: RequestContext, body: NewEmail) -> None:
 
 @router.post("/email/confirm", responses=responses({"detail": "The e-mail is confirmed."}, _VOID_LINK))
 def use_email_link(
-    context: ContextDep, body: Annotated[LinkSecret, Body(openapi_examples=body_example({"token": "from-the-link"}))]
+    context: ContextDep, body: Annotated[LinkSecret, example_body({"token": "from-the-link"})]
 ) -> Message:
     """Confirm an e-mail, or a new one, with the link from the mail."""
     with context.market.writing() as session:
@@ -137,7 +133,7 @@ def read_consent(context: ContextDep) -> ConsentView:
 @router.post("/consent", responses=responses(CONSENT_EXAMPLE, {**TOKEN_REQUIRED, 400: "Show the privacy notice …"}))
 def give_consent(
     context: ContextDep,
-    body: Annotated[NewConsent, Body(openapi_examples=body_example({"consent_version": "2026-11"}))],
+    body: Annotated[NewConsent, example_body({"consent_version": "2026-11"})],
 ) -> ConsentView:
     """Agree to the current privacy notice; the version and the time are kept."""
     with context.writing() as (session, principal):

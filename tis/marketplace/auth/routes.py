@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Request
+from fastapi import APIRouter, Depends, Request
 
 from tis.errors import BadRequest, Unauthenticated
 from tis.marketplace.auth.accounts import account_holder
@@ -30,7 +30,7 @@ from tis.marketplace.auth.schemas import (
 from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
 from tis.marketplace.auth.tokens import TokenPair, end_chain, end_other_sessions_of, end_session_of, rotate, sessions_of
 from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.docs import body_example, responses
+from tis.marketplace.kit.docs import example_body, responses
 from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account
@@ -38,7 +38,7 @@ from tis.marketplace.rates import limited
 
 router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)], route_class=CheckedRoute)
 
-_TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_example({"refresh_token": "eyJhbGciOi…"}))]
+_TokenBody = Annotated[RefreshTokenBody | None, example_body({"refresh_token": "eyJhbGciOi…"})]
 
 
 @router.post(
@@ -48,7 +48,7 @@ _TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_examp
 )
 async def register(
     context: ContextDep,
-    body: Annotated[AccountRegistration, Body(openapi_examples=body_example(NEW_ACCOUNT_EXAMPLE))],
+    body: Annotated[AccountRegistration, example_body(NEW_ACCOUNT_EXAMPLE)],
     key: RegistrationKeyDep,
 ) -> TokenPair:
     """Register a user with a password."""
@@ -66,9 +66,7 @@ async def register(
     responses=responses(TOKENS_EXAMPLE, {401: "Incorrect email or password"}, TOO_MANY_LOGINS),
     dependencies=[limited("logins", by_address=True)],
 )
-async def login(
-    context: ContextDep, body: Annotated[Login, Body(openapi_examples=body_example(LOGIN_EXAMPLE))]
-) -> TokenPair:
+async def login(context: ContextDep, body: Annotated[Login, example_body(LOGIN_EXAMPLE)]) -> TokenPair:
     """Sign in as a user or a supplier."""
     market, agent = context.market, context.agent
     return await market.passwords.run(lambda: sign_in(market, body.email, body.password, body.kind, agent))
@@ -115,7 +113,7 @@ def logout(context: ContextDep, body: _TokenBody = None) -> Message:
 )
 async def change_password(
     context: ContextDep,
-    body: Annotated[PasswordChange, Body(openapi_examples=body_example({"password": "another long sentence"}))],
+    body: Annotated[PasswordChange, example_body({"password": "another long sentence"})],
 ) -> AccountView:
     """Set a password, or change it with the old one. All other sessions end."""
     return await context.market.passwords.run(lambda: _change_password(context, body))

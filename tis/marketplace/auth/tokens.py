@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, CursorResult, Select, and_, delete, exists, func, or_, select, update
+from sqlalchemy import CursorResult, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from tis.errors import NotFound
@@ -37,7 +37,6 @@ class TokenPair(BaseModel):
 
 def begin_chain(session: Session, market: MarketServices, account: str, agent: str | None = None) -> TokenPair:
     """`agent` is the program that signs in, for the list of sessions."""
-    delete_expired_chains(session, account)
     return _add_link(session, market, account, secrets.token_hex(16), now(), agent)
 
 
@@ -170,30 +169,16 @@ def _note_sign_out(session: Session, principal: Principal, account: str) -> None
     audit.note(session, principal, f"{kind}.sign_out", kind, number)
 
 
-def has_expired_chains(session: Session) -> bool:
-    return bool(session.scalar(select(exists().where(_is_in_expired_chain()))))
-
-
-def delete_expired_chains(session: Session, account: str | None = None) -> None:
-    """Whole chains only: one revoked link says that the others are revoked, too.
-
-    A login deletes those of its account; the sweeper those of accounts that never sign in again.
-    """
-    expired = _is_in_expired_chain()
-    digests = select(RefreshToken.digest).where(
-        expired if account is None else and_(RefreshToken.account == account, expired)
-    )
+def delete_expired_chains(session: Session) -> None:
+    """Whole chains only: one revoked link says that the others are revoked, too."""
+    newer, moment = aliased(RefreshToken), now() - _EXPIRED_RETENTION
+    has_newer = exists().where(newer.chain == RefreshToken.chain, newer.expires_at > moment)
+    digests = select(RefreshToken.digest).where(RefreshToken.expires_at <= moment, ~has_newer)
     # Wrapped, as MySQL refuses to read the table it deletes from.
     session.execute(
         delete(RefreshToken).where(RefreshToken.digest.in_(select(digests.subquery().c.digest))),
         execution_options={"synchronize_session": False},
     )
-
-
-def _is_in_expired_chain() -> ColumnElement[bool]:
-    newer, moment = aliased(RefreshToken), now() - _EXPIRED_RETENTION
-    has_newer = exists().where(newer.chain == RefreshToken.chain, newer.expires_at > moment)
-    return and_(RefreshToken.expires_at <= moment, ~has_newer)
 
 
 def _add_link(

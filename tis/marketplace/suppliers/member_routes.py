@@ -8,7 +8,7 @@ admin can suspend.
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body, Depends
+from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
@@ -18,7 +18,7 @@ from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.schemas import SESSION_EXAMPLE, TOKEN_REQUIRED, MembershipView, SessionId, SessionView
 from tis.marketplace.auth.tokens import end_other_sessions_of, end_session_of, sessions_of
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.docs import KEY_USED, body_example, responses
+from tis.marketplace.kit.docs import KEY_USED, example_body, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.principal import Principal
@@ -74,7 +74,7 @@ def list_members(context: ContextDep, supplier_id: Id) -> list[MemberView]:
 def put_member(
     context: ContextDep,
     supplier_id: Id,
-    body: Annotated[NewMember, Body(openapi_examples=body_example({"user_id": 1, "role": "editor"}))],
+    body: Annotated[NewMember, example_body({"user_id": 1, "role": "editor"})],
     idempotency_key: IdempotencyKeyDep,
 ) -> JSONResponse:
     """Invite a user to work for a supplier, or to become its owner. An owner who is a member becomes an editor at once.

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from tis.marketplace.auth.passwords import hashed_new
 from tis.marketplace.auth.registration import RegistrationKeyDep
@@ -17,7 +17,7 @@ from tis.marketplace.auth.schemas import (
 )
 from tis.marketplace.auth.service import require_password
 from tis.marketplace.context import ContextDep
-from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
+from tis.marketplace.kit.docs import STALE_VERSION, example_body, responses
 from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Keyword, Words
 from tis.marketplace.kit.origin import OriginDep, VicinityDep
 from tis.marketplace.kit.paging import CursorPageDep
@@ -67,7 +67,7 @@ router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedR
 )
 async def register(
     context: ContextDep,
-    body: Annotated[SupplierRegistration, Body(openapi_examples=body_example(NEW_SUPPLIER_EXAMPLE))],
+    body: Annotated[SupplierRegistration, example_body(NEW_SUPPLIER_EXAMPLE)],
     key: RegistrationKeyDep,
 ) -> RegisteredSupplier:
     """Register a supplier. The user of the token owns it."""
@@ -138,7 +138,7 @@ def put_supplier(
     context: ContextDep,
     supplier_id: Id,
     response: Response,
-    body: Annotated[SupplierChange, Body(openapi_examples=body_example({"address": "Jl. Thamrin No. 1"}))],
+    body: Annotated[SupplierChange, example_body({"address": "Jl. Thamrin No. 1"})],
     if_match: IfMatchDep,
 ) -> SupplierView:
     """Change the sent fields of a supplier; `null` clears an optional field."""
@@ -156,7 +156,7 @@ def delete_supplier(
     request: Request,
     context: ContextDep,
     supplier_id: Id,
-    body: Annotated[Erasure | None, Body(openapi_examples=body_example({"password": "a long sentence"}))] = None,
+    body: Annotated[Erasure | None, example_body({"password": "a long sentence"})] = None,
     confirm: Annotated[
         bool, Query(description="where the supplier has neither a password nor an owner: nobody can sign in again")
     ] = False,
@@ -193,7 +193,7 @@ def reopen_supplier(context: ContextDep, supplier_id: Id) -> SupplierView:
 def put_status(
     context: ContextDep,
     supplier_id: Id,
-    body: Annotated[SupplierStatus, Body(openapi_examples=body_example({"status": "suspended"}))],
+    body: Annotated[SupplierStatus, example_body({"status": "suspended"})],
 ) -> SupplierView:
     """Suspend a supplier or end its suspension, for admins."""
     with context.writing() as (session, principal):
