@@ -1,4 +1,8 @@
-"""Sends mails: `Mailer` is the Protocol, with SMTP and with files in a folder. Both block: `MailQueue` calls them."""
+"""Sends mails: `Mailer` is the Protocol, with SMTP and with files in a folder. Both block: `MailQueue` calls them.
+
+The queue is one thread, so that no request waits for a mail server. The log gets the id of a mail only. Mails wait in
+memory: those of a killed process are lost, and people ask for another one (`docs/decisions/0032-accounts.md`).
+"""
 
 import logging
 import os
@@ -19,7 +23,11 @@ from uuid import uuid4
 
 from tis.errors import Conflict, QueueFull, Unavailable
 
+_log = logging.getLogger("tis.marketplace")
 SmtpSecurity = Literal["starttls", "tls", "none"]
+_MAX_WAITING = 1000
+_RETRY_SECONDS = (1.0, 10.0)
+_CLOSE_SECONDS = 5.0
 _SMTP_SECONDS = 10.0  # for each answer of the mail server
 _MAX_FILES = 10_000
 _WHOLE_LINES = default.clone(max_line_length=200)  # a link stays on one line in the source of the mail, too
@@ -97,10 +105,6 @@ def _as_message(mail: Mail, sender: str) -> EmailMessage:
     return message
 
 
-_log = logging.getLogger("tis.marketplace")
-_MAX_WAITING = 1000
-_RETRY_SECONDS = (1.0, 10.0)
-_CLOSE_SECONDS = 5.0
 Job = Callable[[], Sequence[Mail]]
 _Result = TypeVar("_Result")
 

@@ -1,4 +1,4 @@
-"""Accounts: `user:7` or `supplier:3`. Both sign in with an e-mail and a password."""
+"""Accounts: `user:7` or `supplier:3`. Both sign in with an e-mail and a password, and may have a copy of their data."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -7,6 +7,8 @@ from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Unauthenticated
+from tis.marketplace.kit import audit
+from tis.marketplace.kit.principal import Principal
 from tis.marketplace.tables import (
     AuditEntry,
     Consent,
@@ -20,8 +22,12 @@ from tis.marketplace.tables import (
     Table,
     User,
 )
+from tis.observability.request_log import current_request_id
 
 SESSION_ENDED = "This token is no longer valid: its session ended, or its account did."
+# Of exports. Hashes and the normalized e-mail add nothing to the rest; digests and chains are parts of credentials.
+_EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest"}
+_MAX_ROWS = 50_000
 
 
 def user_account(user_id: int) -> str:
@@ -54,8 +60,13 @@ def lock_account(session: Session, account: str) -> None:
         raise Unauthenticated(SESSION_ENDED)
 
 
-def is_active(session: Session, account: str) -> bool:
-    return account_holder(session, account) is not None
+def note_of_account(
+    session: Session, account: str, what: str, principal: Principal | None = None, **changes: Any
+) -> None:
+    """In the audit log. Without a `principal`, the account itself did it, by a link or a refresh token."""
+    kind, number = split_account(account)
+    by = principal or Principal(account, request_id=current_request_id())
+    audit.note(session, by, f"{kind}.{what}", kind, number, **changes)
 
 
 def account_by_email(session: Session, kind: str, email_key: str) -> tuple[str, str | None] | None:
@@ -73,11 +84,6 @@ def _may_sign_in(table: type[User] | type[Supplier]) -> list[ColumnElement[bool]
 
 
 _TABLES: dict[str, type[User] | type[Supplier]] = {"user": User, "supplier": Supplier}
-
-
-# Hashes and the normalized e-mail add nothing to the rest; digests and chains are parts of credentials.
-_EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest"}
-_MAX_ROWS = 50_000
 
 
 def account_export(session: Session, account: str, incomplete: Sequence[str] = ()) -> dict[str, Any]:

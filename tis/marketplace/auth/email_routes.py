@@ -5,8 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from tis.marketplace.auth.accounts import account_holder, supplier_account
-from tis.marketplace.auth.passwords import matches
+from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.recovery import ask_change, ask_confirmation, confirm_email, reset_mails, reset_password
 from tis.marketplace.auth.registration import agree, consent_view
 from tis.marketplace.auth.schemas import (
@@ -20,7 +19,7 @@ from tis.marketplace.auth.schemas import (
     NewEmail,
     PasswordReset,
 )
-from tis.marketplace.auth.service import wrong_old_password
+from tis.marketplace.auth.service import password_hash_of, require_old_password
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import example_body, responses
 from tis.marketplace.kit.responses import Message, no_store
@@ -99,14 +98,11 @@ async def change_email(
 
 def _change_email(context: RequestContext, body: NewEmail) -> None:
     with context.reading() as (session, principal):
-        own = require_account(principal)
-        account = own if body.supplier_id is None else supplier_account(body.supplier_id)
+        account = require_account(principal) if body.supplier_id is None else supplier_account(body.supplier_id)
         require_account_owner(principal, account)
-        caller = account_holder(session, own)
-        compared_hash = caller.password_hash if caller else None
+        compared_hash = password_hash_of(session, principal)
     context.market.mail.require_configured()
-    if compared_hash is not None and not (body.password and matches(body.password, compared_hash)):
-        raise wrong_old_password()
+    require_old_password(body.password, compared_hash)
     with context.writing() as (session, principal):
         require_account_owner(principal, account)
         mails = ask_change(session, principal, context.market, account, body.email, compared_hash)

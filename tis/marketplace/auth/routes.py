@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request
 
 from tis.errors import BadRequest, Unauthenticated
 from tis.marketplace.auth.accounts import account_holder
-from tis.marketplace.auth.passwords import hashed_new, matches
+from tis.marketplace.auth.passwords import hashed_new
 from tis.marketplace.auth.registration import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ACCOUNT_EXAMPLE,
@@ -27,7 +27,7 @@ from tis.marketplace.auth.schemas import (
     SessionId,
     SessionView,
 )
-from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
+from tis.marketplace.auth.service import account_view, register_user, require_old_password, set_password, sign_in
 from tis.marketplace.auth.tokens import TokenPair, end_chain, end_other_sessions_of, end_session_of, rotate, sessions_of
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import example_body, responses
@@ -124,8 +124,7 @@ def _change_password(context: RequestContext, body: PasswordChange) -> AccountVi
         account = account_holder(session, require_account(principal))
         assert account is not None  # authenticated in this transaction
         compared_hash, facts = account.password_hash, (account.name, account.email)
-    if compared_hash is not None and not (body.old_password and matches(body.old_password, compared_hash)):
-        raise wrong_old_password()
+    require_old_password(body.old_password, compared_hash)
     new_hash = hashed_new(body.password, *facts)
     with context.writing() as (session, principal):
         set_password(session, principal, compared_hash, new_hash)

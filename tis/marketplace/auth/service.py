@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Forbidden, Unauthenticated
-from tis.marketplace.auth.accounts import SESSION_ENDED, account_by_email, account_holder
+from tis.marketplace.auth.accounts import SESSION_ENDED, account_by_email, account_holder, note_of_account
 from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed, is_outdated, matches
 from tis.marketplace.auth.schemas import AccountView, MembershipView, UserRegistration
@@ -99,8 +99,7 @@ def set_password(session: Session, principal: Principal, compared_hash: str | No
     if account is None or account.password_hash != compared_hash:
         raise wrong_old_password()
     account.password_hash = new_hash
-    kind, _, number = principal.account.partition(":")
-    audit.note(session, principal, f"{kind}.password", kind, number, password=True)
+    note_of_account(session, principal.account, "password", principal, password=True)
     end_all_chains(session, principal.account, except_chain=principal.chain)
     delete_links(session, principal.account)
 
@@ -121,6 +120,12 @@ def account_view(session: Session, principal: Principal) -> AccountView:
         has_password=account.password_hash is not None,
         suppliers=_memberships(session, account.id) if isinstance(account, User) else [],
     )
+
+
+def require_old_password(password: SecretStr | None, password_hash: str | None) -> None:
+    """Takes a while. An account without a password needs none."""
+    if password_hash is not None and not (password and matches(password, password_hash)):
+        raise wrong_old_password()
 
 
 def wrong_old_password() -> Forbidden:

@@ -14,7 +14,7 @@ from sqlalchemy import CursorResult, Select, and_, delete, exists, func, or_, se
 from sqlalchemy.orm import Session, aliased
 
 from tis.errors import NotFound
-from tis.marketplace.auth.accounts import account_holder, is_active, split_account
+from tis.marketplace.auth.accounts import account_holder, note_of_account, split_account
 from tis.marketplace.auth.schemas import SessionView
 from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
@@ -44,7 +44,7 @@ def extend_chain(
     session: Session, market: MarketServices, account: str, chain: str, agent: str | None = None
 ) -> TokenPair | None:
     """Further tokens of a session, for a client that lost those it got. None if the session or the account ended."""
-    if not (is_chain_active(session, chain, account) and is_active(session, account)):
+    if not (is_chain_active(session, chain, account) and account_holder(session, account)):
         return None
     begun = select(func.min(RefreshToken.signed_in_at))
     signed_in_at = session.scalar(begun.where(RefreshToken.chain == chain)) or now()
@@ -144,13 +144,13 @@ def end_session_of(session: Session, principal: Principal, account: str, session
     if session.scalar(own.limit(1)) is None:
         raise NotFound("Session not found")
     end_chain(session, session_id, signed_out=principal.account == account)
-    _note_sign_out(session, principal, account)
+    note_of_account(session, account, "sign_out", principal)
 
 
 def end_other_sessions_of(session: Session, principal: Principal, account: str) -> None:
     """All but the session of the caller."""
     end_all_chains(session, account, except_chain=principal.chain, signed_out=principal.account == account)
-    _note_sign_out(session, principal, account)
+    note_of_account(session, account, "sign_out", principal)
 
 
 def _session_view(link: RefreshToken, principal: Principal) -> SessionView:
@@ -162,11 +162,6 @@ def _session_view(link: RefreshToken, principal: Principal) -> SessionView:
         refreshed_at=link.created_at,
         expires_at=link.expires_at,
     )
-
-
-def _note_sign_out(session: Session, principal: Principal, account: str) -> None:
-    kind, number = split_account(account)
-    audit.note(session, principal, f"{kind}.sign_out", kind, number)
 
 
 def delete_expired_chains(session: Session) -> None:

@@ -22,6 +22,9 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 MAX_THREADS = 40
+# A hash takes 19 MiB and a core for some 30 ms: half of the cores stay free, and nobody waits for more than seconds.
+_MAX_HASHING = min(4, max(1, (os.cpu_count() or 1) // 2))
+_MAX_WAITING = 100
 _slots = RunVar[CapacityLimiter]("slots of the marketplace")
 
 
@@ -70,13 +73,8 @@ class _Slot:
             self._slots.release_on_behalf_of(self)
 
 
-# A hash takes 19 MiB and a core for some 30 ms: half of the cores stay free, and nobody waits for more than seconds.
-_MAX_RUNNING = min(4, max(1, (os.cpu_count() or 1) // 2))
-_MAX_PASSWORDS_WAITING = 100
-
-
 class PasswordQueue:
-    def __init__(self, *, max_running: int = _MAX_RUNNING, max_waiting: int = _MAX_PASSWORDS_WAITING) -> None:
+    def __init__(self, *, max_running: int = _MAX_HASHING, max_waiting: int = _MAX_WAITING) -> None:
         self._max_requests = max_running + max_waiting
         self.num_requests = 0  # running and waiting
         self._threads = ThreadPoolExecutor(max_running, thread_name_prefix="passwords")
