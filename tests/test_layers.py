@@ -19,6 +19,7 @@ LAYERS = [
     {"__main__"},
     {"cli"},
     {"app"},
+    {"arguments"},
     {"lazy_marketplace", "settings"},
     {"openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"},
     {"chat", "http"},

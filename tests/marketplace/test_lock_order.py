@@ -118,9 +118,9 @@ class Deeds:
             self.reviewer = Principal(f"user:{(reviewer := self.shop.user())}", user_id=reviewer)
             review, _ = add_review(session, self.search, self.reviewer, self.third, {"rating": 5})
             self.reviewed = review.id
-            self.bought = stock.reserve(session, self.reviewer, self.search, self.third, 1, 600).reservation.id
+            self.bought = stock.reserve(session, self.reviewer, self.search, self.third, 1, 600).id
             self.held = [
-                stock.reserve(session, Principal(account, is_open=True), self.search, product, 1, 600).reservation.id
+                stock.reserve(session, Principal(account, is_open=True), self.search, product, 1, 600).id
                 for account, product in ((self.owner.account, self.first), (f"supplier:{self.shop.id}", self.second))
             ]
 

@@ -14,7 +14,7 @@ from tests.marketplace.database_failures import wait_until_true
 from tests.marketplace.market_server import new_product
 from tests.serving import served, settings_with
 from tis.errors import QueueFull
-from tis.marketplace.auth.password_queue import PasswordQueue
+from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.market import Market
 from tis.marketplace.settings import RateSettings
 

@@ -7,7 +7,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tis.app import create_app, transport_limits_of
+from tis.app import create_app
+from tis.arguments import transport_limits_of
 from tis.cli.banner import Banner
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.cli.flags import parsed_flags

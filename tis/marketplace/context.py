@@ -1,9 +1,9 @@
 """What a route works with: the authenticated caller, a transaction, and the services of the market."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeVar, cast
+from typing import Annotated, Literal, Protocol, cast
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
@@ -15,59 +15,39 @@ from tis.http.rate_limits import RateLimits
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer
+from tis.marketplace.kit.threads import PasswordQueue
+from tis.marketplace.mail import MailQueue
 from tis.marketplace.policy import HOW_TO_SIGN_IN
 from tis.marketplace.search.product_search import ProductSearch
 
-Result = TypeVar("Result")
 _MAX_AGENT_CHARS = 200
 _OR_OPEN = "On your own computer, start the server with MARKETPLACE_AUTH=open to need none."
 
 
-class ServiceRules(Protocol):
-    """The part of `MarketRules` that requests need."""
+@dataclass(frozen=True)
+class ServiceRules:
+    """What requests need to know of the settings; `MarketRules` has the rest."""
+
+    auth: Literal["open", "required"] = "required"
+    origins: AllowedOrigins = AllowedOrigins(())  # web pages that may call if `auth` is open
+    is_local: bool = False  # only this computer can connect
+    access_token_minutes: float = 30
+    refresh_token_days: float = 7
+    reservation_seconds: float = 900
+    max_products_per_supplier: int = 100_000
+    max_unsold_hold_minutes: int = 120
+    max_reservations_per_account: int = 20
+    max_reserved_units_per_product: int = 100
+    public_url: str = "http://127.0.0.1:3000"  # links in mails begin with it
+    consent_version: str | None = None  # of the privacy notice that registrations agree to; None: no consent needed
+    consent_url: str | None = None
+    # A sheet with more rows is imported in the background, so many rows per transaction.
+    max_sheet_rows_at_once: int = 5000
+    sheet_batch_rows: int = 500
 
     @property
-    def is_open(self) -> bool: ...
-    @property
-    def is_local(self) -> bool: ...
-    @property
-    def origins(self) -> AllowedOrigins: ...
-    @property
-    def access_token_minutes(self) -> float: ...
-    @property
-    def refresh_token_days(self) -> float: ...
-    @property
-    def reservation_seconds(self) -> float: ...
-    @property
-    def public_url(self) -> str: ...
-    @property
-    def consent_version(self) -> str | None: ...
-    @property
-    def consent_url(self) -> str | None: ...
-    @property
-    def max_sheet_rows_at_once(self) -> int: ...
-    @property
-    def sheet_batch_rows(self) -> int: ...
-    @property
-    def max_products_per_supplier(self) -> int: ...
-    @property
-    def max_unsold_hold_minutes(self) -> int: ...
-    @property
-    def max_reservations_per_account(self) -> int: ...
-    @property
-    def max_reserved_units_per_product(self) -> int: ...
-
-
-class Mails(Protocol):
-    @property
-    def is_configured(self) -> bool: ...
-    def require_configured(self) -> None: ...
-    def submit(self, job: Callable[[], Sequence[Any]]) -> None: ...
-    def send(self, mails: Sequence[Any]) -> None: ...
-
-
-class Passwords(Protocol):
-    async def run(self, work: Callable[[], Result]) -> Result: ...
+    def is_open(self) -> bool:
+        return self.auth == "open"
 
 
 class Slots(Protocol):
@@ -80,11 +60,9 @@ class MarketServices(Protocol):
     search: ProductSearch
     signer: Signer
     rates: RateLimits
+    mail: MailQueue
+    passwords: PasswordQueue
 
-    @property
-    def mail(self) -> Mails: ...
-    @property
-    def passwords(self) -> Passwords: ...
     @property
     def sheet_slots(self) -> Slots: ...
     @property

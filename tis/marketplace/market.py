@@ -14,20 +14,19 @@ from sqlalchemy.orm import Session
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
-from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
 from tis.marketplace.assistant.assistant_model import AssistantModel
 from tis.marketplace.assistant.shopping_assistant import AssistantLimits, ShoppingAssistant
-from tis.marketplace.auth.links import delete_expired_links, has_expired_links
-from tis.marketplace.auth.mail import Mailer
-from tis.marketplace.auth.mail_queue import MailQueue
-from tis.marketplace.auth.password_queue import PasswordQueue
+from tis.marketplace.auth.links import delete_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
-from tis.marketplace.auth.tokens import delete_expired_chains, has_expired_chains
+from tis.marketplace.auth.tokens import delete_expired_chains
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.signing import Signer, signing_secret
+from tis.marketplace.kit.threads import PasswordQueue
+from tis.marketplace.mail import Mailer, MailQueue
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
@@ -57,35 +56,15 @@ def migrate(database: Database) -> None:
 
 
 @dataclass(frozen=True)
-class MarketRules:
-    auth: Literal["open", "required"] = "required"
-    origins: AllowedOrigins = AllowedOrigins(())  # web pages that may call if `auth` is open
-    is_local: bool = False  # only this computer can connect
+class MarketRules(ServiceRules):
     auto_migrate: bool = True
     jwt_secret: str | None = None
-    access_token_minutes: float = 30
-    refresh_token_days: float = 7
-    reservation_seconds: float = 900
-    max_products_per_supplier: int = 100_000
-    max_unsold_hold_minutes: int = 120
-    max_reservations_per_account: int = 20
-    max_reserved_units_per_product: int = 100
     rates: Mapping[str, int] = field(default_factory=dict)  # `RateSettings` by their names
     # No request waits for a sweep: a reservation that finds too little stock sweeps its product itself.
     sweep_seconds: float = 3.0
     mailer: Mailer | None = None
-    public_url: str = "http://127.0.0.1:3000"  # links in mails begin with it
-    consent_version: str | None = None  # of the privacy notice that registrations agree to; None: no consent needed
-    consent_url: str | None = None
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
-    # A sheet with more rows is imported in the background, so many rows per transaction.
-    max_sheet_rows_at_once: int = 5000
-    sheet_batch_rows: int = 500
-
-    @property
-    def is_open(self) -> bool:
-        return self.auth == "open"
 
 
 class Market:
@@ -170,21 +149,12 @@ class Market:
         self._sweeper.start()
         self._importer.start()
 
-    def delete_expired_logins(self) -> None:
-        with self.reading() as session:
-            if not has_expired_chains(session):
-                return
-        with self.writing() as session:
-            delete_expired_chains(session)
-
     def delete_expired(self) -> None:
         """Hourly: sessions and links that have expired, and rows beyond their retention."""
-        self.delete_expired_logins()
-        with self.reading() as session:
-            expired_links = has_expired_links(session)
-        if expired_links:
-            with self.writing() as session:
-                delete_expired_links(session)
+        with self.writing() as session:
+            delete_expired_chains(session)
+        with self.writing() as session:
+            delete_expired_links(session)
         delete_old_rows(self.writing, self.rules.retention)
 
     def _do_hourly(self) -> None:

@@ -2,19 +2,17 @@
 
 from fastapi import APIRouter
 
-from tis.marketplace.admin import flagged_products
 from tis.marketplace.admin import routes as admin
 from tis.marketplace.assistant import chat_routes, conversation_routes, parse_routes
-from tis.marketplace.auth import email_routes, link_page, session_routes
+from tis.marketplace.auth import email_routes, link_page
 from tis.marketplace.auth import routes as auth
 from tis.marketplace.products import routes as products
 from tis.marketplace.products import search_routes as search
 from tis.marketplace.reviews import routes as reviews
 from tis.marketplace.sheets import routes as product_sheet
 from tis.marketplace.stock import routes as stock
-from tis.marketplace.suppliers import invitation_routes as invitations
+from tis.marketplace.suppliers import member_routes
 from tis.marketplace.suppliers import routes as suppliers
-from tis.marketplace.suppliers import shop_sessions
 from tis.marketplace.taxonomy import routes as taxonomy
 from tis.marketplace.users import routes as users
 
@@ -28,16 +26,13 @@ for room in (
     stock,
     taxonomy,
     suppliers,
-    shop_sessions,
-    invitations,
+    member_routes,
     users,
     conversation_routes,
     auth,
-    session_routes,
     email_routes,
     link_page,
     admin,
-    flagged_products,
     parse_routes,
     chat_routes,
 ):

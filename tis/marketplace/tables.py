@@ -18,7 +18,7 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column, relationship
 
 from tis.marketplace.columns import BigId, Json, PublicPlace, UTCDateTime, now
 
@@ -31,6 +31,17 @@ _NAMES = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """Of an index on some rows, which MariaDB does not have: see the migration."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+def _key_of(table: str, *, index: bool = False) -> MappedColumn[Any]:
+    """A primary key, or a part of one, that is the id of a row in another table and goes with it."""
+    parent = ForeignKey(f"{table}.id", ondelete="CASCADE")
+    return mapped_column(parent, primary_key=True, autoincrement=False, index=index or None)
 
 
 class Table(DeclarativeBase):
@@ -120,8 +131,8 @@ class Supplier(Table):
 class SupplierMember(Table):
     __tablename__ = "supplier_members"
 
-    supplier_id: Mapped[int] = mapped_column(ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
+    supplier_id: Mapped[int] = _key_of("suppliers")
+    user_id: Mapped[int] = _key_of("users", index=True)
     role: Mapped[str] = mapped_column(String(16), default="editor")
     created_at: Mapped[datetime] = mapped_column(default=now)
 
@@ -133,8 +144,8 @@ class SupplierInvitation(Table):
 
     __tablename__ = "supplier_invitations"
 
-    supplier_id: Mapped[int] = mapped_column(ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True)
-    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True)
+    supplier_id: Mapped[int] = _key_of("suppliers")
+    user_id: Mapped[int] = _key_of("users", index=True)
     role: Mapped[str] = mapped_column(String(16))
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(default=now)
@@ -268,43 +279,14 @@ class Product(Table):
         CheckConstraint("on_hand >= 0 AND reserved >= 0 AND reserved <= on_hand", name="stock"),
         CheckConstraint("\"condition\" IN ('new', 'used')", name="condition"),
         CheckConstraint("granted_rating BETWEEN 0 AND 5", name="granted_rating"),
-        Index(
-            "uq_products_supplier_id_sku",
-            "supplier_id",
-            "sku",
-            unique=True,
-            sqlite_where=text("deleted_at IS NULL"),
-            postgresql_where=text("deleted_at IS NULL"),
-        ),
+        Index("uq_products_supplier_id_sku", "supplier_id", "sku", unique=True, **_where("deleted_at IS NULL")),
         # Counts the products of each category in 0.2 s instead of 1 s, with a million products.
-        Index(
-            "ix_products_category_key_supplier_id",
-            "category_key",
-            "supplier_id",
-            sqlite_where=text("deleted_at IS NULL"),
-            postgresql_where=text("deleted_at IS NULL"),
-        ),
+        Index("ix_products_category_key_supplier_id", "category_key", "supplier_id", **_where("deleted_at IS NULL")),
         Index("ix_products_supplier_id_id", "supplier_id", "id"),
         # For a quantity that few products have. A reservation does not change `on_hand`, so it does not write it.
-        Index(
-            "ix_products_on_hand",
-            "on_hand",
-            sqlite_where=text("deleted_at IS NULL"),
-            postgresql_where=text("deleted_at IS NULL"),
-        ),
-        Index(
-            "ix_products_deleted",
-            "supplier_id",
-            "id",
-            sqlite_where=text("deleted_at IS NOT NULL"),
-            postgresql_where=text("deleted_at IS NOT NULL"),
-        ),
-        Index(
-            "ix_products_flagged",
-            "id",
-            sqlite_where=text("flagged_reason IS NOT NULL"),
-            postgresql_where=text("flagged_reason IS NOT NULL"),
-        ),
+        Index("ix_products_on_hand", "on_hand", **_where("deleted_at IS NULL")),
+        Index("ix_products_deleted", "supplier_id", "id", **_where("deleted_at IS NOT NULL")),
+        Index("ix_products_flagged", "id", **_where("flagged_reason IS NOT NULL")),
     )
 
 
@@ -350,12 +332,7 @@ class StockMovement(Table):
     __table_args__ = (
         Index("ix_stock_movements_supplier_id_id", "supplier_id", "id"),
         Index("ix_stock_movements_product_id_id", "product_id", "id"),
-        Index(
-            "ix_stock_movements_at",
-            "at",
-            sqlite_where=text("kind <> 'carried'"),
-            postgresql_where=text("kind <> 'carried'"),
-        ),
+        Index("ix_stock_movements_at", "at", **_where("kind <> 'carried'")),
     )
 
 
@@ -465,7 +442,7 @@ class SheetBatch(Table):
 
     __tablename__ = "sheet_batches"
 
-    import_id: Mapped[str] = mapped_column(ForeignKey("sheet_imports.id", ondelete="CASCADE"), primary_key=True)
+    import_id: Mapped[str] = _key_of("sheet_imports")
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     rows: Mapped[list[Any]] = mapped_column(Json)
 
@@ -514,9 +491,7 @@ class UserPreferences(Table):
 
     __tablename__ = "user_preferences"
 
-    user_id: Mapped[int] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    user_id: Mapped[int] = _key_of("users")
     brands: Mapped[list[Any]] = mapped_column(Json, default=list)
     max_price: Mapped[int | None] = mapped_column(BigId)
     city: Mapped[str | None] = mapped_column(String(100))
@@ -534,9 +509,7 @@ class ChatUsage(Table):
 
     __tablename__ = "chat_usage"
 
-    user_id: Mapped[int] = mapped_column(
-        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    user_id: Mapped[int] = _key_of("users")
     day: Mapped[date] = mapped_column(primary_key=True, index=True)
     tokens: Mapped[int] = mapped_column(BigId)
 
@@ -571,9 +544,7 @@ class ProductFacts(Table):
 
     __tablename__ = "product_search"
 
-    product_id: Mapped[int] = mapped_column(
-        ForeignKey("products.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    product_id: Mapped[int] = _key_of("products")
     supplier_id: Mapped[int] = mapped_column(BigId)
     # 1: can be bought now, 0: cannot. Less 2 while the supplier is closed or suspended, and then nobody finds it.
     sellable: Mapped[int]
@@ -608,9 +579,7 @@ class ProductAttribute(Table):
 
     __tablename__ = "product_attributes"
 
-    product_id: Mapped[int] = mapped_column(
-        ForeignKey("products.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    product_id: Mapped[int] = _key_of("products")
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
     number: Mapped[float | None]
     text_key: Mapped[str] = mapped_column(String(100))  # of a number, too
@@ -629,9 +598,7 @@ class SupplierFacts(Table):
 
     __tablename__ = "supplier_search"
 
-    supplier_id: Mapped[int] = mapped_column(
-        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    supplier_id: Mapped[int] = _key_of("suppliers")
     name_key: Mapped[str] = mapped_column(String(200))  # the words of its business name, sorted
     # Of the published reviews of all its products, also of deleted ones, weighted as in `ratings.py`.
     stars: Mapped[float]
@@ -644,9 +611,7 @@ class SupplierWord(Table):
     __tablename__ = "supplier_words"
 
     word: Mapped[str] = mapped_column(String(64), primary_key=True)
-    supplier_id: Mapped[int] = mapped_column(
-        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, index=True
-    )
+    supplier_id: Mapped[int] = _key_of("suppliers", index=True)
     scope: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
 
 
@@ -655,9 +620,7 @@ class SupplierHours(Table):
 
     __tablename__ = "supplier_hours"
 
-    supplier_id: Mapped[int] = mapped_column(
-        ForeignKey("suppliers.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    )
+    supplier_id: Mapped[int] = _key_of("suppliers")
     opens: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     closes: Mapped[int]
 

@@ -14,10 +14,9 @@ import pytest
 
 from tests.marketplace.database_failures import wait_until_true
 from tests.serving import settings_with
-from tis.app import market_rules_of
+from tis.arguments import market_rules_of
 from tis.errors import Conflict, QueueFull
-from tis.marketplace.auth.mail import FolderMailer, Mail, SmtpMailer
-from tis.marketplace.auth.mail_queue import MailQueue
+from tis.marketplace.mail import FolderMailer, Mail, MailQueue, SmtpMailer
 
 MAIL = Mail("jane@example.com", "Atur ulang", "The link:\n\nhttps://shop.example/api/auth/link#reset=secret\n")
 

@@ -112,8 +112,6 @@ def test_a_key_can_be_used_again_after_a_day(server: MarketServer, anybody: http
         session.execute(update(IdempotentRequest).values(expires_at=now() - timedelta(seconds=1)))
     assert send(anybody, supplier, "k-old", price=1).status_code == 200
     assert goods_of(server, supplier) == 2
-    with server.market.reading() as session:
-        assert session.scalars(select(IdempotentRequest.key)).all() == ["k-old"]  # the others are forgotten
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "tab\there", "caf\xe9"])

@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 
 from tests.marketplace.market_server import MarketServer, new_product
 from tis.marketplace.columns import now
-from tis.marketplace.products.prices import lowest_price_before
+from tis.marketplace.products.product_detail import lowest_price_before
 from tis.marketplace.tables import PriceChange, Product, StockMovement
 
 

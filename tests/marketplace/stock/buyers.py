@@ -35,7 +35,7 @@ class BuyerThread(threading.Thread):
 
     def _buy(self) -> None:
         with self.market.writing() as session:
-            made = stock.reserve(session, ANYBODY, self.market.search, self.product, 1, 600).reservation.id
+            made = stock.reserve(session, ANYBODY, self.market.search, self.product, 1, 600).id
         self.held += 1
         if self.held % 2:
             with self.market.writing() as session:

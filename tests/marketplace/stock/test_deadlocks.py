@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from tests.faults.forms import short_or_long
 from tests.marketplace.shop import Shop
 from tis.errors import Conflict, NotFound
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.products.service import change_product, delete_product, restore_product
@@ -20,13 +21,12 @@ from tis.marketplace.sheets.importing import import_sheet
 from tis.marketplace.sheets.rows import read_rows
 from tis.marketplace.stock import sales
 from tis.marketplace.stock import service as stock
-from tis.marketplace.stock.caps import ReservationCaps
 from tis.marketplace.suppliers.service import change_supplier, set_status
 from tis.marketplace.tables import Product, Reservation, Review, Supplier
 
 ANYBODY = Principal(is_open=True)
 ADMIN = Principal(is_open=True, is_admin=True)
-CAPS = ReservationCaps(10_000, 10_000)
+RULES = ServiceRules(max_reservations_per_account=10_000, max_reserved_units_per_product=10_000)
 NUM_PEOPLE = 12
 NUM_DEEDS = short_or_long(25, 600)
 
@@ -69,8 +69,8 @@ class Participant:
         with self.shop.market.writing() as session:
             quantity = self.random.randint(1, 4)
             who = self.random.choice([ANYBODY, self.user])
-            made = stock.reserve(session, who, self.shop.market.search, product, quantity, 600, CAPS)
-            name = made.reservation.id
+            made = stock.reserve(session, who, self.shop.market.search, product, quantity, 600, RULES)
+            name = made.id
         self.held.append(name)
 
     def one_held(self) -> str | None:

@@ -63,7 +63,7 @@ class StockMachine(RuleBasedStateMachine):
         try:
             with self.shop.market.writing() as session:
                 made = stock.reserve(session, ANYBODY, self.shop.market.search, self.product, quantity, 600)
-                name, available = made.reservation.id, made.available
+                name, available = made.id, made.available_quantity
         except Conflict as refused:
             assert not fits and refused.message == f"Only {self.on_hand - self.reserved} left"
             # A refusal undoes the sweep, too.

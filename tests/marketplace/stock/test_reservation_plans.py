@@ -8,10 +8,11 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from tests.marketplace.shop import Shop
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.stock import sales
-from tis.marketplace.stock.caps import ReservationCaps, require_within_caps
-from tis.marketplace.stock.service import ReservationStatus
+from tis.marketplace.stock.caps import require_within_caps
+from tis.marketplace.stock.schemas import ReservationStatus
 
 ANYBODY = Principal(is_open=True)
 RECENT = ("ix_stock_reservations_actor_created_at_id",)  # what the account held lately without buying
@@ -23,7 +24,7 @@ def listed(status: ReservationStatus | None) -> Callable[[Session, Shop], object
 
 def counted(session: Session, shop: Shop) -> None:
     user_id = shop.user()
-    require_within_caps(session, Principal(f"user:{user_id}", user_id), ReservationCaps(), 1, 1)
+    require_within_caps(session, Principal(f"user:{user_id}", user_id), ServiceRules(), 1, 1)
 
 
 @pytest.mark.parametrize(

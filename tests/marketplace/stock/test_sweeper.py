@@ -12,7 +12,7 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
 from tests.serving import MovedClock, served, settings_with
 from tests.test_status import until
-from tis.app import market_rules_of
+from tis.arguments import market_rules_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.stock import service as stock
 from tis.marketplace.stock.sweeper import Sweeper
@@ -37,7 +37,7 @@ class RecordingIndex:
 def hold(shop: Shop, product: int, quantity: int, search: Any = None) -> str:
     with shop.market.writing() as session:
         made = stock.reserve(session, ANYBODY, search or shop.market.search, product, quantity, 600)
-        return made.reservation.id
+        return made.id
 
 
 def sweeper_of(shop: Shop, search: Any = None) -> Sweeper:

@@ -30,13 +30,13 @@ from tests.marketplace.conftest import SECRET
 from tests.marketplace.shop import Shop
 from tis.database.database import Database
 from tis.errors import Unauthenticated
-from tis.marketplace.auth.mail import FolderMailer
 from tis.marketplace.auth.recovery import account_mails
 from tis.marketplace.auth.schemas import UserRegistration
 from tis.marketplace.auth.service import register_user as register_user_in
 from tis.marketplace.auth.tokens import begin_chain, rotate
 from tis.marketplace.columns import now
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.mail import FolderMailer
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.reviews.service import add_review
 from tis.marketplace.stock.service import expire_due, reserve

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
-from sqlalchemy import delete, select, text, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, delete, select, text, tuple_, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from tis.marketplace.columns import now
 from tis.marketplace.tables import (
@@ -42,68 +44,45 @@ class RetentionRules:
 
 
 def delete_old_rows(writing: OpenWriting, retention: RetentionRules) -> None:
-    _in_batches(writing, now(), _delete_answers)
-    _in_batches(writing, now() - timedelta(days=_USAGE_DAYS), _delete_usage)
-    if retention.chat_days:
-        unused_since = now() - timedelta(days=retention.chat_days)
-        _in_batches(writing, unused_since, _delete_conversations, _MAX_CONVERSATIONS_AT_ONCE)
-    for days, delete_batch in (
-        (retention.audit_days, _delete_audit),
-        (retention.movement_days, _carry_movements),
-        (retention.reservation_days, _delete_reservations),
-    ):
-        if days:
-            _in_batches(writing, now() - timedelta(days=days), delete_batch)
+    moment = now()
+    before = {name: moment - timedelta(days=days) for name, days in vars(retention).items() if days}
+    _delete(writing, (IdempotentRequest.actor, IdempotentRequest.key), IdempotentRequest.expires_at < moment)
+    last_day = (moment - timedelta(days=_USAGE_DAYS)).date()
+    _delete(writing, (ChatUsage.user_id, ChatUsage.day), ChatUsage.day < last_day)
+    if used := before.get("chat_days"):  # with their messages
+        _delete(writing, (Conversation.id,), Conversation.updated_at < used, _MAX_CONVERSATIONS_AT_ONCE)
+    if at := before.get("audit_days"):
+        _delete(writing, (AuditEntry.id,), AuditEntry.at < at)
+    if at := before.get("movement_days"):
+        _in_batches(writing, partial(_carry_movements, before=at), _MAX_AT_ONCE)
+    if ended := before.get("reservation_days"):
+        has_ended = and_(Reservation.ended_at < ended, Reservation.status != "held")
+        _delete(writing, (Reservation.id,), has_ended)
 
 
-def _in_batches(
+def _delete(
     writing: OpenWriting,
-    before: datetime,
-    delete_batch: Callable[[Session, datetime], int],
+    key: tuple[InstrumentedAttribute[Any], ...],
+    is_old: ColumnElement[bool],
     max_at_once: int = _MAX_AT_ONCE,
 ) -> None:
+    """`key` is the primary key of the table."""
+
+    def delete_batch(session: Session) -> int:
+        old = select(*key).where(is_old).limit(max_at_once)
+        rows = [tuple(row) for row in session.execute(old.with_for_update(skip_locked=True))]
+        is_found = tuple_(*key).in_(rows) if len(key) > 1 else key[0].in_([number for (number,) in rows])
+        session.execute(delete(key[0].class_).where(is_found))
+        return len(rows)
+
+    _in_batches(writing, delete_batch, max_at_once)
+
+
+def _in_batches(writing: OpenWriting, end_batch: Callable[[Session], int], max_at_once: int) -> None:
     for _ in range(_MAX_BATCHES):
         with writing() as session:
-            if delete_batch(session, before) < max_at_once:
+            if end_batch(session) < max_at_once:
                 return
-
-
-def _delete_audit(session: Session, before: datetime) -> int:
-    old = select(AuditEntry.id).where(AuditEntry.at < before).limit(_MAX_AT_ONCE)
-    ids = session.scalars(old.with_for_update(skip_locked=True)).all()
-    session.execute(delete(AuditEntry).where(AuditEntry.id.in_(ids)))
-    return len(ids)
-
-
-def _delete_reservations(session: Session, before: datetime) -> int:
-    old = select(Reservation.id).where(Reservation.ended_at < before, Reservation.status != "held").limit(_MAX_AT_ONCE)
-    ids = session.scalars(old.with_for_update(skip_locked=True)).all()
-    session.execute(delete(Reservation).where(Reservation.id.in_(ids)))
-    return len(ids)
-
-
-def _delete_answers(session: Session, before: datetime) -> int:
-    columns = IdempotentRequest.actor, IdempotentRequest.key
-    old = select(*columns).where(IdempotentRequest.expires_at < before).limit(_MAX_AT_ONCE)
-    keys = [tuple(row) for row in session.execute(old.with_for_update(skip_locked=True))]
-    session.execute(delete(IdempotentRequest).where(tuple_(*columns).in_(keys)))
-    return len(keys)
-
-
-def _delete_conversations(session: Session, before: datetime) -> int:
-    """With their messages."""
-    old = select(Conversation.id).where(Conversation.updated_at < before).limit(_MAX_CONVERSATIONS_AT_ONCE)
-    ids = session.scalars(old.with_for_update(skip_locked=True)).all()
-    session.execute(delete(Conversation).where(Conversation.id.in_(ids)))
-    return len(ids)
-
-
-def _delete_usage(session: Session, before: datetime) -> int:
-    columns = ChatUsage.user_id, ChatUsage.day
-    old = select(*columns).where(ChatUsage.day < before.date()).limit(_MAX_AT_ONCE)
-    keys = [tuple(row) for row in session.execute(old.with_for_update(skip_locked=True))]
-    session.execute(delete(ChatUsage).where(tuple_(*columns).in_(keys)))
-    return len(keys)
 
 
 def _carry_movements(session: Session, before: datetime) -> int:

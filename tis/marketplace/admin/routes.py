@@ -1,4 +1,7 @@
-"""The audit log, for admins."""
+"""For admins: the audit log, and products whose texts read like instructions to a language model.
+
+`products/writing.py` flags products.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,23 +10,26 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session, joinedload
 
+from tis.errors import NotFound
+from tis.marketplace.auth.schemas import ADMIN_REQUIRED
 from tis.marketplace.context import ContextDep
+from tis.marketplace.kit import audit
 from tis.marketplace.kit.docs import responses
+from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.kit.responses import Message
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_admin
-from tis.marketplace.tables import AuditEntry
+from tis.marketplace.tables import AuditEntry, Product
 
 router = APIRouter(tags=["admin"], route_class=CheckedRoute)
 
 # PostgreSQL refuses NUL in text.
 _Name = Annotated[str | None, Query(max_length=100, pattern=r"^[\x20-\x7e]*$")]
-
-
 _AUDIT_ENTRY: dict[str, Any] = {
     "id": 1,
     "at": "2026-11-21T03:00:00Z",
@@ -34,6 +40,15 @@ _AUDIT_ENTRY: dict[str, Any] = {
     "changes": {"price": [15999000, 14999000]},
     "request_id": "req-5f0c8d8e2b0f4e7c9d0a1b2c3d4e5f60",
 }
+_FLAGGED_PRODUCT: dict[str, Any] = {
+    "product_id": 17,
+    "name": "Kipas angin 12 inci",
+    "supplier_id": 3,
+    "business_name": "Tech Store Jakarta",
+    "reason": "overrides instructions: ignore previous instructions",
+    "updated_at": "2026-11-23T03:00:00Z",
+}
+_NO_PRODUCT = {404: "Product not found"}
 
 
 class AuditView(BaseModel):
@@ -62,19 +77,87 @@ def list_audit_log(
     """List who changed what, newest first, for admins."""
     filters = {"entity": entity, "entity_id": entity_id, "actor": actor}
     with context.reading() as (session, principal):
-        entries = _find(
+        entries = _find_entries(
             session, principal, {name: value for name, value in filters.items() if value}, before, limit + 1
         )
-        return page_response(request, entries, limit, _view, lambda entry: entry.id)
+        return page_response(request, entries, limit, _audit_view, lambda entry: entry.id)
 
 
-def _view(entry: AuditEntry) -> AuditView:
+def _audit_view(entry: AuditEntry) -> AuditView:
     return AuditView.model_validate(entry, from_attributes=True)
 
 
-def _find(
+def _find_entries(
     session: Session, principal: Principal, filters: dict[str, str], before: int | None, limit: int
 ) -> Sequence[AuditEntry]:
     require_admin(principal)
     rows = select(AuditEntry).filter_by(**filters).order_by(AuditEntry.id.desc()).limit(limit)
     return session.scalars(rows if before is None else rows.where(AuditEntry.id < before)).all()
+
+
+class FlaggedProductView(BaseModel):
+    product_id: int
+    name: str
+    supplier_id: int
+    business_name: str
+    reason: str
+    updated_at: datetime
+
+
+@router.get(
+    "/admin/flagged-products",
+    response_model=list[FlaggedProductView],
+    responses=responses([_FLAGGED_PRODUCT], ADMIN_REQUIRED),
+)
+def list_flagged_products(
+    context: ContextDep, request: Request, before: Before = None, limit: Limit = 50
+) -> JSONResponse:
+    """List products whose texts read like instructions to a language model, newest first, for admins."""
+    with context.reading() as (session, principal):
+        flagged = _find_flagged(session, principal, before, limit + 1)
+        return page_response(request, flagged, limit, _flagged_view, lambda product: product.id)
+
+
+@router.delete(
+    "/admin/flagged-products/{product_id}",
+    responses=responses({"detail": "Cleared."}, {**ADMIN_REQUIRED, **_NO_PRODUCT}),
+)
+def clear_flag(context: ContextDep, product_id: Id) -> Message:
+    """Clear the flag of a product, for admins. Idempotent; a change of its texts may flag it again."""
+    with context.writing() as (session, principal):
+        _clear(session, principal, product_id)
+    return Message(detail="Cleared.")
+
+
+def _find_flagged(session: Session, principal: Principal, before: int | None, limit: int) -> Sequence[Product]:
+    require_admin(principal)
+    rows = select(Product).where(Product.flagged_reason.is_not(None), Product.deleted_at.is_(None))
+    if before is not None:
+        rows = rows.where(Product.id < before)
+    with_supplier = rows.options(joinedload(Product.supplier, innerjoin=True))
+    return session.scalars(with_supplier.order_by(Product.id.desc()).limit(limit)).all()
+
+
+def _clear(session: Session, principal: Principal, product_id: int) -> None:
+    """Leaves `version` and `updated_at` alone: the shop changed nothing."""
+    require_admin(principal)
+    locked = select(Product.flagged_reason).where(Product.id == product_id).with_for_update(key_share=True)
+    found = session.execute(locked).one_or_none()
+    if found is None:
+        raise NotFound(_NO_PRODUCT[404])
+    if found.flagged_reason is None:
+        return
+    audit.note(session, principal, "flag.clear", "product", product_id, flagged_reason=[found.flagged_reason, None])
+    cleared = update(Product).where(Product.id == product_id)
+    session.execute(cleared.values(flagged_reason=None, updated_at=Product.updated_at))
+
+
+def _flagged_view(product: Product) -> FlaggedProductView:
+    return FlaggedProductView(
+        product_id=product.id,
+        name=product.name,
+        supplier_id=product.supplier_id,
+        business_name=product.supplier.business_name,
+        reason=product.flagged_reason or "",
+        updated_at=product.updated_at,
+    )

@@ -11,7 +11,7 @@ requests from elsewhere and web pages of strangers. Reasons: `docs/decisions/001
 
 A login begins a chain of refresh tokens, each valid once (`rotate`). A token that is used twice ends the chain; that
 transaction is committed although the response is an error. A token of a chain that is not in this database is
-invalid. Chains that are over are deleted at the account's next login, and hourly by the sweeper. Passwords are hashed
+invalid. Chains that are over are deleted hourly by the sweeper. Passwords are hashed
 before the transaction, as argon2 takes its time and SQLite has one writer. Without `JWT_SECRET_KEY`, `signing_secret`
 keeps a key beside the SQLite file; other databases need the setting, as several servers may share them.
 

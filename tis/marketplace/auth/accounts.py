@@ -1,14 +1,33 @@
-"""Accounts: `user:7` or `supplier:3`. Both sign in with an e-mail and a password."""
+"""Accounts: `user:7` or `supplier:3`. Both sign in with an e-mail and a password, and may have a copy of their data."""
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Unauthenticated
-from tis.marketplace.tables import Supplier, User
+from tis.marketplace.kit import audit
+from tis.marketplace.kit.principal import Principal
+from tis.marketplace.tables import (
+    AuditEntry,
+    Consent,
+    IdempotentRequest,
+    OneTimeLink,
+    PriceChange,
+    RefreshToken,
+    Reservation,
+    StockMovement,
+    Supplier,
+    Table,
+    User,
+)
+from tis.observability.request_log import current_request_id
 
 SESSION_ENDED = "This token is no longer valid: its session ended, or its account did."
+# Of exports. Hashes and the normalized e-mail add nothing to the rest; digests and chains are parts of credentials.
+_EXCLUDED = {"password_hash", "email_key", "digest", "chain", "request_digest"}
+_MAX_ROWS = 50_000
 
 
 def user_account(user_id: int) -> str:
@@ -41,8 +60,13 @@ def lock_account(session: Session, account: str) -> None:
         raise Unauthenticated(SESSION_ENDED)
 
 
-def is_active(session: Session, account: str) -> bool:
-    return account_holder(session, account) is not None
+def note_of_account(
+    session: Session, account: str, what: str, principal: Principal | None = None, **changes: Any
+) -> None:
+    """In the audit log. Without a `principal`, the account itself did it, by a link or a refresh token."""
+    kind, number = split_account(account)
+    by = principal or Principal(account, request_id=current_request_id())
+    audit.note(session, by, f"{kind}.{what}", kind, number, **changes)
 
 
 def account_by_email(session: Session, kind: str, email_key: str) -> tuple[str, str | None] | None:
@@ -60,3 +84,34 @@ def _may_sign_in(table: type[User] | type[Supplier]) -> list[ColumnElement[bool]
 
 
 _TABLES: dict[str, type[User] | type[Supplier]] = {"user": User, "supplier": Supplier}
+
+
+def account_export(session: Session, account: str, incomplete: Sequence[str] = ()) -> dict[str, Any]:
+    """What an account did, and what is kept about it. `incomplete` names the lists that were cut, here or before."""
+    kind, number = split_account(account)
+    about = (AuditEntry.entity == kind) & (AuditEntry.entity_id == str(number))
+    lists = {
+        "reservations": rows_of(session, select(Reservation).where(Reservation.actor == account)),
+        "stock_movements": rows_of(session, select(StockMovement).where(StockMovement.actor == account)),
+        "price_changes": rows_of(session, select(PriceChange).where(PriceChange.actor == account)),
+        "sessions": rows_of(session, select(RefreshToken).where(RefreshToken.account == account)),
+        "one_time_links": rows_of(session, select(OneTimeLink).where(OneTimeLink.account == account)),
+        "consents": rows_of(session, select(Consent).where(Consent.account == account)),
+        "remembered_answers": rows_of(session, select(IdempotentRequest).where(IdempotentRequest.actor == account)),
+        "audit_log": rows_of(session, select(AuditEntry).where(or_(AuditEntry.actor == account, about))),
+    }
+    return {**lists, "incomplete": [*incomplete, *(name for name, rows in lists.items() if len(rows) == _MAX_ROWS)]}
+
+
+def rows_of(session: Session, statement: Select[Any]) -> list[dict[str, Any]]:
+    """Oldest first, at most 50,000."""
+    found: Sequence[Table] = session.scalars(statement.limit(_MAX_ROWS)).all()
+    return sorted((columns_of(row) for row in found), key=_time_of)
+
+
+def columns_of(row: Table) -> dict[str, Any]:
+    return {column.key: getattr(row, column.key) for column in row.__table__.columns if column.key not in _EXCLUDED}
+
+
+def _time_of(row: dict[str, Any]) -> str:
+    return str(row.get("created_at") or row.get("at") or row.get("valid_from"))

@@ -1,22 +1,29 @@
 """Forgotten passwords, and confirming and changing an e-mail, by one-time links. Consent to the privacy notice."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends
-from pydantic import Field
+from fastapi import APIRouter, Depends
 
-from tis.marketplace.auth.accounts import account_holder, supplier_account
-from tis.marketplace.auth.consent import ConsentVersion, ConsentView, agree, consent_view
-from tis.marketplace.auth.passwords import Password, TypedPassword, matches
+from tis.marketplace.auth.accounts import supplier_account
 from tis.marketplace.auth.recovery import ask_change, ask_confirmation, confirm_email, reset_mails, reset_password
-from tis.marketplace.auth.schemas import TOKEN_REQUIRED, TOO_MANY_LOGINS
-from tis.marketplace.auth.service import wrong_old_password
+from tis.marketplace.auth.registration import agree, consent_view
+from tis.marketplace.auth.schemas import (
+    CONSENT_EXAMPLE,
+    TOKEN_REQUIRED,
+    TOO_MANY_LOGINS,
+    ConsentView,
+    ForgottenPassword,
+    LinkSecret,
+    NewConsent,
+    NewEmail,
+    PasswordReset,
+)
+from tis.marketplace.auth.service import password_hash_of, require_old_password
 from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.docs import body_example, responses
-from tis.marketplace.kit.fields import MAX_ID, Email, TypedEmail
+from tis.marketplace.kit.docs import example_body, responses
 from tis.marketplace.kit.responses import Message, no_store
-from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
+from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account, require_account_owner
 from tis.marketplace.rates import limited
 
@@ -27,39 +34,6 @@ _NO_MAILS = {409: "This server sends no e-mail: its operator sets SMTP_HOST or M
 _VOID_LINK = {400: "This link was used, has expired, or is not complete. Ask for a new one."}
 _SENT = "If an account has this e-mail, a link is on its way to it."
 _LINK_SENT = "A link is on its way to this e-mail."
-_CONSENT_EXAMPLE = {
-    "version": "2026-11",
-    "url": "https://example.com/privacy",
-    "agreed_version": "2026-11",
-    "agreed_at": "2026-11-21T03:00:00Z",
-}
-_Secret = Annotated[str, Field(max_length=100, description="what stands behind `=` in the link")]
-
-
-class ForgottenPassword(StrictBody):
-    email: TypedEmail
-    kind: Literal["user", "supplier"] | None = Field(None, description="if both have this e-mail; else both get a link")
-
-
-class PasswordReset(StrictBody):
-    token: _Secret
-    password: Password
-
-
-class NewEmail(StrictBody):
-    email: Email
-    password: TypedPassword | None = Field(None, description="of the caller; needed where one is set")
-    supplier_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
-        None, description="change the e-mail of this supplier, for its owners; the caller's own if omitted"
-    )
-
-
-class LinkSecret(StrictBody):
-    token: _Secret
-
-
-class NewConsent(StrictBody):
-    consent_version: ConsentVersion
 
 
 @router.post(
@@ -69,7 +43,7 @@ class NewConsent(StrictBody):
 )
 def forgot_password(
     context: ContextDep,
-    body: Annotated[ForgottenPassword, Body(openapi_examples=body_example({"email": "jane@email.com"}))],
+    body: Annotated[ForgottenPassword, example_body({"email": "jane@email.com"})],
 ) -> Message:
     """Send a link to set a new password. The answer is the same for every e-mail."""
     context.market.mail.submit(partial(reset_mails, context.market, body.email, body.kind))
@@ -83,9 +57,7 @@ def forgot_password(
 )
 async def use_reset_link(
     context: ContextDep,
-    body: Annotated[
-        PasswordReset, Body(openapi_examples=body_example({"token": "from-the-link", "password": "a long sentence"}))
-    ],
+    body: Annotated[PasswordReset, example_body({"token": "from-the-link", "password": "a long sentence"})],
 ) -> Message:
     """Set a new password with the link from the mail. All sessions end."""
     market = context.market
@@ -117,9 +89,7 @@ def send_confirmation(context: ContextDep) -> Message:
 )
 async def change_email(
     context: ContextDep,
-    body: Annotated[
-        NewEmail, Body(openapi_examples=body_example({"email": "jane@example.com", "password": "a long sentence"}))
-    ],
+    body: Annotated[NewEmail, example_body({"email": "jane@example.com", "password": "a long sentence"})],
 ) -> Message:
     """Change an e-mail: it changes when the link that is sent to the new address is followed."""
     await context.market.passwords.run(lambda: _change_email(context, body))
@@ -128,14 +98,11 @@ async def change_email(
 
 def _change_email(context: RequestContext, body: NewEmail) -> None:
     with context.reading() as (session, principal):
-        own = require_account(principal)
-        account = own if body.supplier_id is None else supplier_account(body.supplier_id)
+        account = require_account(principal) if body.supplier_id is None else supplier_account(body.supplier_id)
         require_account_owner(principal, account)
-        caller = account_holder(session, own)
-        compared_hash = caller.password_hash if caller else None
+        compared_hash = password_hash_of(session, principal)
     context.market.mail.require_configured()
-    if compared_hash is not None and not (body.password and matches(body.password, compared_hash)):
-        raise wrong_old_password()
+    require_old_password(body.password, compared_hash)
     with context.writing() as (session, principal):
         require_account_owner(principal, account)
         mails = ask_change(session, principal, context.market, account, body.email, compared_hash)
@@ -144,7 +111,7 @@ def _change_email(context: RequestContext, body: NewEmail) -> None:
 
 @router.post("/email/confirm", responses=responses({"detail": "The e-mail is confirmed."}, _VOID_LINK))
 def use_email_link(
-    context: ContextDep, body: Annotated[LinkSecret, Body(openapi_examples=body_example({"token": "from-the-link"}))]
+    context: ContextDep, body: Annotated[LinkSecret, example_body({"token": "from-the-link"})]
 ) -> Message:
     """Confirm an e-mail, or a new one, with the link from the mail."""
     with context.market.writing() as session:
@@ -152,17 +119,17 @@ def use_email_link(
     return Message(detail="The e-mail is confirmed.")
 
 
-@router.get("/consent", responses=responses(_CONSENT_EXAMPLE))
+@router.get("/consent", responses=responses(CONSENT_EXAMPLE))
 def read_consent(context: ContextDep) -> ConsentView:
     """Read which privacy notice registrations agree to, and which one the caller agreed to."""
     with context.reading() as (session, principal):
         return consent_view(session, context.market.rules, principal.account)
 
 
-@router.post("/consent", responses=responses(_CONSENT_EXAMPLE, {**TOKEN_REQUIRED, 400: "Show the privacy notice …"}))
+@router.post("/consent", responses=responses(CONSENT_EXAMPLE, {**TOKEN_REQUIRED, 400: "Show the privacy notice …"}))
 def give_consent(
     context: ContextDep,
-    body: Annotated[NewConsent, Body(openapi_examples=body_example({"consent_version": "2026-11"}))],
+    body: Annotated[NewConsent, example_body({"consent_version": "2026-11"})],
 ) -> ConsentView:
     """Agree to the current privacy notice; the version and the time are kept."""
     with context.writing() as (session, principal):

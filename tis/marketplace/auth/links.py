@@ -8,7 +8,7 @@ import secrets
 from datetime import timedelta
 from typing import Any, Literal, cast
 
-from sqlalchemy import CursorResult, delete, exists, func, select
+from sqlalchemy import CursorResult, delete, func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest
@@ -81,10 +81,6 @@ def use_link(session: Session, secret: str, *purposes: LinkPurpose) -> tuple[One
 def delete_links(session: Session, account: str) -> None:
     """Also where somebody takes the account back: a link may be on its way to whoever had it before."""
     session.execute(delete(OneTimeLink).where(OneTimeLink.account == account))
-
-
-def has_expired_links(session: Session) -> bool:
-    return bool(session.scalar(select(exists().where(OneTimeLink.expires_at <= now()))))
 
 
 def delete_expired_links(session: Session) -> None:

@@ -1,24 +1,54 @@
-"""Resets passwords, and confirms and changes e-mails, by one-time links. Callers send returned mails after commit."""
+"""Resets passwords, and confirms and changes e-mails, by one-time links: what happens, and the mails.
+
+Callers send returned mails after commit.
+"""
 
 from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
 from tis.errors import NotFound, QueueFull
-from tis.marketplace.auth.accounts import account_by_email, account_holder, split_account
+from tis.marketplace.auth.accounts import account_by_email, account_holder, note_of_account
 from tis.marketplace.auth.links import LinkPurpose, find_link, new_link, use_link
-from tis.marketplace.auth.mail import Mail
-from tis.marketplace.auth.mail_texts import change_notice, link_mail
 from tis.marketplace.auth.passwords import hashed
 from tis.marketplace.auth.service import AccountKind, flush_unique_email, wrong_old_password
 from tis.marketplace.auth.tokens import end_all_chains
 from tis.marketplace.auth.weak_passwords import require_no_personal_password
 from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
-from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import email_key
 from tis.marketplace.kit.principal import Principal
+from tis.marketplace.mail import Mail
 from tis.marketplace.policy import require_account
-from tis.observability.request_log import current_request_id
+
+_KINDS: tuple[AccountKind, ...] = ("user", "supplier")
+# Behind the `#`, so that the secret is in no log of a server and in no `Referer`.
+_PAGE = "/api/auth/link#"
+_SUBJECTS: dict[LinkPurpose, str] = {
+    "reset": "Atur ulang kata sandi / Reset your password",
+    "confirm": "Konfirmasi alamat email / Confirm your e-mail address",
+    "change": "Konfirmasi alamat email baru / Confirm your new e-mail address",
+}
+_ASKS: dict[LinkPurpose, tuple[str, str]] = {
+    "reset": (
+        "Ada permintaan untuk mengatur ulang kata sandi akun {name}. Tautan ini berlaku satu jam, sekali pakai:",
+        "Somebody asked to reset the password of the account {name}. This link is valid for an hour, once:",
+    ),
+    "confirm": (
+        "Konfirmasikan bahwa ini alamat email akun {name}. Tautan ini berlaku satu hari, sekali pakai:",
+        "Confirm that this is the e-mail address of the account {name}. This link is valid for a day, once:",
+    ),
+    "change": (
+        "Konfirmasikan bahwa akun {name} memakai alamat email ini. Tautan ini berlaku satu hari, sekali pakai:",
+        "Confirm that the account {name} uses this e-mail address. This link is valid for a day, once:",
+    ),
+}
+_IGNORE = ("Bila bukan Anda yang meminta, abaikan email ini.", "If you did not ask for it, ignore this mail.")
+_NOTICE = (
+    "Ada permintaan untuk mengganti alamat email akun {name}. Alamat ini tetap berlaku sampai alamat baru "
+    "dikonfirmasi. Bila bukan Anda yang meminta, gantilah kata sandi Anda.",
+    "Somebody asked to change the e-mail address of the account {name}. This address stays in use until the new one "
+    "is confirmed. If it was not you, change your password.",
+)
 
 
 def reset_mails(market: MarketServices, email: str, kind: AccountKind | None) -> list[Mail]:
@@ -53,7 +83,7 @@ def reset_password(market: MarketServices, secret: str, password: SecretStr) -> 
         link, holder = use_link(session, secret, "reset")
         holder.password_hash, holder.email_confirmed_at = password_hash, now()
         end_all_chains(session, link.account)
-        _note(session, link.account, "password", password=True)
+        note_of_account(session, link.account, "password", password=True)
 
 
 def ask_confirmation(session: Session, principal: Principal, market: MarketServices) -> list[Mail]:
@@ -71,7 +101,7 @@ def ask_change(
     if holder is None:
         raise NotFound("Supplier not found")
     mails = _at_least_one(_link_mails(session, market, account, "change", email, holder.name))
-    return [*mails, change_notice(holder.email, holder.name)] if holder.email else mails
+    return [*mails, _change_notice(holder.email, holder.name)] if holder.email else mails
 
 
 def confirm_email(session: Session, secret: str) -> None:
@@ -81,14 +111,14 @@ def confirm_email(session: Session, secret: str) -> None:
         holder.version += 1
     holder.email_confirmed_at = now()
     flush_unique_email(session)
-    _note(session, link.account, "email", email=True)
+    note_of_account(session, link.account, "email", email=True)
 
 
 def _link_mails(
     session: Session, market: MarketServices, account: str, purpose: LinkPurpose, email: str, name: str
 ) -> list[Mail]:
     secret = new_link(session, account, purpose, email)
-    return [] if secret is None else [link_mail(market.rules.public_url, purpose, email, name, secret)]
+    return [] if secret is None else [_link_mail(market.rules.public_url, purpose, email, name, secret)]
 
 
 def _at_least_one(mails: list[Mail]) -> list[Mail]:
@@ -99,9 +129,22 @@ def _at_least_one(mails: list[Mail]) -> list[Mail]:
     return mails
 
 
-def _note(session: Session, account: str, what: str, **changes: bool) -> None:
-    kind, number = split_account(account)
-    audit.note(session, Principal(account, request_id=current_request_id()), f"{kind}.{what}", kind, number, **changes)
+def _link_mail(public_url: str, purpose: LinkPurpose, to: str, name: str, secret: str) -> Mail:
+    link = f"{public_url}{_PAGE}{purpose}={secret}"
+    parts = [
+        f"{request.format(name=_on_one_line(name))}\n\n{link}\n\n{ignore}"
+        for request, ignore in zip(_ASKS[purpose], _IGNORE, strict=True)
+    ]
+    return Mail(to, _SUBJECTS[purpose], "\n\n--\n\n".join(parts) + "\n")
 
 
-_KINDS: tuple[AccountKind, ...] = ("user", "supplier")
+def _change_notice(to: str, name: str) -> Mail:
+    text = "\n\n--\n\n".join(notice.format(name=_on_one_line(name)) for notice in _NOTICE)
+    return Mail(to, "Permintaan ganti email / Change of your e-mail address", text + "\n")
+
+
+def _on_one_line(name: str) -> str:
+    """Whoever registers somebody else's address chooses the name in the mail: it must not look like our text."""
+    words = " ".join(name.split())
+    plain = "".join(c for c in words if c.isalnum() or c in " '-&,")
+    return f'"{plain[:40]}"'

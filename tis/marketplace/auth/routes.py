@@ -1,18 +1,19 @@
-"""Register, sign in, refresh and end sessions, change the password."""
+"""Register, sign in, refresh, list and end sessions, change the password."""
 
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Request
+from fastapi import APIRouter, Depends, Request
 
 from tis.errors import BadRequest, Unauthenticated
 from tis.marketplace.auth.accounts import account_holder
-from tis.marketplace.auth.passwords import hashed_new, matches
-from tis.marketplace.auth.registration_keys import RegistrationKeyDep
+from tis.marketplace.auth.passwords import hashed_new
+from tis.marketplace.auth.registration import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ACCOUNT_EXAMPLE,
     LOGIN_EXAMPLE,
     NEW_ACCOUNT_EXAMPLE,
+    SESSION_EXAMPLE,
     TOKEN_REQUIRED,
     TOKENS_EXAMPLE,
     TOO_MANY_LOGINS,
@@ -23,11 +24,13 @@ from tis.marketplace.auth.schemas import (
     Login,
     PasswordChange,
     RefreshTokenBody,
+    SessionId,
+    SessionView,
 )
-from tis.marketplace.auth.service import account_view, register_user, set_password, sign_in, wrong_old_password
-from tis.marketplace.auth.tokens import TokenPair, end_chain, rotate
+from tis.marketplace.auth.service import account_view, register_user, require_old_password, set_password, sign_in
+from tis.marketplace.auth.tokens import TokenPair, end_chain, end_other_sessions_of, end_session_of, rotate, sessions_of
 from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.docs import body_example, responses
+from tis.marketplace.kit.docs import example_body, responses
 from tis.marketplace.kit.responses import Message, no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.policy import require_account
@@ -35,7 +38,7 @@ from tis.marketplace.rates import limited
 
 router = APIRouter(prefix="/auth", tags=["accounts"], dependencies=[Depends(no_store)], route_class=CheckedRoute)
 
-_TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_example({"refresh_token": "eyJhbGciOi…"}))]
+_TokenBody = Annotated[RefreshTokenBody | None, example_body({"refresh_token": "eyJhbGciOi…"})]
 
 
 @router.post(
@@ -45,18 +48,15 @@ _TokenBody = Annotated[RefreshTokenBody | None, Body(openapi_examples=body_examp
 )
 async def register(
     context: ContextDep,
-    body: Annotated[AccountRegistration, Body(openapi_examples=body_example(NEW_ACCOUNT_EXAMPLE))],
+    body: Annotated[AccountRegistration, example_body(NEW_ACCOUNT_EXAMPLE)],
     key: RegistrationKeyDep,
 ) -> TokenPair:
     """Register a user with a password."""
 
     def create() -> TokenPair:
         password_hash = hashed_new(body.password, body.name, body.email)
-        with context.writing() as (session, principal):
-            create = partial(register_user, session, principal, body, password_hash)
-            _, tokens, mails = key.register(session, context, principal, body.consent_version, create)
-        context.market.mail.send(mails)
-        return tokens
+        create = partial(register_user, body=body, password_hash=password_hash)
+        return key.register(context, body.consent_version, create, lambda user: None)[1]
 
     return await context.market.passwords.run(create)
 
@@ -66,9 +66,7 @@ async def register(
     responses=responses(TOKENS_EXAMPLE, {401: "Incorrect email or password"}, TOO_MANY_LOGINS),
     dependencies=[limited("logins", by_address=True)],
 )
-async def login(
-    context: ContextDep, body: Annotated[Login, Body(openapi_examples=body_example(LOGIN_EXAMPLE))]
-) -> TokenPair:
+async def login(context: ContextDep, body: Annotated[Login, example_body(LOGIN_EXAMPLE)]) -> TokenPair:
     """Sign in as a user or a supplier."""
     market, agent = context.market, context.agent
     return await market.passwords.run(lambda: sign_in(market, body.email, body.password, body.kind, agent))
@@ -115,7 +113,7 @@ def logout(context: ContextDep, body: _TokenBody = None) -> Message:
 )
 async def change_password(
     context: ContextDep,
-    body: Annotated[PasswordChange, Body(openapi_examples=body_example({"password": "another long sentence"}))],
+    body: Annotated[PasswordChange, example_body({"password": "another long sentence"})],
 ) -> AccountView:
     """Set a password, or change it with the old one. All other sessions end."""
     return await context.market.passwords.run(lambda: _change_password(context, body))
@@ -126,8 +124,7 @@ def _change_password(context: RequestContext, body: PasswordChange) -> AccountVi
         account = account_holder(session, require_account(principal))
         assert account is not None  # authenticated in this transaction
         compared_hash, facts = account.password_hash, (account.name, account.email)
-    if compared_hash is not None and not (body.old_password and matches(body.old_password, compared_hash)):
-        raise wrong_old_password()
+    require_old_password(body.old_password, compared_hash)
     new_hash = hashed_new(body.password, *facts)
     with context.writing() as (session, principal):
         set_password(session, principal, compared_hash, new_hash)
@@ -139,3 +136,29 @@ def me(context: ContextDep) -> AccountView:
     """Read the account of this token."""
     with context.reading() as (session, principal):
         return account_view(session, principal)
+
+
+@router.get("/sessions", responses=responses([SESSION_EXAMPLE], TOKEN_REQUIRED))
+def list_sessions(context: ContextDep) -> list[SessionView]:
+    """List where the caller is signed in, newest first; at most 100."""
+    with context.reading() as (session, principal):
+        return sessions_of(session, principal, require_account(principal))
+
+
+@router.delete("/sessions", responses=responses({"detail": "Signed out everywhere else."}, TOKEN_REQUIRED))
+def end_other_sessions(context: ContextDep) -> Message:
+    """End all sessions of the caller but this one."""
+    with context.writing() as (session, principal):
+        end_other_sessions_of(session, principal, require_account(principal))
+    return Message(detail="Signed out everywhere else.")
+
+
+@router.delete(
+    "/sessions/{session_id}",
+    responses=responses({"detail": "Signed out."}, {**TOKEN_REQUIRED, 404: "Session not found"}),
+)
+def end_session(context: ContextDep, session_id: SessionId) -> Message:
+    """End a session of the caller; its tokens are refused from then on."""
+    with context.writing() as (session, principal):
+        end_session_of(session, principal, require_account(principal), session_id)
+    return Message(detail="Signed out.")

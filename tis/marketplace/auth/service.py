@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from tis.errors import BadRequest, Forbidden, Unauthenticated
-from tis.marketplace.auth.accounts import SESSION_ENDED, account_by_email, account_holder, split_account
+from tis.marketplace.auth.accounts import SESSION_ENDED, account_by_email, account_holder, note_of_account
 from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed, is_outdated, matches
 from tis.marketplace.auth.schemas import AccountView, MembershipView, UserRegistration
@@ -99,8 +99,7 @@ def set_password(session: Session, principal: Principal, compared_hash: str | No
     if account is None or account.password_hash != compared_hash:
         raise wrong_old_password()
     account.password_hash = new_hash
-    kind, _, number = principal.account.partition(":")
-    audit.note(session, principal, f"{kind}.password", kind, number, password=True)
+    note_of_account(session, principal.account, "password", principal, password=True)
     end_all_chains(session, principal.account, except_chain=principal.chain)
     delete_links(session, principal.account)
 
@@ -108,31 +107,25 @@ def set_password(session: Session, principal: Principal, compared_hash: str | No
 def account_view(session: Session, principal: Principal) -> AccountView:
     account = account_holder(session, require_account(principal))
     assert account is not None  # authenticated in this transaction
-    common = {
-        "id": account.id,
-        "name": account.name,
-        "email": account.email,
-        "city": account.city,
-        "email_confirmed": account.email_confirmed_at is not None,
-        "has_password": account.password_hash is not None,
-    }
-    if isinstance(account, Supplier):
-        return AccountView(
-            **common,
-            role="supplier",
-            ai_access_enabled=False,
-            created_at=account.registration_date,
-            kind="supplier",
-            suppliers=[],
-        )
     return AccountView(
-        **common,
-        role=account.role,
-        ai_access_enabled=account.ai_access_enabled,
-        created_at=account.created_at,
-        kind="user",
-        suppliers=_memberships(session, account),
+        id=account.id,
+        name=account.name,
+        email=account.email,
+        city=account.city,
+        role=account.role if isinstance(account, User) else "supplier",
+        ai_access_enabled=isinstance(account, User) and account.ai_access_enabled,
+        created_at=account.created_at if isinstance(account, User) else account.registration_date,
+        kind="user" if isinstance(account, User) else "supplier",
+        email_confirmed=account.email_confirmed_at is not None,
+        has_password=account.password_hash is not None,
+        suppliers=_memberships(session, account.id) if isinstance(account, User) else [],
     )
+
+
+def require_old_password(password: SecretStr | None, password_hash: str | None) -> None:
+    """Takes a while. An account without a password needs none."""
+    if password_hash is not None and not (password and matches(password, password_hash)):
+        raise wrong_old_password()
 
 
 def wrong_old_password() -> Forbidden:
@@ -166,38 +159,24 @@ def _wrong_login() -> Unauthenticated:
 
 
 def _principal_of(session: Session, account: str, chain: str) -> Principal | None:
-    kind, number = split_account(account)
-    if kind == "supplier":
-        return _supplier_principal(session, account, number, chain)
-    return _user_principal(session, account, number, chain)
-
-
-def _supplier_principal(session: Session, account: str, supplier_id: int, chain: str) -> Principal | None:
-    active = select(Supplier.id).where(
-        Supplier.id == supplier_id, Supplier.status == "active", Supplier.deleted_at.is_(None)
-    )
-    if session.scalar(active) is None:
+    holder = account_holder(session, account)
+    if holder is None:
         return None
-    own = frozenset({supplier_id})
-    return Principal(account, supplier_ids=own, owned_ids=own, chain=chain)
-
-
-def _user_principal(session: Session, account: str, user_id: int, chain: str) -> Principal | None:
-    role = session.scalar(select(User.role).where(User.id == user_id, User.deleted_at.is_(None)))
-    if role is None:
-        return None
-    memberships = select(SupplierMember.supplier_id, SupplierMember.role).where(SupplierMember.user_id == user_id)
-    roles = {row.supplier_id: row.role for row in session.execute(memberships)}
+    if isinstance(holder, Supplier):
+        own = frozenset({holder.id})
+        return Principal(account, supplier_ids=own, owned_ids=own, chain=chain)
+    roles = {one.supplier_id: one.role for one in _memberships(session, holder.id)}
     return Principal(
         account,
-        user_id,
+        holder.id,
         supplier_ids=frozenset(roles),
         owned_ids=frozenset(number for number, role in roles.items() if role == "owner"),
-        is_admin=role == "admin",
+        is_admin=holder.role == "admin",
         chain=chain,
     )
 
 
-def _memberships(session: Session, user: User) -> list[MembershipView]:
-    rows = select(SupplierMember).where(SupplierMember.user_id == user.id).order_by(SupplierMember.supplier_id)
-    return [MembershipView(supplier_id=row.supplier_id, role=row.role) for row in session.scalars(rows)]
+def _memberships(session: Session, user_id: int) -> list[MembershipView]:
+    columns = select(SupplierMember.supplier_id, SupplierMember.role).where(SupplierMember.user_id == user_id)
+    rows = session.execute(columns.order_by(SupplierMember.supplier_id))
+    return [MembershipView(supplier_id=row.supplier_id, role=row.role) for row in rows]

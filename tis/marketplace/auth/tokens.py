@@ -1,6 +1,7 @@
 """Chains of refresh tokens: each login begins a chain, and only the newest refresh token of a chain is valid.
 
-A refresh token that is used twice was stolen: it ends its chain.
+A refresh token that is used twice was stolen: it ends its chain. People see a chain as a session: where their account
+is signed in.
 """
 
 import hashlib
@@ -9,10 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, CursorResult, Select, and_, delete, exists, func, or_, select, update
+from sqlalchemy import CursorResult, Select, and_, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from tis.marketplace.auth.accounts import account_holder, is_active, split_account
+from tis.errors import NotFound
+from tis.marketplace.auth.accounts import account_holder, note_of_account, split_account
+from tis.marketplace.auth.schemas import SessionView
 from tis.marketplace.columns import now
 from tis.marketplace.context import MarketServices
 from tis.marketplace.kit import audit
@@ -23,6 +26,7 @@ from tis.observability.request_log import current_request_id
 
 # Expired tokens stay for this long. No access token lives longer, so a chain is known while its tokens may come.
 _EXPIRED_RETENTION = timedelta(days=1)
+_MAX_LISTED = 100
 
 
 class TokenPair(BaseModel):
@@ -33,7 +37,6 @@ class TokenPair(BaseModel):
 
 def begin_chain(session: Session, market: MarketServices, account: str, agent: str | None = None) -> TokenPair:
     """`agent` is the program that signs in, for the list of sessions."""
-    delete_expired_chains(session, account)
     return _add_link(session, market, account, secrets.token_hex(16), now(), agent)
 
 
@@ -41,7 +44,7 @@ def extend_chain(
     session: Session, market: MarketServices, account: str, chain: str, agent: str | None = None
 ) -> TokenPair | None:
     """Further tokens of a session, for a client that lost those it got. None if the session or the account ended."""
-    if not (is_chain_active(session, chain, account) and is_active(session, account)):
+    if not (is_chain_active(session, chain, account) and account_holder(session, account)):
         return None
     begun = select(func.min(RefreshToken.signed_in_at))
     signed_in_at = session.scalar(begun.where(RefreshToken.chain == chain)) or now()
@@ -130,30 +133,47 @@ def active_links(account: str) -> Select[RefreshToken]:
     return select(RefreshToken).where(RefreshToken.account == account, *usable).order_by(*newest_first)
 
 
-def has_expired_chains(session: Session) -> bool:
-    return bool(session.scalar(select(exists().where(_is_in_expired_chain()))))
+def sessions_of(session: Session, principal: Principal, account: str) -> list[SessionView]:
+    """Newest first."""
+    links = session.scalars(active_links(account).limit(_MAX_LISTED))
+    return [_session_view(link, principal) for link in links]
 
 
-def delete_expired_chains(session: Session, account: str | None = None) -> None:
-    """Whole chains only: one revoked link says that the others are revoked, too.
+def end_session_of(session: Session, principal: Principal, account: str, session_id: str) -> None:
+    own = active_links(account).where(RefreshToken.chain == session_id)
+    if session.scalar(own.limit(1)) is None:
+        raise NotFound("Session not found")
+    end_chain(session, session_id, signed_out=principal.account == account)
+    note_of_account(session, account, "sign_out", principal)
 
-    A login deletes those of its account; the sweeper those of accounts that never sign in again.
-    """
-    expired = _is_in_expired_chain()
-    digests = select(RefreshToken.digest).where(
-        expired if account is None else and_(RefreshToken.account == account, expired)
+
+def end_other_sessions_of(session: Session, principal: Principal, account: str) -> None:
+    """All but the session of the caller."""
+    end_all_chains(session, account, except_chain=principal.chain, signed_out=principal.account == account)
+    note_of_account(session, account, "sign_out", principal)
+
+
+def _session_view(link: RefreshToken, principal: Principal) -> SessionView:
+    return SessionView(
+        id=link.chain,
+        is_current=link.chain == principal.chain,
+        agent=link.agent,
+        signed_in_at=link.signed_in_at,
+        refreshed_at=link.created_at,
+        expires_at=link.expires_at,
     )
+
+
+def delete_expired_chains(session: Session) -> None:
+    """Whole chains only: one revoked link says that the others are revoked, too."""
+    newer, moment = aliased(RefreshToken), now() - _EXPIRED_RETENTION
+    has_newer = exists().where(newer.chain == RefreshToken.chain, newer.expires_at > moment)
+    digests = select(RefreshToken.digest).where(RefreshToken.expires_at <= moment, ~has_newer)
     # Wrapped, as MySQL refuses to read the table it deletes from.
     session.execute(
         delete(RefreshToken).where(RefreshToken.digest.in_(select(digests.subquery().c.digest))),
         execution_options={"synchronize_session": False},
     )
-
-
-def _is_in_expired_chain() -> ColumnElement[bool]:
-    newer, moment = aliased(RefreshToken), now() - _EXPIRED_RETENTION
-    has_newer = exists().where(newer.chain == RefreshToken.chain, newer.expires_at > moment)
-    return and_(RefreshToken.expires_at <= moment, ~has_newer)
 
 
 def _add_link(

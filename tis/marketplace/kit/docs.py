@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fastapi import Body
 from pydantic import ConfigDict
 
 Responses = dict[int | str, dict[str, Any]]
@@ -18,6 +19,11 @@ def schema_example(example: Any) -> ConfigDict:
 def body_example(example: Any) -> dict[str, Any]:
     """For `Body(openapi_examples=...)`."""
     return {"example": {"summary": "Example", "value": example}}
+
+
+def example_body(example: Any) -> Any:
+    """For `Annotated[..., example_body(...)]`, the body of a route."""
+    return Body(openapi_examples=body_example(example))
 
 
 def responses(example: Any, *errors: Mapping[int, str]) -> Responses:

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Request
 from fastapi.responses import JSONResponse
-from sqlalchemy import delete, select, text, tuple_
+from sqlalchemy import delete, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -28,7 +28,6 @@ RETENTION = timedelta(hours=24)
 REPLAYED = {"Idempotent-Replayed": "true"}
 _LOCK_TIMEOUT_MS = 5000
 _LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
-_MAX_DELETED = 100
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,8 @@ class IdempotencyKey:
 
 def claim_key(session: Session, scope: str, key: str, digest: str) -> tuple[IdempotentRequest, bool]:
     """The row of the key, and whether this is the first request with it. The first one must set `answer`."""
-    _delete_expired(session, scope, key)
+    expired = delete(IdempotentRequest).where(IdempotentRequest.actor == scope, IdempotentRequest.key == key)
+    session.execute(expired.where(IdempotentRequest.expires_at < now()))
     row = IdempotentRequest(actor=scope, key=key, request_digest=digest, expires_at=now() + RETENTION)
     if _insert_first(session, row):
         return row, True
@@ -101,17 +101,6 @@ def _replay(saved: IdempotentRequest) -> JSONResponse:
 
 def _still_running() -> Conflict:
     return Conflict("The first request with this Idempotency-Key is still running.", retry_after=1)
-
-
-def _delete_expired(session: Session, scope: str, key: str) -> None:
-    columns = IdempotentRequest.actor, IdempotentRequest.key
-    # Rows that another transaction is deleting are skipped: two that wait for each other would be a deadlock.
-    expired = select(*columns).where(IdempotentRequest.expires_at < now()).limit(_MAX_DELETED)
-    rows = [tuple(row) for row in session.execute(expired.with_for_update(skip_locked=True))]
-    if rows:
-        session.execute(delete(IdempotentRequest).where(tuple_(*columns).in_(rows)))
-    own = delete(IdempotentRequest).where(IdempotentRequest.actor == scope, IdempotentRequest.key == key)
-    session.execute(own.where(IdempotentRequest.expires_at < now()))
 
 
 KeyHeader = Annotated[

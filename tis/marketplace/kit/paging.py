@@ -6,7 +6,7 @@ Two styles, both documented: newest first with `before=<last id>` (`page_respons
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Protocol, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request, Response
@@ -62,15 +62,6 @@ def page_response(
     if total is not None:
         response.headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
     return response
-
-
-class SearchOfCursors(Protocol):
-    cursor_key: CursorKey
-
-
-class MarketOfCursors(Protocol):
-    @property
-    def search(self) -> SearchOfCursors: ...
 
 
 class CursorPage:
@@ -139,8 +130,7 @@ class CursorPage:
 
     @property
     def _key(self) -> CursorKey:
-        market = cast(MarketOfCursors, self._request.app.state.marketplace.market)
-        return market.search.cursor_key
+        return cast(CursorKey, self._request.app.state.marketplace.market.search.cursor_key)
 
     def _filters(self) -> list[tuple[str, Any]]:
         return sorted(parameters_without(self._request, "skip", "limit", "cursor"))

@@ -13,17 +13,29 @@ from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, with_etag
-from tis.marketplace.products import product_examples as examples
 from tis.marketplace.products.compare import Comparison, compare
-from tis.marketplace.products.prices import price_history
 from tis.marketplace.products.product_detail import (
     LanguageDep,
     PriceView,
     ProductDetail,
     detail_of,
+    price_history,
     view_from,
 )
-from tis.marketplace.products.schemas import ProductChange, ProductForm, ProductView, product_view
+from tis.marketplace.products.schemas import (
+    COMPARED,
+    DELETED_PRODUCTS_LISTED,
+    PRICES_SEEN,
+    PRODUCT_CHANGED,
+    PRODUCT_CREATED,
+    PRODUCT_DELETED,
+    PRODUCT_RESTORED,
+    PRODUCT_SEEN,
+    ProductChange,
+    ProductForm,
+    ProductView,
+    product_view,
+)
 from tis.marketplace.products.service import (
     change_product,
     create_product,
@@ -37,7 +49,7 @@ from tis.marketplace.tables import PriceChange
 router = APIRouter(tags=["products"], route_class=CheckedRoute)
 
 
-@router.post("/suppliers/{supplier_id}/products", response_model=ProductDetail, responses=examples.PRODUCT_CREATED)
+@router.post("/suppliers/{supplier_id}/products", response_model=ProductDetail, responses=PRODUCT_CREATED)
 def create(supplier_id: Id, form: ProductForm, context: ContextDep, idempotency_key: IdempotencyKeyDep) -> JSONResponse:
     """Create a product of a supplier."""
     search, values = context.market.search, form.model_dump()
@@ -54,7 +66,7 @@ def create(supplier_id: Id, form: ProductForm, context: ContextDep, idempotency_
 @router.get(
     "/suppliers/{supplier_id}/products/deleted",
     response_model=list[ProductView],
-    responses=examples.DELETED_PRODUCTS_LISTED,
+    responses=DELETED_PRODUCTS_LISTED,
 )
 def list_deleted(
     supplier_id: Id, context: ContextDep, request: Request, before: Before = None, limit: Limit = 50
@@ -65,7 +77,7 @@ def list_deleted(
         return page_response(request, products, limit, product_view, lambda product: product.id)
 
 
-@router.get("/products/compare", response_model=Comparison, responses=examples.COMPARED)
+@router.get("/products/compare", response_model=Comparison, responses=COMPARED)
 def compare_products(
     ids: Annotated[
         str,
@@ -90,14 +102,14 @@ def compare_products(
     return compare(views, language)
 
 
-@router.get("/products/{product_id}", response_model=ProductDetail, responses=examples.PRODUCT_SEEN)
+@router.get("/products/{product_id}", response_model=ProductDetail, responses=PRODUCT_SEEN)
 def get(product_id: Id, context: ContextDep, origin: OriginDep, language: LanguageDep) -> JSONResponse:
     """Read a product; with `user_lat` and `user_lon`, its distance and the best way of delivery."""
     with context.reading() as (session, principal):
         return with_etag(detail_of(session, find_product(session, principal, product_id), origin, language))
 
 
-@router.put("/products/{product_id}", response_model=ProductDetail, responses=examples.PRODUCT_CHANGED)
+@router.put("/products/{product_id}", response_model=ProductDetail, responses=PRODUCT_CHANGED)
 def change(product_id: Id, form: ProductChange, context: ContextDep, if_match: IfMatchDep) -> JSONResponse:
     """Change the sent fields of a product, and no others."""
     search, values = context.market.search, form.model_dump(exclude_unset=True, exclude={"version"})
@@ -108,7 +120,7 @@ def change(product_id: Id, form: ProductChange, context: ContextDep, if_match: I
         return with_etag(detail_of(session, product))
 
 
-@router.delete("/products/{product_id}", response_model=ProductDetail, responses=examples.PRODUCT_DELETED)
+@router.delete("/products/{product_id}", response_model=ProductDetail, responses=PRODUCT_DELETED)
 def delete(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONResponse:
     """Delete a product. It can be restored."""
     with context.writing() as (session, principal):
@@ -116,7 +128,7 @@ def delete(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONRes
         return with_etag(detail_of(session, product))
 
 
-@router.post("/products/{product_id}/restore", response_model=ProductDetail, responses=examples.PRODUCT_RESTORED)
+@router.post("/products/{product_id}/restore", response_model=ProductDetail, responses=PRODUCT_RESTORED)
 def restore(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONResponse:
     """Restore a deleted product. Idempotent."""
     with context.writing() as (session, principal):
@@ -125,7 +137,7 @@ def restore(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONRe
         return with_etag(detail_of(session, product))
 
 
-@router.get("/products/{product_id}/price-history", response_model=list[PriceView], responses=examples.PRICES_SEEN)
+@router.get("/products/{product_id}/price-history", response_model=list[PriceView], responses=PRICES_SEEN)
 def prices(
     product_id: Id, context: ContextDep, request: Request, before: Before = None, limit: Limit = 50
 ) -> JSONResponse:

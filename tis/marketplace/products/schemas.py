@@ -1,4 +1,4 @@
-"""Bodies and views of products."""
+"""Bodies, views and answers of the routes of products, with their examples."""
 
 import json
 import math
@@ -8,16 +8,95 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from tis.bounds import MaxItems
-from tis.marketplace.kit.docs import schema_example
+from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, responses, schema_example
 from tis.marketplace.kit.fields import LongText, Price, ShortName, Sku, Stock, Tags, Title
 from tis.marketplace.kit.ratings import mean_rating
-from tis.marketplace.products import product_examples as examples
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.tables import Product
 
 _MAX_ATTRIBUTES = 50
 _MAX_ATTRIBUTE_BYTES = 8 * 1024
 _MAX_NUMBER = 2**53  # above it JavaScript rounds, and JSONB turns floats into integers
+
+PRODUCT_FORM: dict[str, Any] = {
+    "name": "Laptop ASUS ROG Strix G15",
+    "description": "Gaming laptop with RTX 4060",
+    "price": 15999000,
+    "stock_quantity": 5,
+    "category": "laptop",
+    "tags": "gaming,asus,rtx",
+    "sku": "ASU-ROG-G15-001",
+}
+PRODUCT_CHANGE: dict[str, Any] = {"price": 14999000, "stock_quantity": 3}
+PRODUCT: dict[str, Any] = {
+    **PRODUCT_FORM,
+    "id": 1,
+    "supplier_id": 1,
+    "is_available": True,
+    "created_at": "2026-11-21T03:00:00Z",
+    "supplier_name": "Tech Store Jakarta",
+    "distance_km": None,
+    "available_quantity": 5,
+    "brand": "ASUS",
+    "condition": "new",
+    "attributes": {"ram_gb": 16},
+    "city": "Jakarta",
+    "rating": 4.5,
+    "rating_count": 2,
+    "version": 1,
+    "updated_at": "2026-11-21T03:00:00Z",
+    "deleted_at": None,
+    "fulfilment": None,
+}
+_NEAR = {
+    "distance_km": 3.2,
+    "fulfilment": {
+        "suggestion": "pickup",
+        "reason": "Toko hanya 3,2 km dari Anda: bisa diambil sendiri hari ini.",
+    },
+}
+_NO_PRODUCT = {404: "Product not found"}
+_OTHER_SUPPLIER = {403: "This belongs to another supplier."}
+DETAIL = {**PRODUCT, "lowest_price_30d": None}
+
+PRODUCT_CREATED = responses(
+    DETAIL, {400: "SKU already registered"}, _OTHER_SUPPLIER, {404: "Supplier not found"}, KEY_USED
+)
+PRODUCT_SEEN = responses({**DETAIL, **_NEAR, "lowest_price_30d": 16499000}, _NO_PRODUCT)
+PRODUCT_CHANGED = responses(
+    {**DETAIL, "price": 14999000, "stock_quantity": 3, "version": 2, "lowest_price_30d": 15999000},
+    {400: "SKU already registered"},
+    _OTHER_SUPPLIER,
+    _NO_PRODUCT,
+    {409: "4 units are reserved: stock_quantity cannot be 3."},
+    STALE_VERSION,
+)
+PRODUCT_DELETED = responses(
+    {**DETAIL, "version": 2, "deleted_at": "2026-11-21T04:00:00Z"}, _OTHER_SUPPLIER, _NO_PRODUCT, STALE_VERSION
+)
+DELETED_PRODUCTS_LISTED = responses(
+    [{**PRODUCT, "version": 2, "deleted_at": "2026-11-21T04:00:00Z"}], _OTHER_SUPPLIER, {404: "Supplier not found"}
+)
+PRODUCT_RESTORED = responses(
+    {**DETAIL, "version": 3},
+    _OTHER_SUPPLIER,
+    _NO_PRODUCT,
+    {409: "SKU already registered: another product took it meanwhile."},
+    STALE_VERSION,
+)
+PRICES_SEEN = responses([{"price": 15999000, "valid_from": "2026-11-21T03:00:00Z"}], _NO_PRODUCT)
+COMPARED = responses(
+    {
+        "products": [{**PRODUCT, **_NEAR}, {**PRODUCT, "id": 2, "price": 11999000, "distance_km": 8.0}],
+        "rows": [
+            {"field": "price", "label": "Harga", "values": [15999000, 11999000], "best": 1},
+            {"field": "distance_km", "label": "Jarak (km)", "values": [3.2, 8.0], "best": 0},
+            {"field": "attributes.ram_gb", "label": "RAM (GB)", "values": [16, 16], "best": None},
+        ],
+    },
+    {404: "Product 7 not found"},
+    {422: "Compare 2 to 10 products."},
+)
 
 
 def _check_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -42,7 +121,7 @@ _RATING_DESCRIPTION = "set by admins; ignored from others if tokens are required
 
 
 class ProductForm(BaseModel):
-    model_config = schema_example(examples.PRODUCT_FORM)
+    model_config = schema_example(PRODUCT_FORM)
 
     name: Title
     description: LongText | None = None
@@ -64,7 +143,7 @@ _UNCHANGED: Any = None
 
 
 class ProductChange(BaseModel):
-    model_config = schema_example(examples.PRODUCT_CHANGE)
+    model_config = schema_example(PRODUCT_CHANGE)
 
     name: Title = _UNCHANGED
     description: LongText | None = None

@@ -26,9 +26,8 @@ from tis.marketplace.products.filter_parameters import (
     one_or_more,
     parse_ids,
 )
-from tis.marketplace.products.product_examples import PRODUCT
 from tis.marketplace.products.relaxation_view import RelaxationView
-from tis.marketplace.products.schemas import ProductView
+from tis.marketplace.products.schemas import PRODUCT, ProductView
 from tis.marketplace.search.cursor import MAX_CURSOR_CHARS
 from tis.marketplace.search.highlights import Highlights
 from tis.marketplace.search.query import FacetList, FacetName, PageRequest, ProductQuery, Sort

@@ -56,8 +56,7 @@ def create_product(
     require_supplier(principal, supplier_id)
     require_room_for_products(session, supplier_id, 1, max_products)
     product = Product(supplier=supplier)
-    write = ProductWrite("create", product, _columns_of(values, principal))
-    write_products(session, search, principal, [write], sku_taken=BadRequest(_SKU_TAKEN))
+    _write(session, search, principal, ProductWrite("create", product, _columns_of(values, principal)))
     return product
 
 
@@ -80,8 +79,7 @@ def change_product(
         return product
     if changed.get("on_hand", product.on_hand) < product.reserved:
         raise Conflict(f"{product.reserved} units are reserved: stock_quantity cannot be {changed['on_hand']}.")
-    write = ProductWrite("change", product, changed)
-    write_products(session, search, principal, [write], sku_taken=BadRequest(_SKU_TAKEN))
+    _write(session, search, principal, ProductWrite("change", product, changed))
     return product
 
 
@@ -92,8 +90,7 @@ def delete_product(
     product = _lock_product(session, principal, product_id)
     if_match.check(product.version)
     if product.deleted_at is None:
-        write = ProductWrite("delete", product, {"deleted_at": now()})
-        write_products(session, search, principal, [write], sku_taken=BadRequest(_SKU_TAKEN))
+        _write(session, search, principal, ProductWrite("delete", product, {"deleted_at": now()}))
     return product
 
 
@@ -169,6 +166,10 @@ def _lock_product(session: Session, principal: Principal, product_id: int) -> Pr
         raise NotFound("Product not found")
     require_supplier(principal, product.supplier_id)
     return product
+
+
+def _write(session: Session, search: ProductSearch, principal: Principal, write: ProductWrite) -> None:
+    write_products(session, search, principal, [write], sku_taken=BadRequest(_SKU_TAKEN))
 
 
 def _is_hidden(product: Product) -> bool:

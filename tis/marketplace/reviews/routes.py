@@ -90,18 +90,8 @@ def moderate(review_id: Id, form: Moderation, context: ContextDep) -> JSONRespon
 
 def _view(review_and_author: ReviewAndAuthor) -> ReviewView:
     review, author = review_and_author
-    return ReviewView(
-        id=review.id,
-        product_id=review.product_id,
-        rating=review.rating,
-        title=review.title,
-        body=review.body,
-        author=_author_name(author),
-        verified_purchase=review.verified_purchase,
-        status="published" if review.status == "published" else "hidden",
-        created_at=review.created_at,
-        updated_at=review.updated_at,
-    )
+    columns = {name: getattr(review, name) for name in ReviewView.model_fields if name != "author"}
+    return ReviewView(**columns, author=_author_name(author))
 
 
 def _author_name(author: User) -> str:

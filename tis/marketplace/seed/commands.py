@@ -1,21 +1,26 @@
 """The steps of `tis seed`. Each returns the line that the command prints."""
 
+import secrets
 import time
 
-from pydantic import TypeAdapter
+from pydantic import SecretStr, TypeAdapter
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from tis.database.database import Database
+from tis.marketplace.auth.accounts import user_account
+from tis.marketplace.auth.links import delete_links
 from tis.marketplace.auth.passwords import hashed
-from tis.marketplace.kit.fields import Email
+from tis.marketplace.auth.tokens import end_all_chains
+from tis.marketplace.kit import audit
+from tis.marketplace.kit.fields import Email, email_key
+from tis.marketplace.kit.principal import Principal
 from tis.marketplace.market import MIGRATIONS, migrate
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.seed.admins import make_admin, new_password
 from tis.marketplace.seed.large_catalogue import count_catalogue, insert_catalogue
 from tis.marketplace.seed.sample import insert_sample
-from tis.marketplace.tables import TaxonomyVersion
+from tis.marketplace.tables import TaxonomyVersion, User
 
 
 class SeedingRefused(Exception):
@@ -69,18 +74,30 @@ def parse_email(value: str) -> str:
 
 
 def appoint_admin(database: Database, email: str) -> str:
-    password = new_password()
+    """Makes the first admin, which no route can do.
+
+    E-mails need no confirmation, so an account that exists loses its password, sessions and links.
+    """
+    password = SecretStr(secrets.token_urlsafe(15))
     password_hash = hashed(password)  # slow, so before the transaction, which blocks other writers
     with database.writing() as session:
         _lock_for_seeding(session)
-        grant = make_admin(session, email, password_hash)
-    if not grant.changed:
-        return f"{email} is an admin already; nothing was changed."
+        existing = select(User).where(User.email_key == email_key(email), User.deleted_at.is_(None))
+        user = session.scalar(existing.with_for_update(key_share=True))
+        if user is not None and user.role == "admin" and user.password_hash is not None:
+            return f"{email} is an admin already; nothing was changed."
+        registered_at = user.created_at if user else None
+        if user is None:
+            user = User(name=email.partition("@")[0], email=email, email_key=email_key(email))
+            session.add(user)
+        user.role, user.password_hash = "admin", password_hash
+        session.flush()
+        end_all_chains(session, user_account(user.id))
+        delete_links(session, user_account(user.id))
+        audit.note(session, Principal(is_admin=True), "grant", "user", user.id, role="admin", password=True)
     message = f"{email} is an admin now, with the one-time password {password.get_secret_value()} (change it)."
-    if grant.registered_at:
-        message += (
-            f" The account existed since {grant.registered_at:%Y-%m-%d %H:%M} UTC: its password and sessions ended."
-        )
+    if registered_at:
+        message += f" The account existed since {registered_at:%Y-%m-%d %H:%M} UTC: its password and sessions ended."
     return message
 
 

@@ -1,9 +1,12 @@
 """A large generated catalogue for measurements. The same number of products gives the same catalogue."""
 
+import csv
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import func, insert, select, text
@@ -12,8 +15,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.seed.history import max_supplier_id, write_history
-from tis.marketplace.seed.products import ProductKind, SampleCity, read_common_words, read_places, read_product_kinds
+from tis.marketplace.seed.sample import max_supplier_id, write_history
 from tis.marketplace.tables import UNRATED, Product, Supplier, Table
 
 PRODUCTS_PER_SUPPLIER = 50
@@ -21,7 +23,22 @@ _EMAIL_DOMAIN = "@many.example.com"
 _START_DATE = datetime(2025, 1, 1, tzinfo=UTC)
 _BATCH_ROWS = 5000
 
+_HERE = Path(__file__).parent
+
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ProductKind:
+    """A row of `products.csv`. `price` is the median, `spread` that of its logarithm; common words come first."""
+
+    category: str
+    share: int  # relative frequency
+    price: int
+    spread: float
+    brands: list[str]
+    names: list[str]
+    words: list[str]
 
 
 def count_catalogue(session: Session) -> int:
@@ -52,18 +69,18 @@ def _insert(session: Session, table: type[Table], rows: Iterable[Row]) -> None:
 
 
 def _suppliers(rng: random.Random, count: int) -> Iterator[Row]:
-    places = read_places()
-    chosen = rng.choices(places, [place.thousands for place in places], k=count)
+    places = _read_table("places.csv")
+    chosen = rng.choices(places, [int(place["thousands"]) for place in places], k=count)  # inhabitants
     for number, place in enumerate(chosen, 1):
         yield _supplier(rng, number, place)
 
 
-def _supplier(rng: random.Random, number: int, place: SampleCity) -> Row:
+def _supplier(rng: random.Random, number: int, place: Mapping[str, str]) -> Row:
     email = f"shop-{number}{_EMAIL_DOMAIN}"
     moment = _START_DATE - timedelta(minutes=rng.randrange(500_000))
     # Most suppliers are a few kilometres from the centre of their city.
-    latitude = round(place.latitude + rng.gauss(0, 0.05), 6)
-    longitude = round(place.longitude + rng.gauss(0, 0.05), 6)
+    latitude = round(float(place["latitude"]) + rng.gauss(0, 0.05), 6)
+    longitude = round(float(place["longitude"]) + rng.gauss(0, 0.05), 6)
     return {
         "name": f"SPECIMEN {number}",
         "business_name": f"Toko {rng.choice(_SHOPS)} {rng.choice(_SHOPS)} {number}",
@@ -71,10 +88,10 @@ def _supplier(rng: random.Random, number: int, place: SampleCity) -> Row:
         "email_key": email,
         "latitude": latitude,
         "longitude": longitude,
-        "city": place.city,
-        "city_key": key_of(place.city),
-        "province": place.province,
-        "place_code": gazetteer().code_of(place.city, place.province),
+        "city": place["city"],
+        "city_key": key_of(place["city"]),
+        "province": place["province"],
+        "place_code": gazetteer().code_of(place["city"], place["province"]),
         "status": "suspended" if rng.random() < 0.01 else "active",
         "shows_place": True,
         "pickup_enabled": rng.random() < 0.8,
@@ -86,10 +103,28 @@ def _supplier(rng: random.Random, number: int, place: SampleCity) -> Row:
 
 
 def _products(rng: random.Random, supplier_ids: Sequence[int], count: int) -> Iterator[Row]:
-    kinds, common_words = read_product_kinds(), read_common_words()
+    kinds = [_product_kind(row) for row in _read_table("products.csv")]
+    common_words = (_HERE / "common_words.txt").read_text(encoding="utf-8").split()  # fit any product
     chosen = rng.choices(kinds, [kind.share for kind in kinds], k=count)
     for number, kind in enumerate(chosen, 1):
         yield _product(rng, number, kind, common_words) | {"supplier_id": rng.choice(supplier_ids)}
+
+
+def _read_table(name: str) -> list[dict[str, str]]:
+    with (_HERE / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def _product_kind(row: Mapping[str, str]) -> ProductKind:
+    return ProductKind(
+        row["category"],
+        int(row["share"]),
+        int(row["price"]),
+        float(row["spread"]),
+        row["brands"].split("|"),
+        row["names"].split("|"),
+        row["words"].split(),
+    )
 
 
 def _product(rng: random.Random, number: int, kind: ProductKind, common_words: list[str]) -> Row:

@@ -1,11 +1,10 @@
 """The sample: five suppliers, fifteen products, three users and their reviews. None of them exists."""
 
 import json
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, insert, literal, select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import email_key, key_of
@@ -13,26 +12,13 @@ from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_new_suppliers
-from tis.marketplace.seed.history import max_supplier_id, write_history
-from tis.marketplace.tables import Product, Review, Supplier, User
+from tis.marketplace.tables import PriceChange, Product, Review, StockMovement, Supplier, User
 
 _HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class AddedSample:
-    suppliers: int
-    products: int
-    users: int
-    reviews: int
-
-    def __str__(self) -> str:
-        counts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-
-
-def insert_sample(session: Session, search: ProductSearch) -> AddedSample | None:
-    """Adds what is missing; None if nothing is. Products that were changed or deleted since stay as they are."""
+def insert_sample(session: Session, search: ProductSearch) -> str | None:
+    """Adds what is missing and says what; None if nothing is. Products that were changed since stay as they are."""
     sample = json.loads((_HERE / "sample.json").read_text(encoding="utf-8"))
     last_id = max_supplier_id(session)
     suppliers = [row for row in sample["suppliers"] if _is_new(session, Supplier, row)]
@@ -47,7 +33,8 @@ def insert_sample(session: Session, search: ProductSearch) -> AddedSample | None
     write_history(session, last_id)
     search.refresh(session, [product.id for product in products])
     index_new_suppliers(session)
-    return AddedSample(len(suppliers), len(products), len(users), len(reviews))
+    added = {"suppliers": suppliers, "products": products, "users": users, "reviews": reviews}
+    return ", ".join(f"{len(rows)} {name}" for name, rows in added.items() if rows)
 
 
 def _is_new(session: Session, table: type[Supplier] | type[User], row: dict[str, Any]) -> bool:
@@ -96,3 +83,21 @@ def _add_reviews(session: Session, rows: list[dict[str, Any]], products: list[Pr
         product.rating_rank = rating_rank_of(product.granted_rating, *weighted_stars(product))
     session.add_all(reviews)
     return reviews
+
+
+def max_supplier_id(session: Session) -> int:
+    return session.scalar(select(func.max(Supplier.id))) or 0
+
+
+def write_history(session: Session, after_supplier_id: int) -> None:
+    """For all products of suppliers with a greater id.
+
+    Selected by supplier, because these suppliers are not committed yet and so have no products of other transactions.
+    """
+    new = Product.supplier_id > after_supplier_id
+    prices = select(Product.id, Product.price, Product.created_at).where(new)
+    stocks = select(Product.id, Product.supplier_id, Product.on_hand, literal("initial"), Product.created_at).where(
+        new, Product.on_hand > 0
+    )
+    session.execute(insert(PriceChange).from_select(["product_id", "price", "valid_from"], prices))
+    session.execute(insert(StockMovement).from_select(["product_id", "supplier_id", "delta", "kind", "at"], stocks))

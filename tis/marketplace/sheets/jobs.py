@@ -8,7 +8,6 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
 from uuid import uuid4
 
 from sqlalchemy import delete, func, select
@@ -35,12 +34,8 @@ _RETRY_AFTER_SECONDS = 30
 _PAUSE_SECONDS = 0.05
 _log = logging.getLogger("tis.marketplace")
 OpenTransaction = Callable[[], AbstractContextManager[Session]]
-
-
-class FindPrincipal(Protocol):
-    """The rights that an account has now; None if it is closed or suspended."""
-
-    def __call__(self, session: Session, account: str | None, request_id: str) -> Principal | None: ...
+# The rights that an account has now, for a request id; None if it is closed or suspended.
+FindPrincipal = Callable[[Session, str | None, str], Principal | None]
 
 
 def add_import(session: Session, principal: Principal, plan: SheetPlan, batch_rows: int) -> SheetImport:

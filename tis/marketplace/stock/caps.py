@@ -1,6 +1,5 @@
 """How much one account may hold at a time, so that nobody empties a shop without buying."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import func, select
@@ -10,6 +9,7 @@ from tis.errors import Conflict
 from tis.http.errors import RateLimitExceeded
 from tis.marketplace.auth.accounts import lock_account
 from tis.marketplace.columns import now
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.tables import Product, Reservation
 
@@ -18,15 +18,8 @@ _MOST = 1000  # reservations of one account and product that are looked at
 MAX_HOLD = timedelta(hours=1)  # from the reservation to its end, whoever accepts it meanwhile
 
 
-@dataclass(frozen=True)
-class ReservationCaps:
-    reservations: int = 20
-    units_of_product: int = 100
-    unsold_minutes: int = 120  # of one product, in a day
-
-
 def require_within_caps(
-    session: Session, principal: Principal, caps: ReservationCaps, product_id: int, quantity: int
+    session: Session, principal: Principal, rules: ServiceRules, product_id: int, quantity: int
 ) -> None:
     """The shop of the product has no caps, nor has a caller without an account (open mode).
 
@@ -42,25 +35,26 @@ def require_within_caps(
         Reservation.actor == principal.account, Reservation.status == "held", Reservation.expires_at > now()
     )
     rows = [tuple(row) for row in session.execute(held.group_by(Reservation.product_id))]
-    if sum(count for _, count, _ in rows) >= caps.reservations:
+    if sum(count for _, count, _ in rows) >= rules.max_reservations_per_account:
         raise Conflict(
-            f"You hold {caps.reservations} reservations already: release one, or wait until one ends.",
+            f"You hold {rules.max_reservations_per_account} reservations already: release one, or wait until one ends.",
             code="too_many_reservations",
         )
     units = sum(int(units) for product, _, units in rows if product == product_id)
-    if units + quantity > caps.units_of_product:
+    if units + quantity > rules.max_reserved_units_per_product:
         raise Conflict(
-            f"An account holds at most {caps.units_of_product} units of a product at a time; you hold {units}.",
+            f"An account holds at most {rules.max_reserved_units_per_product} units of a product at a time; "
+            f"you hold {units}.",
             code="too_many_units",
         )
-    _require_cooled_down(session, principal.account, caps, product_id)
+    _require_cooled_down(session, principal.account, rules, product_id)
 
 
-def _require_cooled_down(session: Session, account: str, caps: ReservationCaps, product_id: int) -> None:
+def _require_cooled_down(session: Session, account: str, rules: ServiceRules, product_id: int) -> None:
     """Who held a product again and again without buying waits, so that nobody keeps the stock of a rival off sale."""
-    if not caps.unsold_minutes:
+    if not rules.max_unsold_hold_minutes:
         return
-    moment, allowed = now(), timedelta(minutes=caps.unsold_minutes)
+    moment, allowed = now(), timedelta(minutes=rules.max_unsold_hold_minutes)
     unsold = select(Reservation.created_at, Reservation.ended_at).where(
         Reservation.actor == account,
         Reservation.status.in_(("released", "expired")),
@@ -76,7 +70,7 @@ def _require_cooled_down(session: Session, account: str, caps: ReservationCaps, 
         total -= time
         if total < allowed:
             raise RateLimitExceeded(
-                f"You have held this product for {caps.unsold_minutes} minutes in a day without buying it. "
+                f"You have held this product for {rules.max_unsold_hold_minutes} minutes in a day without buying it. "
                 "Try again later.",
                 retry_after=max(1.0, (begun + _DAY - moment).total_seconds()),
             )

@@ -10,12 +10,11 @@ from tis.errors import Conflict
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
-from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, MAX_COUNTED, Before, Limit, page_response, total_headers
+from tis.marketplace.kit.paging import BEFORE_DESCRIPTION, Before, Limit, page_response
 from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.rates import limited
 from tis.marketplace.stock import sales, service
-from tis.marketplace.stock.caps import ReservationCaps
 from tis.marketplace.stock.schemas import (
     ACCEPT_RESPONSES,
     COMMIT_RESPONSES,
@@ -26,13 +25,11 @@ from tis.marketplace.stock.schemas import (
     RESERVATIONS_RESPONSES,
     SHOP_RESERVATIONS_RESPONSES,
     ReservationRequest,
+    ReservationStatus,
     ReservationView,
     ShopReservationView,
     StockMovementView,
-    reservation_view,
-    shop_reservation_view,
 )
-from tis.marketplace.stock.service import ReservationStatus
 from tis.marketplace.tables import StockMovement
 
 router = APIRouter(tags=["stock"], route_class=CheckedRoute)
@@ -60,17 +57,13 @@ def reserve(
 
     Where the shop accepts, it sees the name, e-mail and phone of the caller.
     """
-    rules = context.market.rules
+    search, rules = context.market.search, context.market.rules
     seconds = body.seconds or rules.reservation_seconds
-    caps = ReservationCaps(
-        rules.max_reservations_per_account, rules.max_reserved_units_per_product, rules.max_unsold_hold_minutes
-    )
     with context.writing() as (session, principal):
 
         def reserve() -> JSONResponse:
-            search = context.market.search
-            held = service.reserve(session, principal, search, product_id, body.quantity, seconds, caps)
-            return json_response(reservation_view(held))
+            held = service.reserve(session, principal, search, product_id, body.quantity, seconds, rules)
+            return json_response(held)
 
         return idempotency_key.answer(session, principal, reserve)
 
@@ -79,7 +72,7 @@ def reserve(
 def commit(reservation_id: UUID, context: ContextDep) -> ReservationView:
     """Sell reserved units, for the shop. Idempotent; 409 after an expiry or a release."""
     with context.writing() as (session, principal):
-        view = reservation_view(service.commit(session, principal, context.market.search, str(reservation_id)))
+        view = service.commit(session, principal, context.market.search, str(reservation_id))
     return _require_status(view, "committed")
 
 
@@ -87,7 +80,7 @@ def commit(reservation_id: UUID, context: ContextDep) -> ReservationView:
 def release(reservation_id: UUID, context: ContextDep) -> ReservationView:
     """Release reserved units. Idempotent, also after an expiry; 409 after the sale."""
     with context.writing() as (session, principal):
-        view = reservation_view(service.release(session, principal, context.market.search, str(reservation_id)))
+        view = service.release(session, principal, context.market.search, str(reservation_id))
     return _require_status(view, "released", "refused", "expired")
 
 
@@ -100,7 +93,7 @@ def accept(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
     market = context.market
     with context.writing() as (session, principal):
         seconds = market.rules.reservation_seconds
-        view = shop_reservation_view(sales.accept(session, principal, market.search, str(reservation_id), seconds))
+        view = sales.accept(session, principal, market.search, str(reservation_id), seconds)
     return _require_status(view, "held", "committed")
 
 
@@ -108,7 +101,7 @@ def accept(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
 def refuse(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
     """Refuse a reservation, for the shop: its units are available again. Idempotent; 409 after the sale."""
     with context.writing() as (session, principal):
-        view = shop_reservation_view(sales.refuse(session, principal, context.market.search, str(reservation_id)))
+        view = sales.refuse(session, principal, context.market.search, str(reservation_id))
     return _require_status(view, "refused", "released", "expired")
 
 
@@ -116,7 +109,7 @@ def refuse(reservation_id: UUID, context: ContextDep) -> ShopReservationView:
 def look_at(reservation_id: UUID, context: ContextDep) -> ReservationView:
     """Read a reservation, for its buyer and for the supplier of the product."""
     with context.reading() as (session, principal):
-        return reservation_view(service.get_reservation(session, principal, str(reservation_id)))
+        return service.get_reservation(session, principal, str(reservation_id))
 
 
 @router.get("/reservations", response_model=list[ReservationView], responses=RESERVATIONS_RESPONSES)
@@ -131,9 +124,7 @@ def list_own(
     with context.reading() as (session, principal):
         before_id = None if before is None else str(before)
         reservations, total = service.list_reservations(session, principal, status, before_id, limit + 1)
-        return page_response(
-            request, reservations, limit, reservation_view, lambda current: current.reservation.id, total
-        )
+        return page_response(request, reservations, limit, _as_it_is, _id_of, total)
 
 
 @router.get(
@@ -153,11 +144,7 @@ def list_for_shop(
     with context.reading() as (session, principal):
         before_id = None if before is None else str(before)
         rows, total = sales.list_for_shop(session, principal, supplier_id, status, before_id, limit + 1)
-        response = page_response(
-            request, rows, limit, shop_reservation_view, lambda shown: shown.current.reservation.id
-        )
-    response.headers.update(total_headers(min(total, MAX_COUNTED), is_exact=total <= MAX_COUNTED))
-    return response
+        return page_response(request, rows, limit, _as_it_is, _id_of, total)
 
 
 @router.get(
@@ -175,6 +162,14 @@ def list_movements(
     with context.reading() as (session, principal):
         movements = service.list_movements(session, principal, supplier_id, product_id, before, limit + 1)
         return page_response(request, movements, limit, _movement_view, lambda movement: movement.id)
+
+
+def _as_it_is(view: View) -> View:
+    return view
+
+
+def _id_of(view: ReservationView) -> str:
+    return view.id
 
 
 def _movement_view(movement: StockMovement) -> StockMovementView:

@@ -1,57 +1,44 @@
 """The shop's side of reservations: list them, accept or refuse them, and learn how to reach a buyer it accepted."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import split_account
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
 from tis.marketplace.kit.fields import abbreviated_name
-from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, sees_buyer
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.stock.caps import MAX_HOLD
 from tis.marketplace.stock.counters import execute_update, release_units
-from tis.marketplace.stock.service import (
-    CurrentReservation,
+from tis.marketplace.stock.schemas import (
+    SHOP_DECIDES,
+    BuyerView,
     ReservationStatus,
+    ReservationView,
+    ShopReservationView,
+)
+from tis.marketplace.stock.service import (
     current_reservation,
     end_reservation,
     expire_due,
     find_reservation,
-    has_status,
-    is_before,
+    read_reservations,
     require_not_suspended,
+    reservation_view,
     status_of,
 )
 from tis.marketplace.tables import Product, Reservation, Supplier, User
 
-SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
-
-
-@dataclass(frozen=True)
-class Buyer:
-    name: str
-    email: str | None = None
-    phone: str | None = None
-
-
-@dataclass(frozen=True)
-class ShopReservation:
-    current: CurrentReservation
-    product_name: str
-    buyer: Buyer | None  # None: reserved without a token, in open mode
-
 
 def accept(
     session: Session, principal: Principal, search: ProductSearch, reservation_id: str, seconds: float
-) -> ShopReservation:
+) -> ShopReservationView:
     """Holds the units for `seconds` from now if that is longer, within the hour. Too late if the status is not held."""
     reservation = _find_own(session, principal, reservation_id)
     require_not_suspended(session, principal, reservation.supplier_id)
@@ -72,16 +59,16 @@ def accept(
         audit.note(session, principal, "reservation.accept", "reservation", reservation_id)
     else:
         expire_due(session, search, Reservation.id == reservation_id)
-    return _described(session, principal, current_reservation(session, reservation))
+    return _described(session, principal, reservation)
 
 
-def refuse(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ShopReservation:
+def refuse(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ShopReservationView:
     """Makes the units available again, unless the returned status says that they were sold."""
     reservation = _find_own(session, principal, reservation_id)
     if end_reservation(session, search, reservation, "refused"):
         release_units(session, search, {reservation.product_id: reservation.quantity})
         audit.note(session, principal, "reservation.refuse", "reservation", reservation_id)
-    return _described(session, principal, current_reservation(session, reservation))
+    return _described(session, principal, reservation)
 
 
 def list_for_shop(
@@ -91,26 +78,15 @@ def list_for_shop(
     status: ReservationStatus | None,
     before: str | None,
     limit: int,
-) -> tuple[list[ShopReservation], int]:
+) -> tuple[list[ShopReservationView], int]:
     """Newest first, and their number, counted up to `MAX_COUNTED + 1`."""
     supplier_for_member(session, principal, supplier_id)
-    own = Reservation.supplier_id == supplier_id
-    wanted = [own, has_status(status)] if status else [own]
-    earlier = [] if before is None else [is_before(session, before, own)]
-    rows = session.execute(
-        select(Reservation, Product.on_hand - Product.reserved, Product.name)
-        .join(Product, Product.id == Reservation.product_id)
-        .where(*wanted, *earlier)
-        .order_by(Reservation.created_at.desc(), Reservation.id.desc())
-        .limit(limit)
-    ).all()
-    buyers = _buyers(session, principal, [row[0] for row in rows])
-    listed = [
-        ShopReservation(CurrentReservation(row[0], status_of(row[0]), row[1]), row[2], buyers.get(row[0].id))
-        for row in rows
-    ]
-    counted = select(Reservation.id).where(*wanted).limit(MAX_COUNTED + 1).subquery()
-    return listed, session.scalar(select(func.count()).select_from(counted)) or 0
+    rows, total = read_reservations(session, Reservation.supplier_id == supplier_id, status, before, limit)
+    buyers = _buyers(session, principal, [reservation for reservation, _, _ in rows])
+    return [
+        _view(reservation_view(reservation, available), name, buyers.get(reservation.id))
+        for reservation, available, name in rows
+    ], total
 
 
 def _find_own(session: Session, principal: Principal, reservation_id: str) -> Reservation:
@@ -120,13 +96,17 @@ def _find_own(session: Session, principal: Principal, reservation_id: str) -> Re
     return reservation
 
 
-def _described(session: Session, principal: Principal, current: CurrentReservation) -> ShopReservation:
-    reservation = current.reservation
+def _described(session: Session, principal: Principal, reservation: Reservation) -> ShopReservationView:
+    current = current_reservation(session, reservation)
     name = session.scalar(select(Product.name).where(Product.id == reservation.product_id)) or ""
-    return ShopReservation(current, name, _buyers(session, principal, [reservation]).get(reservation.id))
+    return _view(current, name, _buyers(session, principal, [reservation]).get(reservation.id))
 
 
-def _buyers(session: Session, principal: Principal, reservations: Sequence[Reservation]) -> dict[str, Buyer]:
+def _view(current: ReservationView, product_name: str, buyer: BuyerView | None) -> ShopReservationView:
+    return ShopReservationView(**dict(current), product_name=product_name, buyer=buyer)
+
+
+def _buyers(session: Session, principal: Principal, reservations: Sequence[Reservation]) -> dict[str, BuyerView]:
     """By id of the reservation. Contact data only of those that the shop accepted."""
     accounts = {one.actor for one in reservations if one.actor}
     people: dict[str, User | Supplier] = {}
@@ -145,7 +125,7 @@ def _ids_of(kind: str, accounts: Iterable[str]) -> list[int]:
     return [number for name, number in map(split_account, accounts) if name == kind]
 
 
-def _buyer(account: User | Supplier, *, shows_contact: bool) -> Buyer:
+def _buyer(account: User | Supplier, *, shows_contact: bool) -> BuyerView:
     if isinstance(account, Supplier):
         name = account.business_name
     elif account.deleted_at is not None:
@@ -153,5 +133,5 @@ def _buyer(account: User | Supplier, *, shows_contact: bool) -> Buyer:
     else:
         name = account.name if shows_contact else abbreviated_name(account.name)
     if account.deleted_at is not None or not shows_contact:
-        return Buyer(name)
-    return Buyer(name, account.email, account.phone)
+        return BuyerView(name=name, email=None, phone=None)
+    return BuyerView(name=name, email=account.email, phone=account.phone)

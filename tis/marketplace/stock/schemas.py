@@ -1,14 +1,15 @@
 """Bodies and views of reservations and stock movements, with their examples."""
 
 from datetime import datetime
-from typing import Any
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from tis.marketplace.kit.docs import responses
 from tis.marketplace.kit.unknown_fields import StrictBody
-from tis.marketplace.stock.sales import SHOP_DECIDES, ShopReservation
-from tis.marketplace.stock.service import CurrentReservation, ReservationStatus
+
+ReservationStatus = Literal["held", "committed", "released", "refused", "expired"]
+SHOP_DECIDES = "Only the shop accepts or refuses a reservation."
 
 
 class ReservationRequest(StrictBody):
@@ -27,7 +28,7 @@ class ReservationView(BaseModel):
     product_id: int
     quantity: int
     unit_price: int  # of the moment it was reserved
-    status: ReservationStatus
+    status: ReservationStatus  # of this moment: one that is due counts as expired before the sweeper ends it
     created_at: datetime
     accepted_at: datetime | None  # by the shop
     expires_at: datetime
@@ -44,7 +45,7 @@ class BuyerView(BaseModel):
 
 class ShopReservationView(ReservationView):
     product_name: str
-    buyer: BuyerView | None
+    buyer: BuyerView | None  # null: reserved without a token, in open mode
 
 
 class StockMovementView(BaseModel):
@@ -102,31 +103,3 @@ REFUSE_RESPONSES = responses(_REFUSED_EXAMPLE, {403: SHOP_DECIDES, 409: "This re
 SHOP_RESERVATIONS_RESPONSES = responses([_ACCEPTED_EXAMPLE], {403: "This belongs to another supplier."})
 RESERVATIONS_RESPONSES = responses([_RESERVATION_EXAMPLE])
 MOVEMENTS_RESPONSES = responses([_MOVEMENT_EXAMPLE])
-
-
-def reservation_view(current: CurrentReservation) -> ReservationView:
-    return ReservationView(**_common(current))
-
-
-def shop_reservation_view(shown: ShopReservation) -> ShopReservationView:
-    buyer = shown.buyer
-    return ShopReservationView(
-        **_common(shown.current),
-        product_name=shown.product_name,
-        buyer=None if buyer is None else BuyerView(name=buyer.name, email=buyer.email, phone=buyer.phone),
-    )
-
-
-def _common(current: CurrentReservation) -> dict[str, Any]:
-    reservation = current.reservation
-    return {
-        "id": reservation.id,
-        "product_id": reservation.product_id,
-        "quantity": reservation.quantity,
-        "unit_price": reservation.unit_price,
-        "status": current.status,
-        "created_at": reservation.created_at,
-        "accepted_at": reservation.accepted_at,
-        "expires_at": reservation.expires_at,
-        "available_quantity": current.available,
-    }

@@ -6,9 +6,8 @@ two transactions deadlock.
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import cast
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, update
@@ -16,13 +15,14 @@ from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, Forbidden, NotFound
 from tis.marketplace.columns import now
+from tis.marketplace.context import ServiceRules
 from tis.marketplace.kit.paging import MAX_COUNTED
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_holder, require_seller, require_somebody
 from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.reviews.service import count_verified, lock_buyer, verify_review
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.stock.caps import MAX_HOLD, ReservationCaps, require_within_caps
+from tis.marketplace.stock.caps import MAX_HOLD, require_within_caps
 from tis.marketplace.stock.counters import (
     available_of,
     execute_update,
@@ -31,21 +31,15 @@ from tis.marketplace.stock.counters import (
     reserve_units,
     sell_units,
 )
+from tis.marketplace.stock.schemas import ReservationStatus, ReservationView
 from tis.marketplace.tables import Product, Reservation, StockMovement, Supplier
 
-ReservationStatus = Literal["held", "committed", "released", "refused", "expired"]
-_DEFAULT_CAPS = ReservationCaps()
+_DEFAULT_RULES = ServiceRules()
+_SHOWN = ("id", "product_id", "quantity", "unit_price", "created_at", "accepted_at", "expires_at")
 MAX_EXPIRED_AT_ONCE = 500  # per transaction, so that other writers get their turn
 
 
 _HeldRow = Row[str, int, int]  # id, product_id, quantity
-
-
-@dataclass(frozen=True)
-class CurrentReservation:
-    reservation: Reservation
-    status: str  # as of now: a reservation that is due counts as expired before the sweeper ends it
-    available: int
 
 
 def reserve(
@@ -55,11 +49,11 @@ def reserve(
     product_id: int,
     quantity: int,
     seconds: float,
-    caps: ReservationCaps = _DEFAULT_CAPS,
-) -> CurrentReservation:
+    rules: ServiceRules = _DEFAULT_RULES,
+) -> ReservationView:
     require_somebody(principal)
     left = require_on_sale(session, product_id)
-    require_within_caps(session, principal, caps, product_id, quantity)
+    require_within_caps(session, principal, rules, product_id, quantity)
     of_product = Reservation.product_id == product_id
     if left < quantity:
         # Reservations that are due may hold the missing units. This waits for a sweep that is running.
@@ -84,10 +78,10 @@ def reserve(
     )
     session.add(reservation)
     session.flush()
-    return CurrentReservation(reservation, reservation.status, available)
+    return reservation_view(reservation, available)
 
 
-def commit(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> CurrentReservation:
+def commit(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ReservationView:
     """Sells the units, unless the returned status says that it was too late."""
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
@@ -120,7 +114,7 @@ def require_not_suspended(session: Session, principal: Principal, supplier_id: i
         raise Forbidden("This supplier is suspended: it may refuse reservations, not accept or sell them.")
 
 
-def release(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> CurrentReservation:
+def release(session: Session, principal: Principal, search: ProductSearch, reservation_id: str) -> ReservationView:
     """Makes the units available again, unless the returned status says that they were sold."""
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
@@ -129,7 +123,7 @@ def release(session: Session, principal: Principal, search: ProductSearch, reser
     return current_reservation(session, reservation)
 
 
-def get_reservation(session: Session, principal: Principal, reservation_id: str) -> CurrentReservation:
+def get_reservation(session: Session, principal: Principal, reservation_id: str) -> ReservationView:
     reservation = find_reservation(session, principal, reservation_id)
     require_holder(principal, reservation.actor, reservation.supplier_id)
     return current_reservation(session, reservation)
@@ -137,24 +131,29 @@ def get_reservation(session: Session, principal: Principal, reservation_id: str)
 
 def list_reservations(
     session: Session, principal: Principal, status: ReservationStatus | None, before: str | None, limit: int
-) -> tuple[list[CurrentReservation], int]:
+) -> tuple[list[ReservationView], int]:
     """Reservations of the caller, newest first, and their total number, counted no further than needed."""
     require_somebody(principal)
     own = Reservation.actor == principal.account if principal.account else Reservation.actor.is_(None)
-    wanted = and_(own, has_status(status)) if status else own
-    earlier = [] if before is None else [is_before(session, before, own)]
-    rows = session.execute(
-        select(Reservation, Product.on_hand - Product.reserved)
+    rows, total = read_reservations(session, own, status, before, limit)
+    return [reservation_view(reservation, available) for reservation, available, _ in rows], total
+
+
+def read_reservations(
+    session: Session, own: ColumnElement[bool], status: ReservationStatus | None, before: str | None, limit: int
+) -> tuple[Sequence[Row[Reservation, int, str]], int]:
+    """Newest first, each with the available units and the name of its product. Counts up to `MAX_COUNTED + 1`."""
+    wanted = [own, _has_status(status)] if status else [own]
+    earlier = [] if before is None else [_is_before(session, before, own)]
+    rows = (
+        select(Reservation, Product.on_hand - Product.reserved, Product.name)
         .join(Product, Product.id == Reservation.product_id)
-        .where(wanted, *earlier)
+        .where(*wanted, *earlier)
         .order_by(Reservation.created_at.desc(), Reservation.id.desc())
         .limit(limit)
     )
-    reservations = [
-        CurrentReservation(reservation, status_of(reservation), available) for reservation, available in rows
-    ]
-    counted = select(Reservation.id).where(wanted).limit(MAX_COUNTED + 1).subquery()
-    return reservations, session.scalar(select(func.count()).select_from(counted)) or 0
+    counted = select(Reservation.id).where(*wanted).limit(MAX_COUNTED + 1).subquery()
+    return session.execute(rows).all(), session.scalar(select(func.count()).select_from(counted)) or 0
 
 
 def list_movements(
@@ -175,7 +174,7 @@ def list_movements(
     return session.scalars(movements).all()
 
 
-def is_before(session: Session, reservation_id: str, own: ColumnElement[bool]) -> ColumnElement[bool]:
+def _is_before(session: Session, reservation_id: str, own: ColumnElement[bool]) -> ColumnElement[bool]:
     created_at = session.scalar(select(Reservation.created_at).where(Reservation.id == reservation_id, own))
     if created_at is None:
         raise NotFound("Reservation not found")
@@ -254,16 +253,21 @@ def find_reservation(session: Session, principal: Principal, reservation_id: str
     return reservation
 
 
-def current_reservation(session: Session, reservation: Reservation) -> CurrentReservation:
+def current_reservation(session: Session, reservation: Reservation) -> ReservationView:
     session.refresh(reservation)
-    return CurrentReservation(reservation, status_of(reservation), available_of(session, reservation.product_id))
+    return reservation_view(reservation, available_of(session, reservation.product_id))
+
+
+def reservation_view(reservation: Reservation, available: int) -> ReservationView:
+    shown = {name: getattr(reservation, name) for name in _SHOWN}
+    return ReservationView(**shown, status=status_of(reservation), available_quantity=available)
 
 
 def _is_due() -> ColumnElement[bool]:
     return and_(Reservation.status == "held", Reservation.expires_at <= now())
 
 
-def has_status(status: ReservationStatus) -> ColumnElement[bool]:
+def _has_status(status: ReservationStatus) -> ColumnElement[bool]:
     if status == "held":
         # With the bare column, SQLite would read the held reservations of everybody, in the order in which they expire.
         expires_at = func.coalesce(Reservation.expires_at, now())
@@ -271,6 +275,6 @@ def has_status(status: ReservationStatus) -> ColumnElement[bool]:
     return or_(Reservation.status == status, _is_due()) if status == "expired" else Reservation.status == status
 
 
-def status_of(reservation: Reservation) -> str:
+def status_of(reservation: Reservation) -> ReservationStatus:
     is_due = reservation.status == "held" and reservation.expires_at <= now()
-    return "expired" if is_due else reservation.status
+    return cast(ReservationStatus, "expired" if is_due else reservation.status)

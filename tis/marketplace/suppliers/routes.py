@@ -1,13 +1,12 @@
-"""Suppliers and their members."""
+"""Suppliers: register, find, read, change, close, reopen, suspend and export."""
 
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from tis.marketplace.auth.passwords import hashed_new
-from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
+from tis.marketplace.auth.registration import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ADMIN_REQUIRED,
     EMAIL_TAKEN,
@@ -17,36 +16,28 @@ from tis.marketplace.auth.schemas import (
     Erasure,
 )
 from tis.marketplace.auth.service import require_password
-from tis.marketplace.context import ContextDep, RequestContext
-from tis.marketplace.kit.docs import KEY_USED, STALE_VERSION, body_example, responses
+from tis.marketplace.context import ContextDep
+from tis.marketplace.kit.docs import STALE_VERSION, example_body, responses
 from tis.marketplace.kit.fields import CITY_FILTER_DESCRIPTION, Id, Keyword, Words
-from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.origin import OriginDep, VicinityDep
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.kit.responses import Message, json_response, no_store
+from tis.marketplace.kit.responses import no_store
 from tis.marketplace.kit.unknown_fields import CheckedRoute
 from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.rates import count_request, limited
-from tis.marketplace.suppliers import members
-from tis.marketplace.suppliers.data_export import export_supplier_data
 from tis.marketplace.suppliers.deletion import close_or_delete_supplier, password_to_erase
 from tis.marketplace.suppliers.schemas import (
     EMAIL_BY_LINK,
     EXPORT_OF_SUPPLIER,
     FOUND_SUPPLIER_EXAMPLE,
-    INVITED_EXAMPLE,
     LAST_LOGIN,
-    LAST_OWNER,
-    MEMBER_EXAMPLE,
     NEW_SUPPLIER_EXAMPLE,
     NO_SUPPLIER,
     OWNER_REQUIRED,
     SUPPLIER_EXAMPLE,
     FoundSupplier,
-    MemberView,
     NameParameter,
-    NewMember,
     RegisteredSupplier,
     SupplierChange,
     SupplierRegistration,
@@ -57,12 +48,14 @@ from tis.marketplace.suppliers.schemas import (
 )
 from tis.marketplace.suppliers.service import (
     change_supplier,
+    export_supplier_data,
     public_supplier,
     register_supplier,
     restore_supplier,
     set_status,
 )
 from tis.marketplace.suppliers.supplier_search import SupplierQuery, found_suppliers, found_view
+from tis.marketplace.tables import Supplier
 
 router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedRoute)
 
@@ -74,22 +67,23 @@ router = APIRouter(prefix="/suppliers", tags=["suppliers"], route_class=CheckedR
 )
 async def register(
     context: ContextDep,
-    body: Annotated[SupplierRegistration, Body(openapi_examples=body_example(NEW_SUPPLIER_EXAMPLE))],
+    body: Annotated[SupplierRegistration, example_body(NEW_SUPPLIER_EXAMPLE)],
     key: RegistrationKeyDep,
 ) -> RegisteredSupplier:
     """Register a supplier. The user of the token owns it."""
-    return await context.market.passwords.run(lambda: _register(context, body, key))
+
+    def create() -> RegisteredSupplier:
+        facts = body.name, body.business_name, body.email
+        password_hash = hashed_new(body.password, *facts) if body.password else None
+        create = partial(register_supplier, body=body, password_hash=password_hash)
+        view, tokens = key.register(context, body.consent_version, create, _own_view)
+        return RegisteredSupplier(**vars(view), **vars(tokens))
+
+    return await context.market.passwords.run(create)
 
 
-def _register(context: RequestContext, body: SupplierRegistration, key: RegistrationKey) -> RegisteredSupplier:
-    facts = body.name, body.business_name, body.email
-    password_hash = hashed_new(body.password, *facts) if body.password else None
-    with context.writing() as (session, principal):
-        create = partial(register_supplier, session, principal, body, password_hash)
-        supplier, tokens, mails = key.register(session, context, principal, body.consent_version, create)
-        view = supplier_view(supplier, Principal(owned_ids=frozenset({supplier.id})))
-    context.market.mail.send(mails)
-    return RegisteredSupplier(**vars(view), **vars(tokens))
+def _own_view(supplier: Supplier) -> SupplierView:
+    return supplier_view(supplier, Principal(owned_ids=frozenset({supplier.id})))
 
 
 @router.get(
@@ -144,7 +138,7 @@ def put_supplier(
     context: ContextDep,
     supplier_id: Id,
     response: Response,
-    body: Annotated[SupplierChange, Body(openapi_examples=body_example({"address": "Jl. Thamrin No. 1"}))],
+    body: Annotated[SupplierChange, example_body({"address": "Jl. Thamrin No. 1"})],
     if_match: IfMatchDep,
 ) -> SupplierView:
     """Change the sent fields of a supplier; `null` clears an optional field."""
@@ -162,7 +156,7 @@ def delete_supplier(
     request: Request,
     context: ContextDep,
     supplier_id: Id,
-    body: Annotated[Erasure | None, Body(openapi_examples=body_example({"password": "a long sentence"}))] = None,
+    body: Annotated[Erasure | None, example_body({"password": "a long sentence"})] = None,
     confirm: Annotated[
         bool, Query(description="where the supplier has neither a password nor an owner: nobody can sign in again")
     ] = False,
@@ -199,48 +193,8 @@ def reopen_supplier(context: ContextDep, supplier_id: Id) -> SupplierView:
 def put_status(
     context: ContextDep,
     supplier_id: Id,
-    body: Annotated[SupplierStatus, Body(openapi_examples=body_example({"status": "suspended"}))],
+    body: Annotated[SupplierStatus, example_body({"status": "suspended"})],
 ) -> SupplierView:
     """Suspend a supplier or end its suspension, for admins."""
     with context.writing() as (session, principal):
         return supplier_view(set_status(session, principal, context.market.search, supplier_id, body.status), principal)
-
-
-@router.get("/{supplier_id}/members", responses=responses([MEMBER_EXAMPLE], OWNER_REQUIRED))
-def list_members(context: ContextDep, supplier_id: Id) -> list[MemberView]:
-    """List the members of a supplier, then those it has invited."""
-    with context.reading() as (session, principal):
-        return members.list_members(session, principal, supplier_id)
-
-
-@router.post(
-    "/{supplier_id}/members",
-    response_model=MemberView,
-    responses=responses(INVITED_EXAMPLE, OWNER_REQUIRED, LAST_OWNER, KEY_USED),
-)
-def put_member(
-    context: ContextDep,
-    supplier_id: Id,
-    body: Annotated[NewMember, Body(openapi_examples=body_example({"user_id": 1, "role": "editor"}))],
-    idempotency_key: IdempotencyKeyDep,
-) -> JSONResponse:
-    """Invite a user to work for a supplier, or to become its owner. An owner who is a member becomes an editor at once.
-
-    The user accepts with `POST /api/users/me/invitations/{supplier_id}/accept`.
-    """
-    with context.writing() as (session, principal):
-        return idempotency_key.answer(
-            session,
-            principal,
-            lambda: json_response(members.set_member(session, principal, supplier_id, body.user_id, body.role)),
-        )
-
-
-@router.delete(
-    "/{supplier_id}/members/{user_id}", responses=responses({"detail": "Removed."}, OWNER_REQUIRED, LAST_OWNER)
-)
-def delete_member(context: ContextDep, supplier_id: Id, user_id: Id) -> Message:
-    """Remove a user from a supplier, or withdraw an invitation. Users may always remove themselves."""
-    with context.writing() as (session, principal):
-        members.remove_member(session, principal, supplier_id, user_id)
-    return Message(detail="Removed.")

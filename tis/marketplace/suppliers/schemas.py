@@ -197,6 +197,10 @@ class FoundSupplier(SupplierView):
     distance_km: float | None = Field(description="to 1 km if the supplier hides its place")
 
 
+_PRIVATE = ("email", "phone", "address", "latitude", "longitude")
+_SHOWN = SupplierView.model_fields.keys() - {"opening_hours", "time_zone", "open_now"}
+
+
 class RegisteredSupplier(TokenPair, SupplierView):
     pass
 
@@ -212,30 +216,18 @@ class MemberView(BaseModel):
 
 def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
     """Everybody sees the shop. Its person, contact data and exact place are visible to its owners and admins."""
-    private = sees_supplier(principal, supplier.id)
+    shown = {name: getattr(supplier, name) for name in _SHOWN}
     hours, zone = supplier.opening_hours, time_zone_of(supplier)
+    if not sees_supplier(principal, supplier.id):
+        shown |= {**dict.fromkeys(_PRIVATE), "name": supplier.business_name}
+        if supplier.shows_place:
+            shown |= {"latitude": supplier.public_latitude, "longitude": supplier.public_longitude}
     return SupplierView(
-        id=supplier.id,
-        name=supplier.name if private else supplier.business_name,
-        business_name=supplier.business_name,
-        email=supplier.email if private else None,
-        phone=supplier.phone if private else None,
-        address=supplier.address if private else None,
-        latitude=supplier.latitude if private else supplier.public_latitude if supplier.shows_place else None,
-        longitude=supplier.longitude if private else supplier.public_longitude if supplier.shows_place else None,
-        city=supplier.city,
-        province=supplier.province,
-        is_active=supplier.is_active,
-        registration_date=supplier.registration_date,
-        pickup_enabled=supplier.pickup_enabled,
-        courier_enabled=supplier.courier_enabled,
-        delivery_radius_km=supplier.delivery_radius_km,
-        place_code=supplier.place_code,
+        **shown,
         # PostgreSQL keeps its own order.
         opening_hours=None if hours is None else {day: hours[day] for day in WEEKDAYS if day in hours},
         time_zone=zone,
         open_now=None if hours is None else is_open(hours, local_time(now(), zone)),
-        version=supplier.version,
     )
 
 

@@ -2,23 +2,24 @@
 
 from typing import Any
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from tis.errors import Conflict, NotFound
-from tis.marketplace.auth.accounts import lock_account, supplier_account, user_account
+from tis.marketplace.auth.accounts import account_export, columns_of, lock_account, supplier_account, user_account
 from tis.marketplace.auth.service import flush_unique_email
 from tis.marketplace.auth.tokens import end_all_chains
 from tis.marketplace.columns import now
 from tis.marketplace.kit import audit
-from tis.marketplace.kit.fields import email_key, key_of
+from tis.marketplace.kit.fields import abbreviated_name, email_key, key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.versions import IfMatch
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.policy import require_admin, require_owner, sees_hidden_goods
+from tis.marketplace.policy import require_account_owner, require_admin, require_owner, sees_hidden_goods
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.supplier_index import index_supplier_words
 from tis.marketplace.suppliers.schemas import SupplierRegistration
-from tis.marketplace.tables import Supplier, SupplierMember
+from tis.marketplace.tables import Product, Supplier, SupplierMember, User
 
 _SEARCHED = {"business_name", "city", "province", "latitude", "longitude", "shows_place"}  # found with its products
 _FOUND_BY = {"business_name", "city", "province", "opening_hours", "time_zone", "longitude"}
@@ -137,3 +138,28 @@ def _record_status(
     session.flush()
     audit.note(session, principal, action, "supplier", supplier.id, **changes)
     search.refresh_supplier(session, supplier.id)
+
+
+def export_supplier_data(session: Session, principal: Principal, supplier_id: int) -> dict[str, Any]:
+    account = supplier_account(supplier_id)
+    require_account_owner(principal, account)
+    supplier = session.get(Supplier, supplier_id)
+    if supplier is None:
+        raise NotFound("Supplier not found")
+    goods = session.scalar(select(func.count()).where(Product.supplier_id == supplier_id))
+    return {
+        "profile": {**columns_of(supplier), "has_password": supplier.password_hash is not None},
+        "members": _exported_members(session, supplier_id),
+        "product_count": goods,
+        **account_export(session, account),
+    }
+
+
+def _exported_members(session: Session, supplier_id: int) -> list[dict[str, Any]]:
+    rows = session.execute(
+        select(SupplierMember, User.name)
+        .join(User, User.id == SupplierMember.user_id)
+        .where(SupplierMember.supplier_id == supplier_id)
+        .order_by(SupplierMember.user_id)
+    )
+    return [{**columns_of(member), "name": abbreviated_name(name)} for member, name in rows]

@@ -5,8 +5,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from tis.marketplace.auth.account_export import account_export, columns_of, rows_of
-from tis.marketplace.auth.accounts import user_account
+from tis.marketplace.auth.accounts import account_export, columns_of, rows_of, user_account
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.policy import require_user
 from tis.marketplace.tables import (

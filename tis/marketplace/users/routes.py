@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import APIRouter, Depends, Response
 
 from tis.http.dependencies import SessionsDep
 from tis.marketplace.auth.passwords import hashed_new
-from tis.marketplace.auth.registration_keys import RegistrationKey, RegistrationKeyDep
+from tis.marketplace.auth.registration import RegistrationKeyDep
 from tis.marketplace.auth.schemas import (
     ADMIN_REQUIRED,
     TOKENS_EXAMPLE,
@@ -21,7 +21,7 @@ from tis.marketplace.auth.schemas import (
 from tis.marketplace.auth.service import password_hash_of, register_user, require_password
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit import audit
-from tis.marketplace.kit.docs import STALE_VERSION, body_example, responses
+from tis.marketplace.kit.docs import STALE_VERSION, example_body, responses
 from tis.marketplace.kit.fields import Id
 from tis.marketplace.kit.paging import CursorPageDep
 from tis.marketplace.kit.principal import Principal
@@ -59,21 +59,22 @@ router = APIRouter(prefix="/users", tags=["users"], route_class=CheckedRoute)
 )
 async def register(
     context: ContextDep,
-    body: Annotated[UserRegistration, Body(openapi_examples=body_example(NEW_USER_EXAMPLE))],
+    body: Annotated[UserRegistration, example_body(NEW_USER_EXAMPLE)],
     key: RegistrationKeyDep,
 ) -> RegisteredUser:
     """Register a user; the password may be set later."""
-    return await context.market.passwords.run(lambda: _register(context, body, key))
+
+    def create() -> RegisteredUser:
+        password_hash = hashed_new(body.password, body.name, body.email) if body.password else None
+        create = partial(register_user, body=body, password_hash=password_hash)
+        view, tokens = key.register(context, body.consent_version, create, _own_view)
+        return RegisteredUser(**vars(view), **vars(tokens))
+
+    return await context.market.passwords.run(create)
 
 
-def _register(context: RequestContext, body: UserRegistration, key: RegistrationKey) -> RegisteredUser:
-    password_hash = hashed_new(body.password, body.name, body.email) if body.password else None
-    with context.writing() as (session, principal):
-        create = partial(register_user, session, principal, body, password_hash)
-        user, tokens, mails = key.register(session, context, principal, body.consent_version, create)
-        view = user_view(user, Principal(user_id=user.id))
-    context.market.mail.send(mails)
-    return RegisteredUser(**vars(view), **vars(tokens))
+def _own_view(user: User) -> UserView:
+    return user_view(user, Principal(user_id=user.id))
 
 
 @router.get("", responses=responses([USER_EXAMPLE], ADMIN_REQUIRED))
@@ -97,7 +98,7 @@ def export_me(context: ContextDep) -> dict[str, Any]:
 def change_me(
     context: ContextDep,
     response: Response,
-    body: Annotated[UserChange, Body(openapi_examples=body_example({"city": "Bandung", "phone": None}))],
+    body: Annotated[UserChange, example_body({"city": "Bandung", "phone": None})],
     if_match: IfMatchDep,
 ) -> UserView:
     """Change the sent fields of your own profile; `null` clears a field."""
@@ -115,7 +116,7 @@ def change_me(
 async def delete_me(
     context: ContextDep,
     sessions: SessionsDep,
-    body: Annotated[Erasure | None, Body(openapi_examples=body_example({"password": "a long sentence"}))] = None,
+    body: Annotated[Erasure | None, example_body({"password": "a long sentence"})] = None,
 ) -> Message:
     """Delete your account; reviews and reservations stay without a name. Needs the password, if there is one."""
 
@@ -158,7 +159,7 @@ def _note_read(context: RequestContext, principal: Principal, user_ids: Sequence
 def change_grants(
     context: ContextDep,
     user_id: Id,
-    body: Annotated[Grants, Body(openapi_examples=body_example({"ai_access_enabled": True}))],
+    body: Annotated[Grants, example_body({"ai_access_enabled": True})],
 ) -> UserView:
     """Grant or revoke the admin role and AI access."""
     with context.writing() as (session, principal):

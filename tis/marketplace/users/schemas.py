@@ -62,6 +62,7 @@ EXPORT_EXAMPLE = {
     "audit_log": [{"at": "2026-11-21T03:00:00Z", "action": "user.register", "entity": "user", "entity_id": "1"}],
     "incomplete": [],
 }
+_PRIVATE = ("email", "phone", "latitude", "longitude", "city", "province", "ai_access_enabled", "role", "place_code")
 # Errors of routes, for `docs.responses`.
 NO_USER = {404: "User not found"}
 USER_REQUIRED = {**TOKEN_REQUIRED, 403: "Only a user may do that, not a supplier."}
@@ -107,19 +108,7 @@ class RegisteredUser(TokenPair, UserView):
 
 
 def user_view(user: User, principal: Principal) -> UserView:
-    private = sees_user(principal, user.id)
-    return UserView(
-        id=user.id,
-        name=user.name if private else abbreviated_name(user.name),
-        email=user.email if private else None,
-        phone=user.phone if private else None,
-        latitude=user.latitude if private else None,
-        longitude=user.longitude if private else None,
-        city=user.city if private else None,
-        province=user.province if private else None,
-        ai_access_enabled=user.ai_access_enabled if private else None,
-        created_at=user.created_at,
-        role=user.role if private else None,
-        place_code=user.place_code if private else None,
-        version=user.version,
-    )
+    view = UserView.model_validate(user, from_attributes=True)
+    if sees_user(principal, user.id):
+        return view
+    return view.model_copy(update={**dict.fromkeys(_PRIVATE), "name": abbreviated_name(user.name)})

@@ -1,0 +1,217 @@
+"""Translates the settings into the plain arguments of each part: limits, rules, models and stores."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tis.admission.limits import AdmissionLimits
+from tis.engine.batching.limits import BatchLimits
+from tis.engine.local_engine import EngineLimits
+from tis.engine.models.catalogue import CatalogueEntry, bundled_catalogue, read_catalogue, select_served
+from tis.engine.models.echo import is_echo, load_echo
+from tis.engine.models.loaded_model import LoadedWeights
+from tis.engine.models.loading import LoadOptions, Report, load_model
+from tis.engine.models.model_slot import Load
+from tis.http.origins import AllowedOrigins
+from tis.http.transport.limits import LOOPBACK, TransportLimits
+from tis.ktp.card_result import CardLimits
+from tis.mcp_client.limits import McpLimits
+from tis.media.loader import MediaLimits
+from tis.settings import Settings
+from tis.streaming.retention import SessionLimits
+from tis.streaming.stores.memory import MemoryStore
+from tis.streaming.stores.sqlite import SqliteStore
+from tis.streaming.stores.store import Store
+
+if TYPE_CHECKING:
+    from tis.marketplace.mail import Mailer
+    from tis.marketplace.market import MarketRules
+
+
+def served_models_of(settings: Settings) -> list[CatalogueEntry]:
+    path = Path(settings.model_config_path)
+    if not settings.set_explicitly("model_config_path") and not path.exists():
+        path = bundled_catalogue()
+    return select_served(read_catalogue(path), settings.model_repo_id, settings.models, settings.served_model_name)
+
+
+def loader_of(settings: Settings) -> Load:
+    options = LoadOptions(
+        token=settings.hf_token.get_secret_value() if settings.hf_token else None,
+        device_map=settings.device_map,
+        dtype=settings.torch_dtype,
+        attn_implementation=settings.attn_implementation,
+        load_in_4bit=settings.load_in_4bit,
+        load_in_8bit=settings.load_in_8bit,
+        trust_remote_code=settings.trust_remote_code,
+        max_pixels=settings.max_shown_pixels,
+        batch=BatchLimits(
+            cache_tokens=settings.cache_tokens,
+            tokens_per_step=settings.max_batch_tokens,
+            step_seconds=settings.step_seconds,
+            max_running=settings.max_batch_size,
+            quantisation=settings.quantize,
+            native_kernels=settings.kernels == "auto",
+            prompt_lookup=settings.prompt_lookup == "on",
+            vision_cache_bytes=settings.vision_cache_mb * 2**20,
+        ),
+    )
+
+    def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
+        if is_echo(entry.repo):
+            return load_echo(entry.repo)
+        batch = replace(options.batch, memory_bytes=entry.memory_mb * 2**20, num_models=1 + len(settings.models))
+        options_of_entry = replace(options, batch=batch)
+        if entry.task == "chat":
+            return load_model(entry.repo, options_of_entry, report)
+        from tis.engine.pooling.load_pooling import load_pooling
+
+        return load_pooling(entry, options_of_entry, report)
+
+    return load
+
+
+def engine_limits_of(settings: Settings) -> EngineLimits:
+    sampling: dict[str, Any] = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
+    return EngineLimits(
+        load_wait_seconds=settings.load_wait_seconds,
+        queue_size=settings.max_queue_size,
+        max_context_tokens=settings.max_context_tokens,
+        compress=settings.enable_auto_compression,
+        stall_seconds=settings.gen_stall_seconds,
+        embedding_cache_bytes=settings.embedding_cache_mb * 2**20,
+        operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
+        builtin_defaults=sampling,
+    )
+
+
+def admission_limits_of(settings: Settings) -> AdmissionLimits:
+    return AdmissionLimits(
+        max_requests=settings.max_pending_requests,
+        max_body_bytes=int(settings.max_bodies_mb * 2**20),
+        max_media_bytes=int(settings.max_all_media_mb * 2**20),
+        max_decoded_bytes=int(settings.max_all_decoded_mb * 2**20),
+        max_card_readers=settings.ktp_workers,
+        max_prompt_tokens=settings.max_prompt_tokens,
+        max_waiting=settings.max_waiting_requests,
+        wait_seconds=settings.admission_wait_seconds,
+        owner_share=settings.owner_share if len(settings.api_keys) > 1 else 1.0,
+    )
+
+
+def media_limits_of(settings: Settings) -> MediaLimits:
+    return MediaLimits(
+        allow_remote=settings.allow_remote_media,
+        allowed_hosts=settings.media_allowed_hosts,
+        local_roots=[Path(root) for root in settings.media_local_roots],
+        fetch_seconds=settings.media_timeout_seconds,
+        max_items=settings.max_media_items,
+        max_item_bytes=round(settings.max_media_mb * 2**20),
+        max_request_bytes=round(settings.max_request_media_mb * 2**20),
+        max_decoded_bytes=round(settings.max_decoded_mb * 2**20),
+        max_image_pixels=settings.max_image_pixels,
+        max_video_seconds=settings.max_video_seconds,
+        max_video_frames=settings.max_video_frames,
+        decode_seconds=settings.media_decode_seconds,
+    )
+
+
+def mcp_limits_of(settings: Settings) -> McpLimits:
+    return McpLimits(
+        allowed_hosts=settings.mcp_allowed_hosts,
+        timeout_seconds=settings.mcp_timeout_seconds,
+        max_rounds=settings.mcp_max_rounds,
+    )
+
+
+def session_store_of(settings: Settings) -> Store:
+    if settings.persist_sessions:
+        max_bytes = settings.sessions_max_mb * 2**20
+        return SqliteStore(Path(settings.sessions_db_path), sync=settings.sessions_sync, max_bytes=max_bytes)
+    return MemoryStore()
+
+
+def session_limits_of(settings: Settings) -> SessionLimits:
+    return SessionLimits(
+        ttl_seconds=settings.sessions_ttl_seconds,
+        max_sessions=settings.max_sessions,
+        max_retained=settings.max_responses,
+        max_attached_bytes=int(settings.max_session_media_mb * 2**20),
+        named_grace_seconds=settings.cancel_after_disconnect_seconds or None,
+        anonymous_grace_seconds=settings.anonymous_grace_seconds,
+    )
+
+
+def card_limits_of(settings: Settings) -> CardLimits:
+    return CardLimits(
+        engine=settings.ktp_engine,
+        num_workers=settings.ktp_workers,
+        picture_seconds=settings.ktp_timeout_seconds,
+        batch_seconds=settings.ktp_batch_timeout_seconds,
+        max_batch=settings.ktp_max_batch,
+    )
+
+
+def transport_limits_of(settings: Settings) -> TransportLimits:
+    return TransportLimits(
+        max_head_bytes=settings.max_header_kb * 2**10,
+        max_headers=settings.max_headers,
+        header_seconds=settings.header_timeout_seconds,
+        max_connections_per_address=settings.max_connections_per_address,
+        unbounded_networks=[*LOOPBACK, *settings.trusted_proxies],
+    )
+
+
+def market_rules_of(settings: Settings) -> "MarketRules":
+    from tis.marketplace.admin.retention import RetentionRules
+    from tis.marketplace.assistant.shopping_assistant import AssistantLimits
+    from tis.marketplace.market import MarketRules
+    from tis.marketplace.settings import RateSettings
+
+    return MarketRules(
+        auth=settings.marketplace_auth,
+        origins=AllowedOrigins(settings.cors_origins),
+        is_local=settings.is_local,
+        auto_migrate=settings.auto_migrate,
+        jwt_secret=settings.jwt_secret_key.get_secret_value() if settings.jwt_secret_key else None,
+        access_token_minutes=settings.access_token_expire_minutes,
+        refresh_token_days=settings.refresh_token_expire_days,
+        reservation_seconds=settings.reservation_seconds,
+        mailer=_mailer(settings),
+        public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
+        consent_version=settings.consent_version,
+        consent_url=settings.consent_url,
+        max_products_per_supplier=settings.max_products_per_supplier,
+        max_unsold_hold_minutes=settings.max_unsold_hold_minutes,
+        max_reservations_per_account=settings.max_reservations_per_account,
+        max_reserved_units_per_product=settings.max_reserved_units_per_product,
+        retention=RetentionRules(
+            audit_days=settings.audit_retention_days,
+            movement_days=settings.movement_retention_days,
+            reservation_days=settings.reservation_retention_days,
+            chat_days=settings.chat_retention_days,
+        ),
+        assistant=AssistantLimits(
+            extraction_seconds=settings.assistant_extraction_seconds,
+            answer_seconds=settings.assistant_answer_seconds,
+            tokens_per_day=settings.chat_tokens_per_day,
+        ),
+        rates={name: getattr(settings, name) for name in RateSettings.model_fields},
+    )
+
+
+def _mailer(settings: Settings) -> "Mailer | None":
+    from tis.marketplace.mail import FolderMailer, SmtpMailer
+
+    if settings.mail_folder:
+        return FolderMailer(Path(settings.mail_folder), settings.mail_from)
+    if settings.smtp_host is None:
+        return None
+    return SmtpMailer(
+        settings.smtp_host,
+        settings.smtp_port,
+        settings.mail_from,
+        settings.smtp_user,
+        settings.smtp_password.get_secret_value() if settings.smtp_password else None,
+        settings.smtp_security,
+    )
