@@ -13,8 +13,8 @@ from tis.marketplace.assistant.conversations import (
     MAX_MESSAGE_CHARS,
     MAX_MESSAGES,
     add_message,
+    newest_messages,
     open_conversation,
-    recent_messages,
     save_state,
     state_of,
 )
@@ -42,8 +42,8 @@ def test_a_conversation_is_found_again_with_what_was_said(shop: Shop) -> None:
         state = state_of(again)
         assert state.query == query and list(state.shown_ids) == [7, 9]
         add_message(session, again, "t2", "user", "yang lebih murah?", {})
-        latest = [(one.role, one.content) for one in recent_messages(session, again, 2)]
-        assert latest == [("assistant", "Ada dua."), ("user", "yang lebih murah?")]
+        latest = [(one.role, one.content) for one in newest_messages(session, again, 2)]
+        assert latest == [("user", "yang lebih murah?"), ("assistant", "Ada dua.")]
 
 
 def test_nobody_opens_the_conversation_of_another(shop: Shop) -> None:
@@ -62,7 +62,7 @@ def test_a_turn_that_is_repeated_is_written_once(shop: Shop) -> None:
         first = add_message(session, conversation, "t1", "user", "kipas", {"n": 1})
         again = add_message(session, conversation, "t1", "user", "kipas lain", {})
         assert again is first and first.content == "kipas"
-        assert len(recent_messages(session, conversation, 9)) == 1
+        assert len(newest_messages(session, conversation, 9)) == 1
 
 
 def test_a_turn_that_is_written_by_two_at_once_is_written_once(shop: Shop) -> None:

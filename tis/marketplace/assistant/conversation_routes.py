@@ -157,7 +157,8 @@ def list_own_messages(
     """List the messages of one of your conversations, newest first."""
     with context.reading() as (session, principal):
         owner = acting_user(session, principal, user_id)
-        rows = conversations.list_messages(session, owner, session_id, before, limit + 1)
+        conversation = conversations.find_conversation(session, owner, session_id)
+        rows = conversations.newest_messages(session, conversation, limit + 1, before)
         response = page_response(request, rows, limit, MessageView.model_validate, lambda row: row.id)
     response.headers.update(_NO_STORE)
     return response

@@ -148,11 +148,6 @@ def last_answer_id(session: Session, conversation: Conversation) -> int:
     return session.scalar(answers) or 0
 
 
-def recent_messages(session: Session, conversation: Conversation, limit: int) -> Sequence[ConversationMessage]:
-    """The newest `limit` messages, oldest first."""
-    return list(reversed(_newest_messages(session, conversation.id, None, limit)))
-
-
 def state_of(conversation: Conversation) -> ConversationState:
     """Empty if another version of the server wrote a query that this one does not know."""
     try:
@@ -188,11 +183,14 @@ def list_conversations(session: Session, user_id: int, before: int | None, limit
     return session.scalars(own.order_by(Conversation.id.desc()).limit(limit)).all()
 
 
-def list_messages(
-    session: Session, user_id: int, session_id: str, before: int | None, limit: int
+def newest_messages(
+    session: Session, conversation: Conversation, limit: int, before: int | None = None
 ) -> Sequence[ConversationMessage]:
     """Newest first."""
-    return _newest_messages(session, find_conversation(session, user_id, session_id).id, before, limit)
+    messages = select(ConversationMessage).where(ConversationMessage.conversation_id == conversation.id)
+    if before is not None:
+        messages = messages.where(ConversationMessage.id < before)
+    return session.scalars(messages.order_by(ConversationMessage.id.desc()).limit(limit)).all()
 
 
 def delete_conversation(session: Session, principal: Principal, user_id: int, session_id: str) -> None:
@@ -243,12 +241,3 @@ def _make_room(session: Session, user_id: int) -> None:
     latest = own.order_by(Conversation.updated_at.desc(), Conversation.id.desc())
     if too_many := session.scalars(latest.offset(MAX_CONVERSATIONS - 1)).all():
         session.execute(delete(Conversation).where(Conversation.id.in_(too_many)))
-
-
-def _newest_messages(
-    session: Session, conversation_id: int, before: int | None, limit: int
-) -> Sequence[ConversationMessage]:
-    messages = select(ConversationMessage).where(ConversationMessage.conversation_id == conversation_id)
-    if before is not None:
-        messages = messages.where(ConversationMessage.id < before)
-    return session.scalars(messages.order_by(ConversationMessage.id.desc()).limit(limit)).all()

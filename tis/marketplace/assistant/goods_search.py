@@ -14,11 +14,12 @@ from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.search.product_candidates import MAX_LOOKED_UP
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductCount, ProductQuery
-from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter, middle_of
+from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, middle_of
 from tis.marketplace.search.said_queries import product_query
 
 _MAX_NOUN_WORDS = 3
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
+# What is left of a query without one of its filters, nearest to the query first.
 _DROPPED: dict[str, dict[str, Any]] = {
     "text": {"text": ""},
     "quantity": {"quantity": None},
@@ -29,6 +30,18 @@ _DROPPED: dict[str, dict[str, Any]] = {
     "city": {"cities": [], "provinces": [], "radius_km": None},
     "brand": {"brands": []},
 }
+# Other fields that a relaxation of the search may change.
+_RELAXED: list[dict[str, Any]] = [
+    {"radius_km": None},
+    {"radius_km": None, "cities": []},
+    {"cities": []},
+    {"cities": [], "provinces": []},
+    {"provinces": []},
+    {"in_stock": False},
+    {"min_price": None},
+    {"category": None},
+    *_DROPPED.values(),
+]
 
 
 @dataclass(frozen=True)
@@ -85,9 +98,12 @@ class GoodsSearch:
         """
         tried = list[TriedRelaxation]()
         for relaxed in self.search.relaxations(self.session, self.product_query(query)):
-            changed = query.model_copy(update=_changes(query, relaxed))
-            if _is_same_search(self.product_query(changed), relaxed.query):
-                tried.append(TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact))
+            wanted = relaxed.query
+            changes = [{"max_price": wanted.max_price}, {"radius_km": wanted.radius_km}, *_RELAXED]
+            for changed in (query.model_copy(update=one) for one in changes):
+                if _is_same_search(self.product_query(changed), wanted):
+                    tried.append(TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact))
+                    break
         if not tried and not self.count(query).count:
             tried = list(islice(self._dropped_pairs(query), _MAX_PAIRS))
         return tried
@@ -121,34 +137,6 @@ def limits_only(query: StructuredQuery, ids: Sequence[int]) -> StructuredQuery:
     if query.intent == "stock":
         changes |= {"in_stock": False, "quantity": None}
     return query.model_copy(update=changes)
-
-
-def _changes(query: StructuredQuery, relaxed: RelaxedFilter) -> dict[str, Any]:
-    """What the filter that was relaxed is in the fields of the query."""
-    wanted = relaxed.query
-    match relaxed.without:
-        case "max_price":
-            return {"max_price": wanted.max_price}
-        case "radius_km" if wanted.radius_km is not None or query.near_user:
-            return {"radius_km": wanted.radius_km}
-        case "radius_km":
-            return {"radius_km": None, "cities": []}
-        case "city" if wanted.radius_km is not None and not query.near_user:
-            return {"radius_km": wanted.radius_km}
-        case "city" if wanted.provinces:
-            return {"cities": []}
-        case "city":
-            return {"cities": [], "provinces": []}
-        case "province":
-            return {"provinces": []}
-        case "brand":
-            return {"brands": []}
-        case "available_only":
-            return {"in_stock": False}
-        case "quantity" | "fulfilment" | "min_rating" | "condition" | "min_price" | "category":
-            return {relaxed.without: None}
-        case _:
-            return {}
 
 
 def _is_same_search(one: ProductQuery, other: ProductQuery) -> bool:

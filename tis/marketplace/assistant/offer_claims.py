@@ -7,6 +7,11 @@ from tis.marketplace.assistant.card_words import CardWords, Meant, Token, keys_o
 from tis.marketplace.assistant.goods import ProductCard
 from tis.marketplace.reading.structured_query import StructuredQuery
 
+
+def _says(*spellings: str) -> "re.Pattern[str]":
+    return re.compile("|".join(rf"\b(?:{spelling})" for spelling in spellings), re.IGNORECASE)
+
+
 # A promise of the seller, by the beginnings of its words; the card must have a word that begins so, too.
 _PROMISES = re.compile(
     r"\b(garansi|bergaransi|warrant|guarante|jaminan|terjamin|dijamin|diskon|discount|promo|cashback|gratis|free\b|ongkir"
@@ -17,31 +22,25 @@ _PROMISES = re.compile(
     re.IGNORECASE,
 )
 _SHORT_PROMISES = {"bergaransi": "garansi", "dijamin": "jamin", "terjamin": "jamin"}
-_MARKET = re.compile(
-    r"\b(?:(?:se|di )(?:luruh )?-?(?:indonesia|nusantara|jagat|dunia|pasaran|kelasnya|internet)|sepanjang masa"
-    r"|mana ?pun|anywhere|(?:in|on|of) the (?:world|market|internet|country)|in (?:indonesia|town)|of all time|online"
-    r"|nationwide|terlaris|terpopuler|terpercaya|terlengkap|tak tertandingi|nomor satu|number one"
-    r"|(?:no\.? ?|nomor |number |#)1 (?:di|in)\b|best.?selling|most (?:popular|trusted)|unbeatable|harga terbaik"
-    r"|best (?:price|deal)|dijamin termurah)",
-    re.IGNORECASE,
+_MARKET = _says(
+    r"(?:se|di )(?:luruh )?-?(?:indonesia|nusantara|jagat|dunia|pasaran|kelasnya|internet)|sepanjang masa|mana ?pun",
+    r"anywhere|(?:in|on|of) the (?:world|market|internet|country)|in (?:indonesia|town)|of all time|online|nationwide",
+    r"terlaris|terpopuler|terpercaya|terlengkap|tak tertandingi|nomor satu|number one|unbeatable|harga terbaik",
+    r"(?:no\.? ?|nomor |number |#)1 (?:di|in)\b|best.?selling|most (?:popular|trusted)|best (?:price|deal)",
+    r"dijamin termurah",
 )
 _Value = Callable[[CardWords], float | None]
+# What a superlative counts: the least is the first.
 _SUPERLATIVES: tuple[tuple["re.Pattern[str]", _Value], ...] = (
     (
-        re.compile(
-            r"\b(?:ter|paling )murah|\b(?:cheapest|lowest.priced?|least expensive|most affordable)", re.IGNORECASE
-        ),
+        _says("(?:ter|paling )murah", "cheapest|lowest.priced?|least expensive|most affordable"),
         lambda one: one.card.price,
     ),
-    (re.compile(r"\b(?:ter|paling )mahal|\bmost expensive", re.IGNORECASE), lambda one: -one.card.price),
-    (
-        re.compile(r"\b(?:ter|paling )dekat|\b(?:nearest|closest)", re.IGNORECASE),
-        lambda one: one.card.distance_km,
-    ),
+    (_says("(?:ter|paling )mahal", "most expensive"), lambda one: -one.card.price),
+    (_says("(?:ter|paling )dekat", "nearest|closest"), lambda one: one.card.distance_km),
     (
         re.compile(
-            r"(?:nilai|rating|ulasan)\w* (?:ter|paling )(?:tinggi|bagus|baik)|\b(?:best|highest|top).rated",
-            re.IGNORECASE,
+            r"(?:nilai|rating|ulasan)\w* (?:ter|paling )(?:tinggi|bagus|baik)|\b(?:best|highest|top).rated", re.I
         ),
         lambda one: None if one.card.rating is None else -one.card.rating,
     ),
@@ -50,21 +49,14 @@ _SUPERLATIVES: tuple[tuple["re.Pattern[str]", _Value], ...] = (
         lambda one: -one.card.available_quantity,
     ),
 )
-_COMPARATIVES = re.compile(
-    r"\b(?:lebih (?:murah|mahal|dekat|jauh)|cheaper|nearer|closer|farther|more expensive)", re.IGNORECASE
-)
-_SOLD_OUT = re.compile(
-    r"\b(?:stok(?:nya)? (?:habis|kosong)|habis terjual|sold out|out of stock|tidak tersedia|not available)", re.I
-)
-_IN_STOCK = re.compile(r"\b(?:tersedia|ready(?: stock| stok)?|in stock|available|masih ada)\b", re.IGNORECASE)
-_PICK_UP = re.compile(r"\b(?:diambil|ambil sendiri|pick(?:ed)?[ -]?up|collect)\b", re.IGNORECASE)
-_COURIER = re.compile(
-    r"\b(?:kurir|diantar|courier|same[ -]day|hari ini|today|besok|tomorrow|instan|instant)\b", re.IGNORECASE
-)
-_VAGUE_STOCK = re.compile(
-    r"\bstok\w*\b(?!.{0,60}paling)[^.]{0,60}\b(?:banyak|melimpah|terbatas|menipis)\b"
-    r"|\b(?:limited|plenty of|lots of) stock",
-    re.IGNORECASE,
+_COMPARATIVES = _says("lebih (?:murah|mahal|dekat|jauh)|cheaper|nearer|closer|farther|more expensive")
+_SOLD_OUT = _says("stok(?:nya)? (?:habis|kosong)|habis terjual|sold out|out of stock|tidak tersedia|not available")
+_IN_STOCK = _says(r"(?:tersedia|ready(?: stock| stok)?|in stock|available|masih ada)\b")
+_PICK_UP = _says(r"(?:diambil|ambil sendiri|pick(?:ed)?[ -]?up|collect)\b")
+_COURIER = _says(r"(?:kurir|diantar|courier|same[ -]day|hari ini|today|besok|tomorrow|instan|instant)\b")
+_VAGUE_STOCK = _says(
+    r"stok\w*\b(?!.{0,60}paling)[^.]{0,60}\b(?:banyak|melimpah|terbatas|menipis)\b",
+    "(?:limited|plenty of|lots of) stock",
 )
 _NEAR_KM = 15.0
 _GOOD_RATING = 4.0
@@ -72,27 +64,25 @@ _GOOD_RATING = 4.0
 _FACTS: tuple[tuple[str, "re.Pattern[str]", Callable[[ProductCard], bool]], ...] = (
     (
         "condition",
-        re.compile(r"\b(?:bekas|second|used|preloved|refurbished)\b(?! to\b)", re.IGNORECASE),
+        _says(r"(?:bekas|second|used|preloved|refurbished)\b(?! to\b)"),
         lambda card: card.condition == "used",
     ),
     (
         "condition",
-        re.compile(r"\b(?:kondisi baru|barang baru|masih baru|brand.new|bnib|segel)\b", re.IGNORECASE),
+        _says(r"(?:kondisi baru|barang baru|masih baru|brand.new|bnib|segel)\b"),
         lambda card: card.condition == "new",
     ),
     (
         "distance",
-        re.compile(
-            r"\bdekat (?:dengan|dari|sama) (?:anda|lokasi|rumah)|\b(?:near|close to) (?:you|your)", re.IGNORECASE
-        ),
+        _says("dekat (?:dengan|dari|sama) (?:anda|lokasi|rumah)", "(?:near|close to) (?:you|your)"),
         lambda card: card.distance_km is not None and card.distance_km <= _NEAR_KM,
     ),
     (
         "rating",
-        re.compile(
-            r"\b(?:rating|nilai|ulasan|penilaian)(?:nya)? (?:sangat )?(?:tinggi|bagus|baik)"
-            r"|\b(?:highly|well).rated|good reviews",
-            re.IGNORECASE,
+        _says(
+            "(?:rating|nilai|ulasan|penilaian)(?:nya)? (?:sangat )?(?:tinggi|bagus|baik)",
+            "(?:highly|well).rated",
+            "good reviews",
         ),
         lambda card: card.rating is not None and card.rating >= _GOOD_RATING,
     ),
