@@ -194,7 +194,7 @@ def _found_json(found: FoundGoods, query: StructuredQuery, viewer: Viewer) -> di
     for product in products[found.total :] if found.unverified_words else ():
         product["partial_match"] = True
     relaxations = [
-        {"without": one.without, "total": one.count, "total_is_exact": one.is_exact} for one in found.relaxations
+        {"without": one.without, "total": one.count, "total_is_exact": one.count_is_exact} for one in found.relaxations
     ]
     values = {
         "understood": applied.model_dump(exclude_defaults=True),

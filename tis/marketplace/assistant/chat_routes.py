@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Header, Request, Response
@@ -22,9 +22,8 @@ from tis.http.event_stream import (
     whole_turn,
 )
 from tis.marketplace.assistant.chat_schemas import (
-    CANCEL_EXAMPLE,
     CHAT_RESPONSES,
-    SEARCH_EXAMPLE,
+    EXAMPLES,
     STREAM_RESPONSES,
     ActingFor,
     ChatSearch,
@@ -45,6 +44,7 @@ from tis.marketplace.assistant.wording import language_of_text
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.products.delivery import Language
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.rates import limited
 from tis.marketplace.users.chat_streams import stream_owner
@@ -85,7 +85,7 @@ async def chat_search(
     request: Request,
     context: ContextDep,
     sessions: SessionsDep,
-    body: Annotated[ChatSearch, Body(openapi_examples=body_example(SEARCH_EXAMPLE))],
+    body: Annotated[ChatSearch, Body(openapi_examples=body_example(EXAMPLES["question"]))],
     language: LanguageDep,
     key: RetryKey = None,
     last_event_id: LastEventId = None,
@@ -96,9 +96,8 @@ async def chat_search(
     `stream`, events come while the answer is made; after a disconnect, `GET /api/chat/stream/{session_id}` with
     `Last-Event-ID` goes on where you were. Your user needs AI access.
     """
-    said_in = language_of_text(body.query, language)
-    asked = await run_in_threadpool(_open, context, body, key)
-    session_id, owner = asked.session_id, stream_owner(asked.user_id)
+    spec, last_answer = await run_in_threadpool(_open, context, body, key, language_of_text(body.query, language))
+    session_id, owner = spec.session_id, stream_owner(spec.user_id)
     session, cursor = sessions.peek(owner, session_id), parse_cursor(last_event_id, None, session_id)
     fingerprint = _fingerprint(body.query, key, session)
     if session and cursor and body.stream:
@@ -108,8 +107,8 @@ async def chat_search(
     wanted = SessionRequest(owner, session_id, fingerprint)
     found = sessions.find_turn(wanted)
     if found is None:
-        turn_id = asked.turn_id or _digest(session_id, fingerprint, asked.last_answer)
-        spec = TurnSpec(turn_id, asked.user_id, session_id, asked.conversation_id, body.query, said_in)
+        if not spec.turn_id:
+            spec = replace(spec, turn_id=_digest(session_id, fingerprint, last_answer))
         await run_in_threadpool(_add_question, context, spec)
         market, admission = cast(TurnDatabase, context.market), cast(Admission, request.app.state.admission)
         source = AssistantTurn(spec.to_json(), lambda: market, admission, ticket_of(request))
@@ -148,7 +147,7 @@ async def follow_conversation(
     return _follow(session, await turn_after_cursor(session, cursor[1]), cursor[1])
 
 
-@router.post("/cancel/{session_id}", responses=responses(CANCEL_EXAMPLE))
+@router.post("/cancel/{session_id}", responses=responses(EXAMPLES["cancelled"]))
 async def cancel_answer(
     context: ContextDep,
     sessions: SessionsDep,
@@ -160,18 +159,8 @@ async def cancel_answer(
     return {"session_id": session_id, "status": await sessions.cancel(owner, session_id)}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Who asks, and in which conversation. `turn_id`: of the question, if it has a key."""
-
-    user_id: int
-    conversation_id: int
-    session_id: str
-    turn_id: str | None
-    last_answer: int
-
-
-def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
+def _open(context: RequestContext, body: ChatSearch, key: str | None, language: Language) -> tuple[TurnSpec, int]:
+    """The turn, whose id is empty if the question has no key, and the last answer of its conversation."""
     with context.writing() as (session, principal):
         user = find_user(session, acting_user(session, principal, body.user_id))
         if not user.ai_access_enabled:
@@ -179,12 +168,13 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
         # Else a retry of a first question would begin another conversation.
         new_id = f"chat_{_digest(user.id, key)}" if key is not None else None
         conversation = open_conversation(session, user.id, body.session_id, body.conversation_id, new_id=new_id)
-        session_id, turn_id = conversation.session_id, None
+        session_id, turn_id = conversation.session_id, ""
         if key is not None:
             turn_id = _digest(session_id, "key", key)
             if not is_question_of(session, conversation, turn_id, body.query):
                 raise Unprocessable("This Idempotency-Key was used for another question.")
-        return Asked(user.id, conversation.id, session_id, turn_id, last_answer_id(session, conversation))
+        spec = TurnSpec(turn_id, user.id, session_id, conversation.id, body.query, language)
+        return spec, last_answer_id(session, conversation)
 
 
 def _follow(session: StreamSession, turn: Turn, after: int) -> Response:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.assistant.goods import ProductCard, TriedRelaxation, card_of
+from tis.marketplace.assistant.goods import ProductCard, TriedFilter, card_of
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
 from tis.marketplace.reading.tokens import tokenize
@@ -91,24 +91,24 @@ class GoodsSearch:
             for end in range(start + 1, min(start + _MAX_NOUN_WORDS, len(words)) + 1)
         )
 
-    def tried_relaxations(self, query: StructuredQuery) -> list[TriedRelaxation]:
+    def tried_relaxations(self, query: StructuredQuery) -> list[TriedFilter]:
         """Those that the fields of the query can say: the search of each is the one that was counted.
 
         Where no filter alone hides the goods, two are dropped: Bandung has no phones, and no phone elsewhere is used.
         """
-        tried = list[TriedRelaxation]()
+        tried = list[TriedFilter]()
         for relaxed in self.search.relaxations(self.session, self.product_query(query)):
             wanted = relaxed.query
             changes = [{"max_price": wanted.max_price}, {"radius_km": wanted.radius_km}, *_RELAXED]
             for changed in (query.model_copy(update=one) for one in changes):
                 if _is_same_search(self.product_query(changed), wanted):
-                    tried.append(TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact))
+                    tried.append(TriedFilter(relaxed.without, relaxed.count, relaxed.is_exact, changed))
                     break
         if not tried and not self.count(query).count:
             tried = list(islice(self._dropped_pairs(query), _MAX_PAIRS))
         return tried
 
-    def _dropped_pairs(self, query: StructuredQuery) -> Iterator[TriedRelaxation]:
+    def _dropped_pairs(self, query: StructuredQuery) -> Iterator[TriedFilter]:
         """Nearest to the query first. The words are dropped only where the category says what is wanted."""
         droppable = [
             name
@@ -119,7 +119,7 @@ class GoodsSearch:
             changed = query.model_copy(update=_DROPPED[one] | _DROPPED[other])
             found = self.count(changed, MAX_RELAXED_COUNT)
             if found.count:
-                yield TriedRelaxation(f"{one} and {other}", changed, found.count, found.is_exact)
+                yield TriedFilter(f"{one} and {other}", found.count, found.is_exact, changed)
 
 
 def without_unused_radius(query: StructuredQuery, viewer: Viewer) -> StructuredQuery:

@@ -125,7 +125,9 @@ class ShoppingAssistant:
             history = [(one.role, one.content) for one in messages]
             may_use_model = has_tokens_left(session, user_id, today(), self.limits.tokens_per_day)
         # What is gone keeps its number.
-        results = [_shown(shown[one]) if one in shown else ShownProduct(id=one) for one in shown_ids]
+        gone = {one: ShownProduct(id=one) for one in shown_ids if one not in shown}
+        known = {one: ShownProduct.model_validate(card, from_attributes=True) for one, card in shown.items()}
+        results = [(known | gone)[one] for one in shown_ids]
         user = KnownUser(city=viewer.city)
         query_context = QueryContext(user=user, previous=state.query, last_results=results)
         return TurnContext(viewer, query_context, history, may_use_model, state.seen_ids)
@@ -244,9 +246,3 @@ def _once(ids: Sequence[int], cards: Sequence[ProductCard]) -> list[int]:
 
 def _whole_matches(found: FoundGoods) -> FoundGoods:
     return replace(found, cards=found.cards[: found.total]) if found.total else found
-
-
-def _shown(card: ProductCard) -> ShownProduct:
-    return ShownProduct(
-        id=card.id, name=card.name, price=card.price, brand=card.brand, category=card.category, city=card.city
-    )
