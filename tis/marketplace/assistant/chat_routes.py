@@ -149,10 +149,7 @@ async def follow_conversation(
 
 @router.post("/cancel/{session_id}", responses=responses(EXAMPLES["cancelled"]))
 async def cancel_answer(
-    context: ContextDep,
-    sessions: SessionsDep,
-    session_id: SessionId,
-    user_id: ActingFor = None,
+    context: ContextDep, sessions: SessionsDep, session_id: SessionId, user_id: ActingFor = None
 ) -> dict[str, str]:
     """Cancel the running answer of a conversation. Idempotent."""
     owner = stream_owner(await run_in_threadpool(_caller, context, user_id))

@@ -85,12 +85,7 @@ def find_conversation(session: Session, user_id: int, session_id: str) -> Conver
 
 
 def add_message(
-    session: Session,
-    conversation: Conversation,
-    turn_id: str,
-    role: Role,
-    content: str,
-    details: Mapping[str, Any],
+    session: Session, conversation: Conversation, turn_id: str, role: Role, content: str, details: Mapping[str, Any]
 ) -> ConversationMessage:
     """The message that is there, if the turn has one of this role already. `content` is cut at MAX_MESSAGE_CHARS.
 

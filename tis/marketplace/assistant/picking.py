@@ -10,14 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tis.marketplace.assistant.clean_text import cut
 from tis.marketplace.assistant.goods import FoundGoods, ProductCard
-from tis.marketplace.assistant.wording import (
-    condition_text,
-    kilometres_text,
-    rating_text,
-    rupiah,
-    say,
-    value_text,
-)
+from tis.marketplace.assistant.wording import condition_text, kilometres_text, rating_text, rupiah, say, value_text
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.reading.structured_query import StructuredQuery
 
@@ -72,11 +65,7 @@ def picks_schema(ids: Sequence[int]) -> dict[str, Any]:
 
 
 def pick_messages(
-    text: str,
-    query: StructuredQuery,
-    found: FoundGoods,
-    history: Sequence[tuple[str, str]],
-    language: Language,
+    text: str, query: StructuredQuery, found: FoundGoods, history: Sequence[tuple[str, str]], language: Language
 ) -> list[dict[str, Any]]:
     """The search that code has made stands there as the call of a tool, so that products come as its result.
 

@@ -20,11 +20,7 @@ from tis.admission.ticket import Ticket
 from tis.cancellation import Cancelled, race_cancel
 from tis.engine.errors import GenerationInterrupted
 from tis.errors import ServiceError
-from tis.marketplace.assistant.chat_schemas import (
-    ChatSearchAnswer,
-    Citation,
-    Interpretation,
-)
+from tis.marketplace.assistant.chat_schemas import ChatSearchAnswer, Citation, Interpretation
 from tis.marketplace.assistant.conversations import add_message, find_conversation, save_state, state_of
 from tis.marketplace.assistant.goods import FoundProduct
 from tis.marketplace.assistant.shopping_assistant import AnswerDraft, Asking, ShoppingAssistant, today
