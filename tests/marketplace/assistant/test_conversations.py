@@ -18,7 +18,7 @@ from tis.marketplace.assistant.conversations import (
     save_state,
     state_of,
 )
-from tis.marketplace.assistant.viewers import preferences_of, save_preferences
+from tis.marketplace.assistant.viewers import save_preferences, viewer_of
 from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.reading.structured_query import MAX_SHOWN, StructuredQuery
@@ -135,10 +135,10 @@ def test_preferences_are_empty_until_they_are_saved(shop: Shop) -> None:
     account = Principal(user_account(user_id), user_id)
     saved = {"brands": ["asus"], "max_price": 12_000_000, "city": "Bandung", "condition": "new"}
     with shop.market.writing() as session:
-        assert list(preferences_of(session, user_id).brands) == []
+        assert list(viewer_of(session, user_id, "id").preferences.brands) == []
         save_preferences(session, account, user_id, saved)
     with shop.market.reading() as session:
-        found = preferences_of(session, user_id)
+        found = viewer_of(session, user_id, "id").preferences
         assert {**vars(found), "brands": list(found.brands)} == saved
 
 
@@ -160,4 +160,4 @@ def test_nothing_is_written_for_an_account_that_was_deleted(shop: Shop) -> None:
         save_preferences(session, account, user_id, {"city": "Solo"})
     with market.reading() as session:
         own = select(func.count()).select_from(Conversation).where(Conversation.user_id == user_id)
-        assert session.scalar(own) == 0 and not preferences_of(session, user_id).city
+        assert session.scalar(own) == 0 and not viewer_of(session, user_id, "id").preferences.city

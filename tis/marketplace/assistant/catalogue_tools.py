@@ -90,7 +90,6 @@ def catalogue_tools(
     def tool(
         name: str,
         description: str,
-        schema: dict[str, Any],
         model: type[ArgumentsT],
         answer: Callable[[GoodsSearch, ArgumentsT], Answer],
     ) -> LocalTool:
@@ -110,12 +109,12 @@ def catalogue_tools(
                 on_cards(cards)
             return McpToolResult(text, is_error=False)
 
-        return LocalTool(McpTool(name, description, schema, _READ_ONLY), call)
+        return LocalTool(McpTool(name, description, _schema_of(model, categories), _READ_ONLY), call)
 
     return [
-        tool("search_catalog", _SEARCH, _search_schema(categories), SearchArguments, _search),
-        tool("lookup_catalog", _LOOKUP, _schema_of(LookupArguments), LookupArguments, _lookup),
-        tool("compare_products", _COMPARE, _schema_of(CompareArguments), CompareArguments, _compare),
+        tool("search_catalog", _SEARCH, SearchArguments, _search),
+        tool("lookup_catalog", _LOOKUP, LookupArguments, _lookup),
+        tool("compare_products", _COMPARE, CompareArguments, _compare),
     ]
 
 
@@ -210,19 +209,14 @@ def _found_json(found: FoundGoods, query: StructuredQuery, viewer: Viewer) -> di
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _search_schema(categories: Sequence[str]) -> dict[str, Any]:
-    schema = _schema_of(SearchArguments)
-    for name in _NOT_FOR_TOOLS:
-        del schema["properties"][name]
-    schema.pop("$defs", None)
-    if 0 < len(categories) <= _MAX_CATEGORIES:
-        schema["properties"]["category"]["enum"] = list(categories)
-    return schema
-
-
-def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
+def _schema_of(model: type[BaseModel], categories: Sequence[str]) -> dict[str, Any]:
     """Without titles, defaults and nulls: models read it, and leave out what they do not need."""
     schema: dict[str, Any] = _plain(model.model_json_schema())
+    schema.pop("$defs", None)
+    for name in _NOT_FOR_TOOLS:
+        schema["properties"].pop(name, None)
+    if "category" in schema["properties"] and 0 < len(categories) <= _MAX_CATEGORIES:
+        schema["properties"]["category"]["enum"] = list(categories)
     return schema
 
 

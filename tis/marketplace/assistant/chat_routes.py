@@ -1,4 +1,7 @@
-"""`POST /api/chat/search`: begins a turn of the assistant, or follows one that runs; the stream of a conversation."""
+"""`POST /api/chat/search`: begins a turn of the assistant, or follows one that runs; the stream of a conversation.
+
+A question is stored in its conversation, an `AssistantTurn` answers it, and every response reads the turn's recording.
+"""
 
 import hashlib
 import json
@@ -99,10 +102,11 @@ async def chat_search(
     spec, last_answer = await run_in_threadpool(_open, context, body, key, language_of_text(body.query, language))
     session_id, owner = spec.session_id, stream_owner(spec.user_id)
     session, cursor = sessions.peek(owner, session_id), parse_cursor(last_event_id, None, session_id)
-    fingerprint = _fingerprint(body.query, key, session)
+    number = 0 if session is None else session.latest.record.number + (not session.is_running)
+    fingerprint = _fingerprint(body.query, key, number)
     if session and cursor and body.stream:
         earlier = await turn_after_cursor(session, cursor[1])
-        if earlier.fingerprint == _fingerprint(body.query, key, session, earlier):
+        if earlier.fingerprint == _fingerprint(body.query, key, earlier.record.number):
             return _follow(session, earlier, cursor[1])
     wanted = SessionRequest(owner, session_id, fingerprint)
     found = sessions.find_turn(wanted)
@@ -123,9 +127,7 @@ async def chat_search(
     ticket_of(request).answer()
     if not body.stream:
         return await _whole(request, stream, turn)
-    after = turn.first_index - 1
-    await stream.recording.require(after)
-    return event_stream(stream, turn, after, AssistantFraming())
+    return await _from_start(stream, turn)
 
 
 @router.get("/stream/{session_id}", response_class=Response, responses=STREAM_RESPONSES)
@@ -141,9 +143,7 @@ async def follow_conversation(
     session = sessions.find(owner, session_id)
     cursor = parse_cursor(last_event_id, None, session_id)
     if cursor is None:
-        after = session.latest.first_index - 1
-        await session.recording.require(after)
-        return event_stream(session, session.latest, after, AssistantFraming())
+        return await _from_start(session, session.latest)
     return _follow(session, await turn_after_cursor(session, cursor[1]), cursor[1])
 
 
@@ -174,6 +174,11 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None, language: 
         return spec, last_answer_id(session, conversation)
 
 
+async def _from_start(session: StreamSession, turn: Turn) -> Response:
+    await session.recording.require(turn.first_index - 1)
+    return event_stream(session, turn, turn.first_index - 1, AssistantFraming())
+
+
 def _follow(session: StreamSession, turn: Turn, after: int) -> Response:
     if turn.last_index is not None and after >= turn.last_index:
         return Response(status_code=204, headers=session_headers(session))
@@ -185,15 +190,11 @@ def _caller(context: RequestContext, user_id: int | None) -> int:
         return acting_user(session, principal, user_id)
 
 
-def _fingerprint(query: str, key: str | None, session: StreamSession | None, turn: Turn | None = None) -> str:
-    """Without a key, a question that is being answered is the same one; asked again later it is a new one. With `turn`:
-    as it would be of that turn.
+def _fingerprint(query: str, key: str | None, number: int) -> str:
+    """Without a key, a question that is being answered is the same one; asked again later it is a new one: `number` is
+    that of its turn.
     """
-    if key is not None:
-        return f"key {_digest(key, query)}"
-    number = 0 if session is None else session.latest.record.number + (not session.is_running)
-    number = turn.record.number if turn else number
-    return f"turn {number} {_digest(query)}"
+    return f"turn {number} {_digest(query)}" if key is None else f"key {_digest(key, query)}"
 
 
 def _digest(*values: object) -> str:

@@ -68,12 +68,7 @@ class ChatSearchAnswer(BaseModel):
     notice: str | None = Field(None, description="why no model has answered, if one should have")
 
 
-_EVENTS = (
-    'id: chat_2f1d:0\nevent: chat.search.created\ndata: {"type":"chat.search.created","session_id":"chat_2f1d",'
-    '"conversation_id":1,"turn_id":"5b0c"}\n\nid: chat_2f1d:3\nevent: chat.search.text.delta\n'
-    'data: {"type":"chat.search.text.delta","delta":"Saya menemukan 1 barang.\\n"}\n\n'
-)
-_STREAM = {"description": "Events", "content": {"text/event-stream": {"example": _EVENTS}}}
+_STREAM = {"description": "Events", "content": {"text/event-stream": {"example": EXAMPLES["events"]}}}
 _ERRORS = {
     401: "This needs an access token.",
     403: "AI access not enabled for this user",

@@ -102,13 +102,13 @@ def add_message(
     # The answer to a question that was accepted has room, too.
     if num_messages >= (MAX_MESSAGES - 1 if role == "user" else MAX_MESSAGES):
         raise Conflict(FULL_CONVERSATION, code="conversation_full")
-    text = storable_text(content)
+    text, stored = storable_text(content), storable_json(details)
     message = ConversationMessage(
         conversation_id=conversation.id,
         turn_id=turn_id,
         role=role,
         content=text[:MAX_MESSAGE_CHARS],
-        details=_bounded(storable_json(details)),
+        details=stored if len(json.dumps(stored)) <= MAX_DETAILS_CHARS else {"omitted": True},
     )
     session.add(message)
     if role == "user" and conversation.title is None:
@@ -218,10 +218,6 @@ def storable_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [storable_json(one) for one in value]
     return value
-
-
-def _bounded(details: dict[str, Any]) -> dict[str, Any]:
-    return details if len(json.dumps(details)) <= MAX_DETAILS_CHARS else {"omitted": True}
 
 
 def _lock(session: Session, conversation: Conversation) -> None:

@@ -1,6 +1,6 @@
 """Finds the goods that an answer speaks of, by the same search as REST."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -50,7 +50,7 @@ def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery)
     hits = goods.search.find(goods.session, limits, PageRequest(MAX_SHOWN, with_total=False)).hits
     kept = {hit.product.id for hit in hits}
     if pointed := [one for one in ids if one in query.product_ids and one not in kept]:
-        kept |= _visible(goods, pointed)
+        kept |= {card.id for card in goods.cards(pointed)}
     return [one for one in ids if one in kept]
 
 
@@ -108,22 +108,17 @@ def best_goods(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
 
 
 def _candidates(goods: GoodsSearch, wanted: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
-    """In the order of the search: those that match all words before those that match some."""
+    """In the order of the search: those that match all words before those that match some.
+
+    Without words nothing says which of thousands are read: those that some part of the score likes best.
+    """
+    has_order = wanted.text is not None or wanted.sort not in (None, "relevance")
+    likely: list[Sort | None] = ["rating"] if wanted.origin is None else ["rating", "distance"]
     found: dict[int, Candidate] = {}
-    for sort in _orders_read(wanted):
+    for sort in [wanted.sort] if has_order else likely:
         for one in goods.search.candidates(goods.session, replace(wanted, sort=sort), limit):
             found.setdefault(one.product.id, one)
     return list(found.values())
-
-
-def _orders_read(wanted: ProductQuery) -> Iterator[Sort | None]:
-    """Without words nothing says which of thousands are read: those that some part of the score likes best."""
-    if wanted.text is not None or wanted.sort not in (None, "relevance"):
-        yield wanted.sort
-        return
-    yield "rating"
-    if wanted.origin is not None:
-        yield "distance"
 
 
 def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOrder) -> FoundGoods:
@@ -150,15 +145,11 @@ def _pointed_at(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:
     visible = goods.search.candidates(goods.session, limits, MAX_CANDIDATES)
     found = {one.product.id for one in visible}
     if not found or query.intent == "stock":
-        found = _visible(goods, query.product_ids)
+        found = {card.id for card in goods.cards(query.product_ids)}
     ids = [one for one in dict.fromkeys(query.product_ids) if one in found]
     if query.sort not in (None, "relevance"):
         ids = [one.product.id for one in ranked(visible, query, goods.viewer)] or ids
     return FoundGoods(goods.cards(ids[:MAX_CARDS]), total=len(ids))
-
-
-def _visible(goods: GoodsSearch, ids: Sequence[int]) -> set[int]:
-    return {card.id for card in goods.cards(ids)}
 
 
 def _compared(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:

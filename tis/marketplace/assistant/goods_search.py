@@ -19,8 +19,9 @@ from tis.marketplace.search.said_queries import product_query
 
 _MAX_NOUN_WORDS = 3
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
+_Changes = dict[str, Any]
 # What is left of a query without one of its filters, nearest to the query first.
-_DROPPED: dict[str, dict[str, Any]] = {
+_DROPPED: dict[str, _Changes] = {
     "text": {"text": ""},
     "quantity": {"quantity": None},
     "fulfilment": {"fulfilment": None},
@@ -31,7 +32,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
     "brand": {"brands": []},
 }
 # Other fields that a relaxation of the search may change.
-_RELAXED: list[dict[str, Any]] = [
+_RELAXED: list[_Changes] = [
     {"radius_km": None},
     {"radius_km": None, "cities": []},
     {"cities": []},
@@ -99,7 +100,7 @@ class GoodsSearch:
         tried = list[TriedFilter]()
         for relaxed in self.search.relaxations(self.session, self.product_query(query)):
             wanted = relaxed.query
-            changes = [{"max_price": wanted.max_price}, {"radius_km": wanted.radius_km}, *_RELAXED]
+            changes: list[_Changes] = [{"max_price": wanted.max_price}, {"radius_km": wanted.radius_km}, *_RELAXED]
             for changed in (query.model_copy(update=one) for one in changes):
                 if _is_same_search(self.product_query(changed), wanted):
                     tried.append(TriedFilter(relaxed.without, relaxed.count, relaxed.is_exact, changed))

@@ -33,7 +33,7 @@ class NameClaims:
 
     def _has_unknown_name(self, sentence: str, tokens: Sequence[Token]) -> bool:
         for quoted in _QUOTED.finditer(sentence):
-            keys = tuple(token.key for token in _tokens_inside(tokens, quoted.span()))
+            keys = [one.key for one in tokens if quoted.start() <= one.start and one.end <= quoted.end()]
             if keys and not any(says_in(keys, fields) for fields in self._fields):
                 return True
         if any(self._is_foreign_brand(token) for token in tokens):
@@ -68,10 +68,6 @@ class NameClaims:
 def _is_there(card: CardWords, keys: Sequence[str]) -> bool:
     is_found = city_test(" ".join(keys))
     return card.words.issuperset(keys) or (is_found is not None and is_found(key_of(card.card.city)))
-
-
-def _tokens_inside(tokens: Sequence[Token], span: tuple[int, int]) -> list[Token]:
-    return [token for token in tokens if span[0] <= token.start and token.end <= span[1]]
 
 
 def _capital_runs(sentence: str, tokens: Sequence[Token]) -> Iterator[list[Token]]:

@@ -28,13 +28,6 @@ _FACTS: dict[str, tuple[str, Callable[[ProductCard], bool]]] = {
     "near": ("distance", lambda card: card.distance_km is not None and card.distance_km <= _NEAR_KM),
     "well rated": ("rating", lambda card: card.rating is not None and card.rating >= _GOOD_RATING),
 }
-_NUMBER_WORDS = re.compile(
-    r"\b(?:dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh|sebelas|\w+ belas|\w+ puluh|ratus\w*|seratus"
-    r"|seribu|sejuta|miliar|setengah|separuh|selusin|(?<!\d )(?<!\d)(?:ribu|juta|million|thousand)|ribuan|jutaan"
-    r"|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|hundred\w*"
-    r"|millions|thousands|half|dozen|double|twice|triple)\b(?:\s+(\w+))?",
-    re.IGNORECASE,
-)
 _COUNTS = {"dua": 2, "tiga": 3, "empat": 4, "lima": 5, "enam": 6, "tujuh": 7, "delapan": 8, "two": 2, "three": 3}
 _COUNTS |= {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 _COUNTED = {"pilihan", "produk", "barang", "opsi", "options", "products", "choices", "items", "toko", "shops", "hasil"}
@@ -117,11 +110,12 @@ class OfferClaims:
         return False
 
     def _has_number_words(self, sentence: str) -> bool:
-        for found in _NUMBER_WORDS.finditer(sentence):
-            if found[1] and any(says_in(keys_of(found[0]), card.labels) for card in self._cards):
+        for found in claim_pattern("number").finditer(sentence):
+            counted = re.match(r"\s+(\w+)", sentence[found.end() :])
+            if counted and any(says_in(keys_of(found[0] + counted[0]), card.labels) for card in self._cards):
                 continue  # the name of a fridge of `dua pintu`
-            count = _COUNTS.get(found[0].split()[0].casefold())
-            if count is None or count > len(self._cards) or (found[1] or "").casefold() not in _COUNTED:
+            count = _COUNTS.get(found[0].casefold())
+            if count is None or count > len(self._cards) or not counted or counted[1].casefold() not in _COUNTED:
                 return True
         return False
 

@@ -3,7 +3,7 @@
 What it writes beside the ids is text that a verifier checks; names, prices, stock and distances are rendered by code.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -120,6 +120,6 @@ def read_picks(reply: str, ids: Sequence[int]) -> PickedGoods | None:
         picked = PickedGoods.model_validate_json(reply)
     except ValidationError:
         return None
-    known: Mapping[int, Pick] = {pick.id: pick for pick in reversed(picked.picks) if pick.id in ids}
-    ordered = [known[one] for one in dict.fromkeys(pick.id for pick in picked.picks) if one in known]
-    return picked.model_copy(update={"picks": ordered}) if ordered else None
+    first = {pick.id: pick for pick in reversed(picked.picks) if pick.id in ids}
+    picks = [pick for pick in picked.picks if first.get(pick.id) is pick]
+    return picked.model_copy(update={"picks": picks}) if picks else None

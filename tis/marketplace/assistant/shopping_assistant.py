@@ -125,9 +125,10 @@ class ShoppingAssistant:
             history = [(one.role, one.content) for one in messages]
             may_use_model = has_tokens_left(session, user_id, today(), self.limits.tokens_per_day)
         # What is gone keeps its number.
-        gone = {one: ShownProduct(id=one) for one in shown_ids if one not in shown}
-        known = {one: ShownProduct.model_validate(card, from_attributes=True) for one, card in shown.items()}
-        results = [(known | gone)[one] for one in shown_ids]
+        results = [
+            ShownProduct.model_validate(shown[one], from_attributes=True) if one in shown else ShownProduct(id=one)
+            for one in shown_ids
+        ]
         user = KnownUser(city=viewer.city)
         query_context = QueryContext(user=user, previous=state.query, last_results=results)
         return TurnContext(viewer, query_context, history, may_use_model, state.seen_ids)

@@ -204,8 +204,7 @@ class AssistantTurn:
 
 
 def _response(spec: TurnSpec, interpretation: Interpretation, draft: AnswerDraft) -> ChatSearchAnswer:
-    cards = {card.id: card for card in draft.cards}
-    cited = [cards[one] for one in draft.text.cited_ids if one in cards]
+    cited = draft.cards[: len(draft.text.cited_ids)]
     return ChatSearchAnswer(
         session_id=spec.session_id,
         response="\n".join(draft.text.sentences),

@@ -65,13 +65,9 @@ def viewer_of(session: Session, user_id: int | None, language: Language) -> View
         return Viewer(language)
     has_place = user.latitude is not None and user.longitude is not None
     origin = Point(user.latitude or 0.0, user.longitude or 0.0) if has_place else None
-    return Viewer(language, origin, user.city, preferences_of(session, user.id))
-
-
-def preferences_of(session: Session, user_id: int) -> Preferences:
-    """Empty without any."""
-    row = session.get(UserPreferences, user_id)
-    return Preferences(tuple(row.brands), row.max_price, row.city, row.condition) if row else Preferences()
+    row = session.get(UserPreferences, user.id)
+    likes = Preferences(tuple(row.brands), row.max_price, row.city, row.condition) if row else Preferences()
+    return Viewer(language, origin, user.city, likes)
 
 
 def save_preferences(

@@ -33,6 +33,7 @@ def word_list(name: str) -> frozenset[str]:
 def claim_pattern(name: str) -> "re.Pattern[str]":
     """Finds what a sentence says of an offer, from the beginning of a word on."""
     rows = [row["pattern"] for row in _read_table("claim_patterns.csv") if row["name"] == name]
+    assert rows, name
     return re.compile("|".join(rf"\b(?:{one})" for one in rows), re.IGNORECASE)
 
 
