@@ -16,8 +16,7 @@ from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
-from tis.marketplace.assistant.assistant_model import AssistantModel
-from tis.marketplace.assistant.shopping_assistant import AssistantLimits, ShoppingAssistant
+from tis.marketplace.assistant.shopping_assistant import AssistantLimits, AssistantModel, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links
 from tis.marketplace.auth.service import authenticate, find_principal
 from tis.marketplace.auth.tokens import delete_expired_chains

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from tis.marketplace.assistant.answer_templates import TEMPLATES
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
-from tis.marketplace.assistant.goods import FoundGoods, Preferences, ProductCard, TriedRelaxation, Viewer
-from tis.marketplace.assistant.language import language_of_text
-from tis.marketplace.assistant.limit_texts import _EXAMPLES, _FOLLOW_UPS, _RELAXING, limits_text
-from tis.marketplace.assistant.wording import rupiah
+from tis.marketplace.assistant.goods import FoundGoods, ProductCard, TriedFilter
+from tis.marketplace.assistant.limit_texts import limits_text
+from tis.marketplace.assistant.viewers import Preferences, Viewer
+from tis.marketplace.assistant.wording import language_of_text, rupiah, templates
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.schemas import Fulfilment
 from tis.marketplace.reading.parse import parse_query
@@ -143,10 +142,10 @@ def test_a_comparison_names_the_best_of_each_kind() -> None:
 def test_where_nothing_is_found_the_tried_searches_are_counted() -> None:
     query = StructuredQuery(text="laptop", cities=["Jakarta"], max_price=5_000_000)
     tried = [
-        TriedRelaxation("max_price", query.model_copy(update={"max_price": 6_250_000}), 2, True),
-        TriedRelaxation("max_price", query.model_copy(update={"max_price": None}), 100, False),
-        TriedRelaxation("city", query.model_copy(update={"radius_km": 40.0}), 1, True),
-        TriedRelaxation("city", query.model_copy(update={"cities": []}), 7, True),
+        TriedFilter("max_price", 2, True, query.model_copy(update={"max_price": 6_250_000})),
+        TriedFilter("max_price", 100, False, query.model_copy(update={"max_price": None})),
+        TriedFilter("city", 1, True, query.model_copy(update={"radius_km": 40.0})),
+        TriedFilter("city", 7, True, query.model_copy(update={"cities": []})),
     ]
     found = replace(NOTHING, relaxations=tried, nearest_place="Jakarta", nearest=[NITRO])
     said = render_answer(found, [17], query, HERE)
@@ -177,7 +176,7 @@ def test_words_that_do_not_match_are_owned_up_to() -> None:
         "Saya mencari “laptop ungu”.",
         "Tidak ada produk yang cocok dengan semua kata Anda untuk “leptop ungu”; ini yang paling mendekati:",
     ]
-    tried = TriedRelaxation("city", StructuredQuery(), 4, True)
+    tried = TriedFilter("city", 4, True, StructuredQuery())
     elsewhere = replace(
         partly, relaxations=[tried], nearest_place="Bandung", nearest=[replace(TUF, id=5, fulfilment=None)]
     )
@@ -214,11 +213,11 @@ def test_small_talk_is_answered_with_what_the_assistant_can_do() -> None:
 
 
 def test_both_languages_have_the_same_templates() -> None:
-    assert TEMPLATES["id"].keys() == TEMPLATES["en"].keys()
-    for name, template in TEMPLATES["id"].items():
-        fields = [{field for _, field, _, _ in Formatter().parse(text)} for text in (template, TEMPLATES["en"][name])]
-        assert fields[0] - {None} == fields[1] - {None}, name
-        assert "Rp" not in template and "Rp" not in TEMPLATES["en"][name]
+    for name, template in templates()["id"].items():
+        english = templates()["en"][name]
+        fields = [{field for _, field, _, _ in Formatter().parse(text)} for text in (template, english)]
+        assert template and english and fields[0] - {None} == fields[1] - {None}, name
+        assert "Rp" not in template and "Rp" not in english
     assert (rupiah(11_999_000), rupiah(500), rupiah(0)) == ("Rp 11.999.000", "Rp 500", "Rp 0")
 
 
@@ -238,7 +237,7 @@ def test_the_rules_understand_each_suggestion(language: Any) -> None:
     shown = [ShownProduct(id=card.id, name=card.name, price=card.price) for card in (TUF, NITRO)]
     context = QueryContext(previous=before, last_results=shown)
     for without, change in changes:
-        tried = TriedRelaxation(without, before.model_copy(update=change), 3, True)
+        tried = TriedFilter(without, 3, True, before.model_copy(update=change))
         said = render_answer(replace(NOTHING, relaxations=[tried]), [], before, Viewer(language=language))
         assert parse_query(said.suggestions[0], context, VOCABULARY).query == tried.query
     for query in (before, StructuredQuery(category="laptop", sort="price_asc", product_ids=[17])):
@@ -250,7 +249,11 @@ def test_the_rules_understand_each_suggestion(language: Any) -> None:
 @pytest.mark.parametrize("language", ["id", "en"])
 def test_a_suggestion_is_answered_in_its_own_language(language: Any) -> None:
     other: Any = "en" if language == "id" else "id"
-    for sentence in (*_FOLLOW_UPS[language].values(), *_RELAXING[language].values(), *_EXAMPLES[language]):
+    suggestions = [
+        text for name, text in templates()[language].items() if name.startswith(("follow-up ", "relax ", "example "))
+    ]
+    assert len(suggestions) == 13
+    for sentence in suggestions:
         assert language_of_text(sentence, other) == language, sentence
 
 

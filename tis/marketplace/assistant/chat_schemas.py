@@ -1,16 +1,25 @@
-"""Bodies of `POST /api/chat/search` and its events."""
+"""Bodies of `POST /api/chat/search` and its events, with their examples for /docs."""
 
-from collections.abc import Sequence
+import json
+from importlib import resources
 from typing import Annotated, Any, Literal
 
+from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from tis.marketplace.assistant.goods import ProductCard
-from tis.marketplace.kit.fields import Id
-from tis.marketplace.products.schemas import Fulfilment
+from tis.marketplace.assistant.goods import FoundProduct, TriedFilter
+from tis.marketplace.kit.docs import Responses, json_example, responses
+from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, Explanation, QuerySource, StructuredQuery
 
-SESSION_ID = r"^[A-Za-z0-9._:-]+$"
+EXAMPLES: dict[str, Any] = json.loads(resources.files(__package__).joinpath("examples.json").read_text("utf-8"))
+_SESSION_ID = r"^[A-Za-z0-9._:-]+$"
+# Of routes.
+SessionId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[\x21-\x7e]+$")]
+ActingFor = Annotated[
+    int | None,
+    Query(ge=1, le=MAX_ID, description="the user, with MARKETPLACE_AUTH=open and without a token; else leave it out"),
+]
 AnsweredBy = Literal["model", "template"]
 
 QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUERY_CHARS)]
@@ -21,33 +30,13 @@ class ChatSearch(BaseModel):
 
     user_id: Id | None = Field(None, description="who asks; by default whom the token names")
     query: QueryText = Field(description="what the buyer writes")
-    session_id: Annotated[str, StringConstraints(pattern=SESSION_ID, max_length=64)] | None = Field(
+    session_id: Annotated[str, StringConstraints(pattern=_SESSION_ID, max_length=64)] | None = Field(
         None, description="of the conversation that goes on; leave it out to begin one"
     )
     conversation_id: Id | None = Field(None, description="the same, by its number")
     stream: bool = Field(False, description="send events while the answer is made; they can be resumed")
 
     model_config = ConfigDict(extra="ignore")
-
-
-class FoundProduct(BaseModel):
-    """A product as the database has it when the answer is given."""
-
-    id: int
-    name: str
-    price: int
-    currency: Literal["IDR"] = "IDR"
-    category: str
-    brand: str | None
-    condition: str
-    available_quantity: int
-    supplier_id: int
-    supplier_name: str
-    city: str
-    rating: float | None
-    rating_count: int
-    distance_km: float | None
-    fulfilment: Fulfilment | None
 
 
 class Citation(BaseModel):
@@ -60,17 +49,8 @@ class Citation(BaseModel):
 
 class Interpretation(BaseModel):
     query: StructuredQuery
-    source: QuerySource
-    explain: list[Explanation]
-
-
-class TriedFilter(BaseModel):
-    """What would be found without a filter, or with a wider one; it was really counted."""
-
-    without: str
-    count: int
-    count_is_exact: bool
-    query: StructuredQuery
+    source: QuerySource = Field(description="`rules`, or `llm` or `merged` if a model helped")
+    explain: list[Explanation] = Field(description="which words filled a field, and by which rule")
 
 
 class ChatSearchAnswer(BaseModel):
@@ -88,13 +68,20 @@ class ChatSearchAnswer(BaseModel):
     notice: str | None = Field(None, description="why no model has answered, if one should have")
 
 
-def found_products(cards: Sequence[ProductCard]) -> list[FoundProduct]:
-    return [FoundProduct.model_validate(card, from_attributes=True) for card in cards]
+_STREAM = {"description": "Events", "content": {"text/event-stream": {"example": EXAMPLES["events"]}}}
+_ERRORS = {
+    401: "This needs an access token.",
+    403: "AI access not enabled for this user",
+    404: "Conversation not found",
+    409: "Session 'chat_2f1d' is answering another request. Wait for its end, cancel it, or use another id.",
+    422: "This Idempotency-Key was used for another question.",
+}
 
-
-def citations_of(cards: Sequence[ProductCard]) -> list[Citation]:
-    return [Citation(product_id=card.id, name=card.name, url=f"/api/products/{card.id}") for card in cards]
-
-
-def event_json(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"type": f"chat.search.{kind}", **fields}
+CHAT_RESPONSES: Responses = responses(EXAMPLES["answer"], _ERRORS)
+CHAT_RESPONSES[200]["content"] |= _STREAM["content"]
+STREAM_RESPONSES: Responses = {
+    200: _STREAM,
+    204: {"description": "The answer has ended, and you have all of it."},
+    404: json_example("Unknown", {"detail": "There is no session 'chat_2f1d'."}),
+    410: json_example("Gone", {"detail": "Session 'chat_2f1d' is over and no longer kept."}),
+}

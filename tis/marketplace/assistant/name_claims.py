@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, query_fields, says_in
+from tis.marketplace.assistant.wording import word_list
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.reading.structured_query import StructuredQuery
@@ -12,16 +13,6 @@ from tis.marketplace.search.city_filter import city_test
 
 _QUOTED = re.compile(r"(?<!\d)[\"“”„«]([^\"“”»]{2,120})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,120})['’](?!\w)")
 _FREE_NAMES = frozenset("anda saya kami i rp idr wib wita wit indonesia ok kak bapak ibu kota".split())
-_BRANDS = frozenset(
-    """
-    acer advan aerox apple asus axioo canon casio cosmos dell denpoo electrolux epson fantech fujifilm gree haier
-    honda honor huawei ikea infinix intel iphone itel jbl kawasaki lenovo lg logitech macbook maspion
-    microsoft midea miyako modena motorola msi nike nikon nokia nvidia oppo panasonic philips pixel
-    playstation poco polytron predator razer realme redmi rexus rog ryzen samsung sandisk sanken seagate sharp
-    sony steelseries suzuki tcl tecno toshiba vivo vivan xbox xiaomi yamaha zyrex adidas puma galaxy thinkpad
-    ideapad vivobook zenbook legion
-    """.split()
-)
 
 
 class NameClaims:
@@ -30,8 +21,10 @@ class NameClaims:
     def __init__(self, cards: Sequence[CardWords], query: StructuredQuery, known_brands: Collection[str]) -> None:
         self._cards = cards
         self._brands = known_brands
-        self._said = query_fields(query)
-        self._known = {word for card in cards for word in card.words} | {word for field in self._said for word in field}
+        said = query_fields(query)
+        # What may be named together: the words of one card and of the buyer.
+        self._fields = [said, *((*card.fields, *said) for card in cards)]
+        self._known = {word for fields in self._fields for field in fields for word in field}
 
     def reason(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> str | None:
         if meant.is_contradictory or self._has_unknown_name(sentence, tokens):
@@ -40,8 +33,8 @@ class NameClaims:
 
     def _has_unknown_name(self, sentence: str, tokens: Sequence[Token]) -> bool:
         for quoted in _QUOTED.finditer(sentence):
-            keys = tuple(token.key for token in _tokens_inside(tokens, quoted.span()))
-            if keys and not self._is_written(keys):
+            keys = [one.key for one in tokens if quoted.start() <= one.start and one.end <= quoted.end()]
+            if keys and not any(says_in(keys, fields) for fields in self._fields):
                 return True
         if any(self._is_foreign_brand(token) for token in tokens):
             return True
@@ -51,7 +44,7 @@ class NameClaims:
         if token.key in self._known or token.is_number:
             return False
         is_brand = token.key in self._brands and len(token.key) > 3 and token.key not in FUNCTION_WORDS
-        return token.key in _BRANDS or is_brand
+        return token.key in word_list("brands") or is_brand
 
     def _is_name(self, run: Sequence[Token]) -> bool:
         """Made of pieces of one card, or of what the buyer said. A sentence may begin with any word, in capitals."""
@@ -59,12 +52,7 @@ class NameClaims:
         if run[0].start == 0 and keys[0] not in self._known and not run[0].text.isupper():
             keys = keys[1:]
         keys = [key for key in keys if key not in _FREE_NAMES]
-        return any(_is_made_of(keys, (*card.fields, *self._said)) for card in self._cards) or _is_made_of(
-            keys, self._said
-        )
-
-    def _is_written(self, keys: Sequence[str]) -> bool:
-        return any(card.says(keys) for card in self._cards) or says_in(keys, self._said)
+        return any(_is_made_of(keys, fields) for fields in self._fields)
 
     def _has_wrong_place(self, tokens: Sequence[Token], meant: Meant) -> bool:
         """None of the cards that are spoken of is there: the city of the buyer is not that of a shop."""
@@ -80,10 +68,6 @@ class NameClaims:
 def _is_there(card: CardWords, keys: Sequence[str]) -> bool:
     is_found = city_test(" ".join(keys))
     return card.words.issuperset(keys) or (is_found is not None and is_found(key_of(card.card.city)))
-
-
-def _tokens_inside(tokens: Sequence[Token], span: tuple[int, int]) -> list[Token]:
-    return [token for token in tokens if span[0] <= token.start and token.end <= span[1]]
 
 
 def _capital_runs(sentence: str, tokens: Sequence[Token]) -> Iterator[list[Token]]:
