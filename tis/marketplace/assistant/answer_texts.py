@@ -88,6 +88,11 @@ class _Writer:
     def limits(self) -> str:
         return limits_text(without_unused_radius(self.query, self.viewer), self.language)
 
+    @property
+    def near_place(self) -> str | None:
+        """The city from which the distances are measured."""
+        return self.query.cities[0] if self.query.near_cities and self.query.cities else None
+
     def is_partial(self, cards: Sequence[ProductCard]) -> bool:
         """Some of the cards, or all, match only a part of the words."""
         return self.found.unverified_words and self.found.total < len(cards)
@@ -149,7 +154,7 @@ class _Writer:
         for number, card in enumerate(cards, start=1):
             if is_stock and not (self.is_partial(cards) and number > self.found.total):
                 yield self.stock_answer(card)
-            yield self.line(card, number, self.query.cities[0] if self.query.near_cities else None)
+            yield self.line(card, number, self.near_place)
         if self.query.intent == "compare" or self.query.compare:
             yield from self.bests(cards)
         if preferred := self.preferred(cards):

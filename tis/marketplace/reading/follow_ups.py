@@ -129,11 +129,11 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
         sentence.take_found(found, "better rated", "sort")
     for pattern, names in (
         (_ANY_BRAND, ("brands",)),
-        (_ANYWHERE, ("cities", "provinces")),
+        (_ANYWHERE, ("cities", "provinces", "near_cities", "near_user", "radius_km")),
         (_ANY_PRICE, ("min_price", "max_price")),
     ):
         if found := pattern.search(sentence.text):
-            changes |= {name: None if "price" in name else [] for name in names}
+            changes |= {name: StructuredQuery.model_fields[name].get_default(call_default_factory=True) for name in names}
             sentence.take_found(found, "any", *names)
     if found := _OTHER_BRAND.search(sentence.text):
         shown = [one.brand.lower() for one in context.last_results if one.brand]
