@@ -28,8 +28,8 @@ from sqlalchemy import select  # noqa: E402
 from sqlalchemy.orm import Session  # noqa: E402
 
 from tis.marketplace.assistant.finding import best_goods  # noqa: E402
-from tis.marketplace.assistant.goods import Viewer  # noqa: E402
-from tis.marketplace.assistant.wanted_goods import goods_query, with_known_category  # noqa: E402
+from tis.marketplace.assistant.goods_search import GoodsSearch  # noqa: E402
+from tis.marketplace.assistant.viewers import Viewer  # noqa: E402
 from tis.marketplace.kit.geo import Point  # noqa: E402
 from tis.marketplace.market import Market  # noqa: E402
 from tis.marketplace.reading.parse import parse_query  # noqa: E402
@@ -110,14 +110,14 @@ def ranks(market: Market) -> dict[str, Rank]:
     search = market.search
 
     def assistant(session: Session, query: StructuredQuery, viewer: Viewer) -> list[int]:
-        return [one.product.id for one in best_goods(search, session, query, viewer).candidates]
+        return best_goods(GoodsSearch(search, session, viewer), query).ids
 
     def searched(session: Session, query: StructuredQuery, viewer: Viewer) -> list[int]:
-        wanted = replace(goods_query(query, viewer), sort=None)
+        wanted = replace(GoodsSearch(search, session, viewer).product_query(query), sort=None)
         return [hit.product.id for hit in search.find(session, wanted, PageRequest(limit=TOP)).hits]
 
     def by_price(session: Session, query: StructuredQuery, viewer: Viewer) -> list[int]:
-        wanted = replace(goods_query(query, viewer), sort="price_asc")
+        wanted = replace(GoodsSearch(search, session, viewer).product_query(query), sort="price_asc")
         return [hit.product.id for hit in search.find(session, wanted, PageRequest(limit=TOP)).hits]
 
     return {"assistant": assistant, "plain search": searched, "by price": by_price}
@@ -150,7 +150,7 @@ def main() -> None:
             for request in requests:
                 with market.reading() as session:  # a transaction may read for five seconds
                     structured = understood(market, session, request) if options.sentences else request.structured
-                    query = with_known_category(market.search, session, structured)
+                    query = GoodsSearch(market.search, session, request.viewer).with_known_category(structured)
                     ranking = [id_of[one] for one in rank(session, query, request.viewer)[:TOP]]
                 scores.append(request.ndcg(ranking))
                 num_broken += sum(breaks_a_limit(products[one], request.hard, request.origin) for one in ranking)

@@ -71,7 +71,7 @@ from tis.streaming.stores.sqlite import SqliteStore
 from tis.streaming.stores.store import Store
 
 if TYPE_CHECKING:
-    from tis.marketplace.assistant.assistant_model import AssistantModel
+    from tis.marketplace.assistant.shopping_assistant import AssistantModel
     from tis.marketplace.auth.mail import Mailer
     from tis.marketplace.market import Market, MarketRules
 
@@ -411,9 +411,10 @@ def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: 
     def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
         if not request.startswith(_MARKETPLACE_TURN):
             return resume_run(request, states, read_attachments)
-        from tis.marketplace.assistant.resume import resume_turn
+        from tis.marketplace.assistant.turn import AssistantTurn
 
-        return resume_turn(request, states, lambda: marketplace.market, services.admission, resume=resume)
+        admission = services.admission
+        return AssistantTurn(request, lambda: marketplace.market, admission, None, states, may_resume=resume)
 
     return resume_source
 

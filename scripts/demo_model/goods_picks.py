@@ -11,9 +11,10 @@ from typing import Any
 from scripts.demo_model.dialogue import Dialogue
 from scripts.demo_model.words import Language, city, invented_word, plain_words, product
 from tis.marketplace.assistant.answer_texts import NUM_PICKS, render_answer
-from tis.marketplace.assistant.goods import FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.goods import FoundGoods, ProductCard
 from tis.marketplace.assistant.picking import pick_messages
 from tis.marketplace.assistant.verifier import verify
+from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.products.schemas import Fulfilment
 from tis.marketplace.reading.structured_query import StructuredQuery
 

@@ -17,8 +17,7 @@ from tis.errors import Unauthenticated
 from tis.http.origins import AllowedOrigins
 from tis.http.rate_limits import RateLimits
 from tis.marketplace.admin.retention import RetentionRules, delete_old_rows
-from tis.marketplace.assistant.assistant_model import AssistantModel
-from tis.marketplace.assistant.shopping_assistant import AssistantLimits, ShoppingAssistant
+from tis.marketplace.assistant.shopping_assistant import AssistantLimits, AssistantModel, ShoppingAssistant
 from tis.marketplace.auth.links import delete_expired_links, has_expired_links
 from tis.marketplace.auth.mail import Mailer
 from tis.marketplace.auth.mail_queue import MailQueue

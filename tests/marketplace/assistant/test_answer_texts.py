@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from tis.marketplace.assistant.answer_templates import TEMPLATES
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
-from tis.marketplace.assistant.goods import FoundGoods, Preferences, ProductCard, TriedRelaxation, Viewer
-from tis.marketplace.assistant.language import language_of_text
-from tis.marketplace.assistant.limit_texts import _EXAMPLES, _FOLLOW_UPS, _RELAXING, limits_text
-from tis.marketplace.assistant.wording import rupiah
+from tis.marketplace.assistant.goods import FoundGoods, ProductCard, TriedRelaxation
+from tis.marketplace.assistant.limit_texts import limits_text
+from tis.marketplace.assistant.viewers import Preferences, Viewer
+from tis.marketplace.assistant.wording import language_of_text, rupiah, templates
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.products.schemas import Fulfilment
 from tis.marketplace.reading.parse import parse_query
@@ -214,11 +213,11 @@ def test_small_talk_is_answered_with_what_the_assistant_can_do() -> None:
 
 
 def test_both_languages_have_the_same_templates() -> None:
-    assert TEMPLATES["id"].keys() == TEMPLATES["en"].keys()
-    for name, template in TEMPLATES["id"].items():
-        fields = [{field for _, field, _, _ in Formatter().parse(text)} for text in (template, TEMPLATES["en"][name])]
-        assert fields[0] - {None} == fields[1] - {None}, name
-        assert "Rp" not in template and "Rp" not in TEMPLATES["en"][name]
+    for name, template in templates()["id"].items():
+        english = templates()["en"][name]
+        fields = [{field for _, field, _, _ in Formatter().parse(text)} for text in (template, english)]
+        assert template and english and fields[0] - {None} == fields[1] - {None}, name
+        assert "Rp" not in template and "Rp" not in english
     assert (rupiah(11_999_000), rupiah(500), rupiah(0)) == ("Rp 11.999.000", "Rp 500", "Rp 0")
 
 
@@ -250,7 +249,11 @@ def test_the_rules_understand_each_suggestion(language: Any) -> None:
 @pytest.mark.parametrize("language", ["id", "en"])
 def test_a_suggestion_is_answered_in_its_own_language(language: Any) -> None:
     other: Any = "en" if language == "id" else "id"
-    for sentence in (*_FOLLOW_UPS[language].values(), *_RELAXING[language].values(), *_EXAMPLES[language]):
+    suggestions = [
+        text for name, text in templates()[language].items() if name.startswith(("follow-up ", "relax ", "example "))
+    ]
+    assert len(suggestions) == 13
+    for sentence in suggestions:
         assert language_of_text(sentence, other) == language, sentence
 
 

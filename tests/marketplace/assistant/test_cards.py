@@ -3,9 +3,11 @@
 import pytest
 
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
-from tis.marketplace.assistant.cards import MAX_MODEL_CHARS, cards_of, model_text
 from tis.marketplace.assistant.clean_text import clean_name
-from tis.marketplace.assistant.goods import ProductCard, Viewer
+from tis.marketplace.assistant.goods import ProductCard
+from tis.marketplace.assistant.goods_search import GoodsSearch
+from tis.marketplace.assistant.picking import MAX_MODEL_CHARS, model_text
+from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
 
@@ -14,7 +16,7 @@ AT_HOME = Viewer(origin=Point(*JAKARTA))
 
 def cards(catalogue: Catalogue, *ids: int, viewer: Viewer = AT_HOME) -> list[ProductCard]:
     with catalogue.market.reading() as session:
-        return cards_of(catalogue.search, session, ids, viewer)
+        return GoodsSearch(catalogue.search, session, viewer).cards(ids)
 
 
 def test_a_card_has_what_an_answer_may_say_and_nothing_else(catalogue: Catalogue) -> None:

@@ -13,7 +13,8 @@ from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
 from tis.database.database import Database
 from tis.errors import Unauthenticated
 from tis.marketplace.assistant.catalogue_tools import ViewerOf, catalogue_tools
-from tis.marketplace.assistant.goods import MAX_CARDS, ProductCard, Viewer
+from tis.marketplace.assistant.goods import MAX_CARDS, ProductCard
+from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules

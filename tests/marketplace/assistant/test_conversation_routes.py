@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from tests.marketplace.accounts import bearer, register_supplier, register_user
 from tests.marketplace.shop import Shop
 from tis.marketplace.assistant.conversations import add_message, open_conversation
-from tis.marketplace.assistant.quotas import count_tokens
+from tis.marketplace.assistant.viewers import count_tokens
 from tis.marketplace.tables import ChatUsage, Conversation, ConversationMessage, UserPreferences
 
 # The other databases see these queries in `test_policy.py` and `test_list_plans.py`.

@@ -18,7 +18,7 @@ from tis.marketplace.assistant.conversations import (
     save_state,
     state_of,
 )
-from tis.marketplace.assistant.preferences import preferences_of, save_preferences
+from tis.marketplace.assistant.viewers import preferences_of, save_preferences
 from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.reading.structured_query import MAX_SHOWN, StructuredQuery

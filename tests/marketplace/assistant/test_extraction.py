@@ -36,8 +36,8 @@ def merged(
     text: str, rules: dict[str, Any], model: dict[str, Any], *, exact: bool = False
 ) -> tuple[dict[str, Any], str]:
     parsed = ParsedQuery(query=StructuredQuery(**rules), exact_category=exact)
-    result, source = merge(text, parsed, ExtractedQuery(**NOTHING | model), VOCABULARY)
-    return result.query.model_dump(exclude_defaults=True), source
+    result = merge(text, parsed, ExtractedQuery(**NOTHING | model), VOCABULARY)
+    return result.query.model_dump(exclude_defaults=True), result.source
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_main_noun_that_the_rules_know_is_not_another_category() -> None:
 
 
 def test_each_change_of_the_model_is_explained() -> None:
-    parsed, _ = merge(
+    merged = merge(
         "yang second",
         ParsedQuery(query=StructuredQuery()),
         ExtractedQuery(**NOTHING | {"condition": "used"}),
         VOCABULARY,
     )
-    assert [(one.field, one.rule, one.words) for one in parsed.explain] == [("condition", "model", "used")]
+    assert [(one.field, one.rule, one.words) for one in merged.explain] == [("condition", "model", "used")]
 
 
 def test_the_model_may_name_categories_of_the_catalogue_and_nothing_else() -> None:

@@ -4,8 +4,10 @@ from typing import Any
 
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.assistant.finding import find_goods, still_wanted
-from tis.marketplace.assistant.goods import FoundGoods, Viewer
+from tis.marketplace.assistant.goods import FoundGoods
+from tis.marketplace.assistant.goods_search import GoodsSearch
 from tis.marketplace.assistant.limit_texts import relaxation_text
+from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.reading.structured_query import ComparedThings, StructuredQuery
@@ -15,7 +17,7 @@ IN_BANDUNG = Viewer(origin=Point(*BANDUNG))
 
 def find(catalogue: Catalogue, viewer: Viewer = IN_BANDUNG, **fields: Any) -> FoundGoods:
     with catalogue.market.reading() as session:
-        return find_goods(catalogue.search, session, StructuredQuery(**fields), viewer)
+        return find_goods(GoodsSearch(catalogue.search, session, viewer), StructuredQuery(**fields))
 
 
 def names(found: FoundGoods) -> list[str]:
@@ -61,7 +63,7 @@ def test_relaxations_were_tried_and_each_finds_what_it_counts(catalogue: Catalog
     ]
     with catalogue.market.reading() as session:
         for one in found.relaxations:
-            again = find_goods(catalogue.search, session, one.query, IN_BANDUNG)
+            again = find_goods(GoodsSearch(catalogue.search, session, IN_BANDUNG), one.query)
             assert again.total == one.count == len(again.cards)
 
 
@@ -161,7 +163,7 @@ def test_a_category_without_goods_becomes_words(catalogue: Catalogue) -> None:
 
 def kept(catalogue: Catalogue, ids: list[int], viewer: Viewer = IN_BANDUNG, **fields: Any) -> list[int]:
     with catalogue.market.reading() as session:
-        return still_wanted(catalogue.search, session, ids, StructuredQuery(**fields), viewer)
+        return still_wanted(GoodsSearch(catalogue.search, session, viewer), ids, StructuredQuery(**fields))
 
 
 def test_what_changed_meanwhile_is_not_offered_against_the_limits(catalogue: Catalogue) -> None:

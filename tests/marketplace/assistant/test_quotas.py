@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 
 from tests.marketplace.shop import Shop
-from tis.marketplace.assistant.quotas import count_tokens, tokens_left, tokens_used
+from tis.marketplace.assistant.viewers import count_tokens, has_tokens_left, tokens_used
 
 TODAY = date(2026, 11, 23)
 
@@ -12,15 +12,15 @@ TODAY = date(2026, 11, 23)
 def test_the_tokens_of_a_day_are_counted_per_user(shop: Shop) -> None:
     user_id, other_id = shop.user(), shop.user()
     with shop.market.writing() as session:
-        assert tokens_left(session, user_id, TODAY, 1000) == 1000
         count_tokens(session, user_id, TODAY, 300)
         count_tokens(session, user_id, TODAY, 500)
-        assert tokens_left(session, user_id, TODAY, 1000) == 200
+        assert tokens_used(session, user_id, TODAY) == 800
+        assert has_tokens_left(session, user_id, TODAY, 1000)
         count_tokens(session, user_id, TODAY, 500)
-        assert tokens_left(session, user_id, TODAY, 1000) == 0
-        assert tokens_left(session, user_id, TODAY + timedelta(days=1), 1000) == 1000
-        assert tokens_left(session, other_id, TODAY, 1000) == 1000
-        assert tokens_left(session, user_id, TODAY, 0) is None
+        assert not has_tokens_left(session, user_id, TODAY, 1000)
+        assert has_tokens_left(session, user_id, TODAY + timedelta(days=1), 1000)
+        assert has_tokens_left(session, other_id, TODAY, 1000)
+        assert has_tokens_left(session, user_id, TODAY, 0)
 
 
 def test_answers_at_the_same_time_are_all_counted(shop: Shop) -> None:

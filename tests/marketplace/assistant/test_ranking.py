@@ -8,8 +8,10 @@ import pytest
 
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.assistant.finding import find_goods
-from tis.marketplace.assistant.goods import Preferences, ProductCard, Viewer
-from tis.marketplace.assistant.ranking import preferred, ranked, score
+from tis.marketplace.assistant.goods import ProductCard
+from tis.marketplace.assistant.goods_search import GoodsSearch
+from tis.marketplace.assistant.ranking import ranked, score
+from tis.marketplace.assistant.viewers import Preferences, Viewer
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.product_candidates import Candidate
@@ -46,7 +48,7 @@ def test_each_part_of_the_score_counts(better: dict[str, Any], worse: dict[str, 
     query = StructuredQuery(max_price=1000)
     assert order(query, candidate(1, **worse), candidate(2, **better)) == [2, 1]
     for one in (better, worse):
-        assert 0 <= score(candidate(**one), query, NO_VIEWER) <= 1
+        assert 0 <= score(candidate(**one), query) <= 1
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,6 @@ def test_nothing_makes_up_for_words_that_are_missing() -> None:
 def test_preferences_only_break_ties() -> None:
     likes = Viewer(preferences=Preferences(brands=["acer"], condition="used", max_price=90, city="Kota Bandung"))
     other, liked = candidate(1), candidate(2, brand="ACER", condition="used", price=90, shop_city="Bandung")
-    assert preferred(liked.product, likes.preferences) == 4 and preferred(other.product, likes.preferences) == 0
     query = StructuredQuery()
     assert order(query, other, liked) == [1, 2] and order(query, other, liked, viewer=likes) == [2, 1]
     better = replace(other, rating=4.9)
@@ -124,7 +125,7 @@ def test_hard_limits_are_never_broken(catalogue: Catalogue) -> None:
                 origin=Point(*dice.choice(list(CITIES.values()))) if dice.random() < 0.6 else None,
                 preferences=Preferences(brands=["hp"], max_price=3, city="Surabaya", condition="used"),
             )
-            found = find_goods(catalogue.search, session, StructuredQuery(**fields), viewer)
+            found = find_goods(GoodsSearch(catalogue.search, session, viewer), StructuredQuery(**fields))
             for card in [*found.cards, *found.nearest]:
                 assert broken_limits(card, fields, is_elsewhere=card in found.nearest) == [], (fields, card)
             num_cards += len(found.cards)

@@ -11,7 +11,6 @@ from tests.marketplace.shop import Shop
 from tis.admission.admission import Admission
 from tis.errors import Forbidden, Unavailable
 from tis.marketplace.assistant.conversations import add_message, open_conversation
-from tis.marketplace.assistant.resume import resume_turn
 from tis.marketplace.assistant.shopping_assistant import ShoppingAssistant
 from tis.marketplace.assistant.turn import AssistantTurn, TurnSpec
 from tis.marketplace.market import Market
@@ -35,15 +34,15 @@ class AskedMarket:
             conversation = open_conversation(session, user, None)
             add_message(session, conversation, "turn", "user", QUESTION, {})
             number, session_id = conversation.id, conversation.session_id
-        self.spec = TurnSpec("turn", user, session_id, number, QUESTION, "id", uses_model=True)
+        self.spec = TurnSpec("turn", user, session_id, number, QUESTION, "id")
         self.model.picks = picks((self.ids[1], ""), (self.ids[0], ""))
 
     def turn(self) -> AssistantTurn:
-        return AssistantTurn(self.spec, lambda: self.market, Admission(), Admission().ticket("user"))
+        return AssistantTurn(self.spec.to_json(), lambda: self.market, Admission(), Admission().ticket("user"))
 
     def resumed(self, blocks: Sequence[Block]) -> Source:
         states = [block.resume_state for block in blocks]
-        return resume_turn(self.spec.to_json(), states, lambda: self.market, Admission(), resume=True)
+        return AssistantTurn(self.spec.to_json(), lambda: self.market, Admission(), None, states)
 
     def forget_answer(self) -> None:
         """As before the database had it."""
@@ -110,13 +109,13 @@ async def test_a_fault_is_an_event_without_its_text(asked: AskedMarket) -> None:
 
 @pytest.mark.parametrize("request_of_turn", [b"{}", b"no json", b'{"kind": "marketplace_chat", "version": 99}'])
 async def test_what_another_version_began_ends_with_its_reason(asked: AskedMarket, request_of_turn: bytes) -> None:
-    turn = resume_turn(request_of_turn, [], lambda: asked.market, Admission(), resume=True)
+    turn = AssistantTurn(request_of_turn, lambda: asked.market, Admission(), None, [])
     with pytest.raises(Exception, match="cannot read"):
         await all_of(turn)
 
 
 async def test_without_resuming_it_ends_with_its_reason(asked: AskedMarket) -> None:
-    turn = resume_turn(asked.spec.to_json(), [], lambda: asked.market, Admission(), resume=False)
+    turn = AssistantTurn(asked.spec.to_json(), lambda: asked.market, Admission(), None, [], may_resume=False)
     with pytest.raises(Exception, match="RESUME_GENERATION"):
         await all_of(turn)
 

@@ -4,21 +4,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tis.marketplace.assistant.answer_templates import TEMPLATES
-from tis.marketplace.assistant.cards import origin_of
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, Preferences, ProductCard, Viewer
+from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard
+from tis.marketplace.assistant.goods_search import without_unused_radius
 from tis.marketplace.assistant.limit_texts import joined_names, limits_text, relaxation_text, suggestions_of
 from tis.marketplace.assistant.ranking import met_preferences
-from tis.marketplace.assistant.wanted_goods import without_unused_radius
+from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.assistant.wording import (
     condition_text,
     decimal_text,
     kilometres_text,
-    measure_text,
+    rating_text,
     rupiah,
+    say,
+    value_text,
     whole_text,
 )
-from tis.marketplace.kit.fields import key_of
 from tis.marketplace.products.compare import HIGHER, LOWER, best_index
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.reading.attribute_values import attribute_label
@@ -33,7 +33,6 @@ _GREETING = re.compile(
     r"|\b(?:kamu|anda|you) (?:siapa|bisa)|apa kabar|siapa (?:kamu|anda)|what can you|who are you|bantuan|help",
     re.IGNORECASE,
 )
-Whys = Mapping[int, str]
 
 
 @dataclass(frozen=True)
@@ -50,18 +49,18 @@ def render_answer(
     picks: Sequence[int],
     query: StructuredQuery,
     viewer: Viewer,
-    intro: str | None = None,
-    whys: Whys | None = None,
+    intro: str = "",
+    whys: Mapping[int, str] | None = None,
     sentence: str = "",
 ) -> AnswerText:
-    """`picks` are ids of cards, best first; without any, the first cards. `intro` and `whys` are verified already.
-    `sentence` is what the buyer wrote.
+    """`picks` are ids of cards, best first; without any, the first cards. `intro` and `whys`, of products by their ids,
+    are what a model wrote, verified. `sentence` is what the buyer wrote.
     """
     writer = _Writer(found, query, viewer, whys or {})
     cards = writer.picked(picks)
     if query.intent == "other":
-        found = FoundGoods([], total=0)
-        cards, sentences = [], writer.other(sentence or query.text)
+        cards, found = [], FoundGoods([], total=0)
+        sentences = writer.other(sentence or query.text)
     elif not cards:
         sentences, cards = writer.nothing(), list(found.nearest)
     else:
@@ -70,7 +69,7 @@ def render_answer(
             sentences += writer.alternatives(len(cards))
             cards += found.nearest
     cited = list(dict.fromkeys(card.id for card in cards))
-    return AnswerText(sentences, cited, suggestions_of(found, cited, query, viewer))
+    return AnswerText(sentences, cited, suggestions_of(found, cited, query, viewer.language))
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class _Writer:
     found: FoundGoods
     query: StructuredQuery
     viewer: Viewer
-    whys: Whys
+    whys: Mapping[int, str]
 
     @property
     def language(self) -> Language:
@@ -89,26 +88,33 @@ class _Writer:
         return limits_text(without_unused_radius(self.query, self.viewer), self.language)
 
     @property
+    def is_comparison(self) -> bool:
+        return self.query.intent == "compare" or self.query.compare is not None
+
+    @property
     def near_place(self) -> str | None:
         """The city from which the distances are measured."""
         return self.query.cities[0] if self.query.near_cities and self.query.cities else None
 
-    def is_partial(self, cards: Sequence[ProductCard]) -> bool:
-        """Some of the cards, or all, match only a part of the words."""
-        return self.found.unverified_words and self.found.total < len(cards)
-
     def say(self, template: str, /, **values: object) -> str:
-        return TEMPLATES[self.language][template].format(**values)
+        return say(self.language, template, **values)
+
+    def count(self, number: int, *, is_exact: bool = True) -> str:
+        text = whole_text(number, self.language)
+        return text if is_exact else self.say("at least", total=text)
 
     def picked(self, picks: Sequence[int]) -> list[ProductCard]:
         by_id = {card.id: card for card in self.found.cards}
-        chosen = [by_id[one] for one in dict.fromkeys(picks) if one in by_id]
-        if chosen:
+        if chosen := [by_id[one] for one in dict.fromkeys(picks) if one in by_id]:
             return chosen
         first = MAX_CARDS if self.query.intent == "compare" or self.query.product_ids else NUM_PICKS
         if self.found.unverified_words and self.found.total:
             first = min(first, self.found.total)  # the others match only some of the words
         return list(self.found.cards[:first])
+
+    def is_partial(self, cards: Sequence[ProductCard]) -> bool:
+        """Some of the cards, or all, match only a part of the words."""
+        return self.found.unverified_words and self.found.total < len(cards)
 
     def notices(self) -> Iterator[str]:
         if self.found.corrected:
@@ -116,31 +122,25 @@ class _Writer:
         query = self.query
         is_around_user = query.radius_km is not None and not (query.cities or query.provinces)
         wants_distance = query.near_user or query.sort == "distance" or is_around_user
-        if (
-            wants_distance
-            and origin_of(self.viewer) is None
-            and all(card.distance_km is None for card in self.found.cards)
-        ):
+        has_distance = any(card.distance_km is not None for card in self.found.cards)
+        if wants_distance and not has_distance and self.viewer.measured_from is None:
             yield self.say("no place")
 
     def intro(self, cards: Sequence[ProductCard]) -> Iterator[str]:
-        found, limits = self.found, self.limits
-        total = whole_text(found.total, self.language)
-        if not found.total_is_exact:
-            total = self.say("at least", total=total)
-        if self.query.intent == "compare" or self.query.compare:
+        found, query, limits = self.found, self.query, self.limits
+        total = self.count(found.total, is_exact=found.total_is_exact)
+        if self.is_comparison:
             if found.missing:
                 yield self.missing()
             yield self.say("comparison", count=len(cards)) if len(cards) > 1 else self.say("one to compare")
-        elif self.query.intent == "stock" and not self.is_partial(cards):
+        elif query.intent == "stock" and not self.is_partial(cards):
             return
-        elif self.query.order_by is not None:
+        elif query.order_by is not None:
             yield self.say("unmeasured" if found.is_unmeasured else "in order", order=self.order())
-        elif self.query.product_ids:
+        elif query.product_ids:
             yield self.say("pointed at")
         elif self.is_partial(cards):
-            name = "few with all words" if found.total else "some words"
-            yield self.say(name, total=total, limits=limits)
+            yield self.say("few with all words" if found.total else "some words", total=total, limits=limits)
         elif found.skipped:
             yield self.say("found others", total=total, limits=limits)
         elif found.total == 1:
@@ -150,18 +150,16 @@ class _Writer:
             yield self.say(name, total=total, limits=limits, shown=len(cards))
 
     def body(self, cards: Sequence[ProductCard]) -> Iterator[str]:
-        is_stock = self.query.intent == "stock"
         for number, card in enumerate(cards, start=1):
-            if is_stock and not (self.is_partial(cards) and number > self.found.total):
+            if self.query.intent == "stock" and (number <= self.found.total or not self.is_partial(cards)):
                 yield self.stock_answer(card)
             yield self.line(card, number, self.near_place)
-        if self.query.intent == "compare" or self.query.compare:
+        if self.is_comparison:
             yield from self.bests(cards)
-        if preferred := self.preferred(cards):
-            yield preferred
+        yield from self.preferred(cards)
 
     def line(self, card: ProductCard, number: int, place: str | None = None) -> str:
-        stock = self.say("stock", count=whole_text(card.available_quantity, self.language))
+        stock = self.say("stock", count=self.count(card.available_quantity))
         line = self.say(
             "line",
             number=number,
@@ -170,7 +168,7 @@ class _Writer:
             stock=stock if card.available_quantity > 0 else self.say("sold out"),
             shop=card.supplier_name,
             city=card.city,
-            extras="".join(self.extras(card, place)),
+            extras="".join(f", {one}" for one in self.extras(card, place)),
         )
         advice = card.fulfilment.reason if card.fulfilment else ""
         return " ".join(filter(None, (line, advice, self.whys.get(card.id, ""))))
@@ -178,45 +176,51 @@ class _Writer:
     def extras(self, card: ProductCard, place: str | None) -> Iterator[str]:
         """The distance only where no advice on delivery says it."""
         if measure := self.found.values.get(card.id):
-            yield self.say(
-                "measure", label=attribute_label(measure.key), value=measure_text(measure.value, self.language)
-            )
+            yield f"{attribute_label(measure.key)}: {value_text(measure.value, self.language)}"
         if card.condition == "used":
-            yield self.say("condition", condition=condition_text(card.condition, self.language))
+            yield condition_text(card.condition, self.language)
         if card.distance_km is not None and card.fulfilment is None:
             km = kilometres_text(card.distance_km, self.language)
-            yield self.say("distance from", km=km, place=place) if place else self.say("distance", km=km)
+            yield self.say("distance from", km=km, place=place) if place else km
         if card.rating is not None:
-            name = {0: "granted rating", 1: "one rating"}.get(card.rating_count, "rating")
-            yield self.say(name, stars=decimal_text(card.rating, self.language), count=card.rating_count)
+            yield rating_text(card.rating, card.rating_count, self.language)
 
     def stock_answer(self, card: ProductCard) -> str:
         available, wanted = card.available_quantity, self.query.quantity
-        count = whole_text(available, self.language)
         if available <= 0:
             return self.say("none left", name=card.name)
         if wanted is None or wanted == 1:
-            return self.say("in stock", name=card.name, count=count)
+            return self.say("in stock", name=card.name, count=self.count(available))
         name = "enough" if available >= wanted else "not enough"
-        return self.say(name, name=card.name, count=count, wanted=whole_text(wanted, self.language))
+        return self.say(name, name=card.name, count=self.count(available), wanted=self.count(wanted))
 
     def bests(self, cards: Sequence[ProductCard]) -> Iterator[str]:
         """Marked as `GET /api/products/compare` marks them: nobody is best where two are alike."""
-        language = self.language
         if (best := best_index([card.price for card in cards], LOWER)) is not None:
             yield self.say("cheapest", name=cards[best].name, value=rupiah(cards[best].price))
         if (best := best_index([card.distance_km for card in cards], LOWER)) is not None:
-            value = kilometres_text(cards[best].distance_km or 0.0, language)
+            value = kilometres_text(cards[best].distance_km or 0.0, self.language)
             yield self.say("nearest", name=cards[best].name, value=value)
         if (best := best_index([card.rating for card in cards], HIGHER)) is not None:
-            yield self.say("best rated", name=cards[best].name, value=decimal_text(cards[best].rating or 0.0, language))
+            value = decimal_text(cards[best].rating or 0.0, self.language)
+            yield self.say("best rated", name=cards[best].name, value=value)
 
-    def preferred(self, cards: Sequence[ProductCard]) -> str | None:
-        """Of the first product that meets any."""
+    def preferred(self, cards: Sequence[ProductCard]) -> Iterator[str]:
+        """Of the first product that meets any preference."""
         for card in cards:
-            if met := list(_met_texts(card, self.viewer.preferences, self.language)):
-                return self.say("preferences", name=card.name, met=", ".join(met))
-        return None
+            met = met_preferences(
+                self.viewer.preferences, brand=card.brand, price=card.price, city=card.city, condition=card.condition
+            )
+            if met:
+                values = {
+                    "brand": card.brand,
+                    "max_price": rupiah(self.viewer.preferences.max_price or 0),
+                    "city": card.city,
+                    "condition": condition_text(card.condition, self.language),
+                }
+                said = ", ".join(self.say(f"met {name}", value=values[name]) for name in met)
+                yield self.say("preferences", name=card.name, met=said)
+                return
 
     def nothing(self) -> list[str]:
         query = self.query
@@ -228,10 +232,9 @@ class _Writer:
             return [self.say("gone")]
         if self.found.missing:
             return [self.missing()]
-        alternatives = list(self.alternatives()) or [self.say("nothing to try")]
         limits = self.limits
         nothing = self.say("nothing", limits=limits) if limits else self.say("nothing at all")
-        return [*self.notices(), nothing, *alternatives]
+        return [*self.notices(), nothing, *(list(self.alternatives()) or [self.say("nothing to try")])]
 
     def order(self) -> str:
         """`paling ringan`."""
@@ -245,17 +248,14 @@ class _Writer:
     def alternatives(self, num_before: int = 0) -> Iterator[str]:
         """What was really searched for, and how many products it found; and what is near the place that was named."""
         found = self.found
-        said = set[tuple[int, bool]]()
+        said = set[str]()
         for tried in found.relaxations[:_MAX_TRIED]:
-            if (tried.count, tried.is_exact) in said:
+            count = self.count(tried.count, is_exact=tried.is_exact)
+            if count in said:
                 continue  # nothing more than what was said
-            said.add((tried.count, tried.is_exact))
-            count = whole_text(tried.count, self.language)
-            yield self.say(
-                "would find one" if tried.count == 1 else "would find",
-                change=relaxation_text(self.query, tried, self.language),
-                count=count if tried.is_exact else self.say("at least", total=count),
-            )
+            said.add(count)
+            name = "would find one" if tried.count == 1 else "would find"
+            yield self.say(name, change=relaxation_text(self.query, tried, self.language), count=count)
         if found.nearest and found.nearest_place:
             yield self.say("elsewhere", place=found.nearest_place)
             for number, card in enumerate(found.nearest, start=num_before + 1):
@@ -267,18 +267,3 @@ class _Writer:
         if points_at_number(sentence):
             return [self.say("no such number")]
         return [self.say("hello" if _GREETING.search(sentence) else "no shopping"), self.say("example")]
-
-
-def _met_texts(card: ProductCard, preferences: Preferences, language: Language) -> Iterator[str]:
-    words = TEMPLATES[language]
-    values = {
-        "brand": card.brand or "",
-        "max_price": rupiah(preferences.max_price or 0),
-        "city": card.city,
-        "condition": condition_text(card.condition, language),
-    }
-    met = met_preferences(
-        preferences, brand=card.brand, price=card.price, city_key=key_of(card.city), condition=card.condition
-    )
-    for name in met:
-        yield words[f"met {name}"].format(value=values[name])

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy.orm import Session
 
 from tis.errors import ServiceError
-from tis.marketplace.assistant.cards import cards_of
 from tis.marketplace.assistant.finding import find_goods
-from tis.marketplace.assistant.goods import FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.goods import FoundGoods, ProductCard
+from tis.marketplace.assistant.goods_search import GoodsSearch, without_unused_radius
 from tis.marketplace.assistant.tool_arguments import (
     CompareArguments,
     LookupArguments,
@@ -26,7 +26,7 @@ from tis.marketplace.assistant.tool_arguments import (
     schema_of,
     search_schema,
 )
-from tis.marketplace.assistant.wanted_goods import without_unused_radius
+from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.compare import compared_rows
 from tis.marketplace.reading.parse import parse_query
@@ -49,20 +49,8 @@ class CatalogueDatabase(Protocol):
     def reading(self) -> AbstractContextManager[Session]: ...
 
 
-def catalogue_tools(
-    market: CatalogueDatabase,
-    viewer_of: ViewerOf,
-    categories: Sequence[str] = (),
-    on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
-) -> list[LocalTool]:
-    """`viewer_of` runs in the transaction of each call. `categories` become an enum of the schema. `on_cards` gets the
-    products of each call, on the event loop."""
-    tools = CatalogueTools(market, viewer_of, on_cards)
-    return [
-        LocalTool(_tool("search_catalog", _SEARCH, search_schema(categories)), tools.search),
-        LocalTool(_tool("lookup_catalog", _LOOKUP, schema_of(LookupArguments)), tools.lookup),
-        LocalTool(_tool("compare_products", _COMPARE, schema_of(CompareArguments)), tools.compare),
-    ]
+class BadArguments(Exception):
+    """The arguments have the right form, but make no sense."""
 
 
 _SEARCH = (
@@ -74,82 +62,82 @@ _SEARCH = (
 _LOOKUP = "Read products by their ids: current price, stock and shop. `not_found` has ids that are not sold any more."
 _COMPARE = "Compare 2 to 8 products by their ids, row by row; `best` is the id with the best value of a row."
 
-
-def _tool(name: str, description: str, schema: dict[str, Any]) -> McpTool:
-    return McpTool(name, description, schema, _READ_ONLY)
-
-
-class BadArguments(Exception):
-    """The arguments have the right form, but make no sense."""
-
-
 Answer = tuple[dict[str, Any], Sequence[ProductCard]]
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
 
-class CatalogueTools:
-    """Each call is a short transaction of its own, in a thread."""
+def catalogue_tools(
+    market: CatalogueDatabase,
+    viewer_of: ViewerOf,
+    categories: Sequence[str] = (),
+    on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
+) -> list[LocalTool]:
+    """Each call is a short transaction of its own, in a thread, in which `viewer_of` runs. `categories` become an enum
+    of the schema. `on_cards` gets the products of each call, on the event loop.
+    """
 
-    def __init__(
-        self,
-        market: CatalogueDatabase,
-        viewer_of: ViewerOf,
-        on_cards: Callable[[Sequence[ProductCard]], None] | None = None,
-    ) -> None:
-        self._market, self._viewer_of, self._on_cards = market, viewer_of, on_cards
-
-    async def search(self, arguments: Mapping[str, Any]) -> McpToolResult:
-        return await self._result(SearchArguments, arguments, self._search)
-
-    async def lookup(self, arguments: Mapping[str, Any]) -> McpToolResult:
-        return await self._result(LookupArguments, arguments, self._lookup)
-
-    async def compare(self, arguments: Mapping[str, Any]) -> McpToolResult:
-        return await self._result(CompareArguments, arguments, self._compare)
-
-    async def _result(
-        self,
+    def tool(
+        name: str,
+        description: str,
+        schema: dict[str, Any],
         model: type[ArgumentsT],
-        arguments: Mapping[str, Any],
-        read: Callable[[Session, Viewer, ArgumentsT], Answer],
-    ) -> McpToolResult:
-        try:
-            checked = model.model_validate(dict(arguments))
-        except ValidationError as error:
-            return McpToolResult(problems_of(error), is_error=True)
-        try:
-            text, cards = await in_thread(self._read, read, checked)
-        except BadArguments as error:
-            return McpToolResult(str(error), is_error=True)
-        except ServiceError as error:  # the database does not answer, or the session of the caller has ended
-            return McpToolResult(error.message, is_error=True)
-        if self._on_cards:
-            self._on_cards(cards)
-        return McpToolResult(text, is_error=False)
+        answer: Callable[[GoodsSearch, ArgumentsT], Answer],
+    ) -> LocalTool:
+        def read(arguments: ArgumentsT) -> tuple[str, Sequence[ProductCard]]:
+            with market.reading() as session:
+                found, cards = answer(GoodsSearch(market.search, session, viewer_of(session)), arguments)
+            return json.dumps(found, ensure_ascii=False, separators=(",", ":")), cards
 
-    def _read(
-        self, read: Callable[[Session, Viewer, ArgumentsT], Answer], arguments: ArgumentsT
-    ) -> tuple[str, Sequence[ProductCard]]:
-        with self._market.reading() as session:
-            answer, cards = read(session, self._viewer_of(session), arguments)
-        return _dumped(answer), cards
+        async def call(arguments: Mapping[str, Any]) -> McpToolResult:
+            try:
+                text, cards = await in_thread(read, model.model_validate(dict(arguments)))
+            except ValidationError as error:
+                return McpToolResult(problems_of(error), is_error=True)
+            except BadArguments as error:
+                return McpToolResult(str(error), is_error=True)
+            except ServiceError as error:  # the database does not answer, or the session of the caller has ended
+                return McpToolResult(error.message, is_error=True)
+            if on_cards:
+                on_cards(cards)
+            return McpToolResult(text, is_error=False)
 
-    def _search(self, session: Session, viewer: Viewer, arguments: SearchArguments) -> Answer:
-        query = _understood(arguments, self._market.search.vocabulary(session))
-        found = find_goods(self._market.search, session, query, viewer)
-        found = replace(found, cards=found.cards[: arguments.limit], nearest=found.nearest[: arguments.limit])
-        return _found_json(found, query, viewer), [*found.cards, *found.nearest]
+        return LocalTool(McpTool(name, description, schema, _READ_ONLY), call)
 
-    def _lookup(self, session: Session, viewer: Viewer, arguments: LookupArguments) -> Answer:
-        cards = cards_of(self._market.search, session, arguments.ids, viewer)
-        return {"products": list(map(card_json, cards)), "not_found": _missing(arguments.ids, cards)}, cards
+    return [
+        tool("search_catalog", _SEARCH, search_schema(categories), SearchArguments, _search),
+        tool("lookup_catalog", _LOOKUP, schema_of(LookupArguments), LookupArguments, _lookup),
+        tool("compare_products", _COMPARE, schema_of(CompareArguments), CompareArguments, _compare),
+    ]
 
-    def _compare(self, session: Session, viewer: Viewer, arguments: CompareArguments) -> Answer:
-        cards = cards_of(self._market.search, session, arguments.ids, viewer)
-        missing = _missing(arguments.ids, cards)
-        if len(cards) < 2:
-            raise BadArguments(f"Name two products or more that are sold. Not found: {missing or 'none'}.")
-        return {"products": list(map(card_json, cards)), "rows": _rows(cards, viewer), "not_found": missing}, cards
+
+def _search(goods: GoodsSearch, arguments: SearchArguments) -> Answer:
+    query = _understood(arguments, goods.search.vocabulary(goods.session))
+    found = find_goods(goods, query)
+    found = replace(found, cards=found.cards[: arguments.limit], nearest=found.nearest[: arguments.limit])
+    return _found_json(found, query, goods.viewer), [*found.cards, *found.nearest]
+
+
+def _lookup(goods: GoodsSearch, arguments: LookupArguments) -> Answer:
+    cards = goods.cards(arguments.ids)
+    return {"products": list(map(card_json, cards)), "not_found": _missing(arguments.ids, cards)}, cards
+
+
+def _compare(goods: GoodsSearch, arguments: CompareArguments) -> Answer:
+    cards = goods.cards(arguments.ids)
+    missing = _missing(arguments.ids, cards)
+    if len(cards) < 2:
+        raise BadArguments(f"Name two products or more that are sold. Not found: {missing or 'none'}.")
+    rows = [
+        {
+            "field": row.field,
+            "label": row.label,
+            "values": row.values,
+            "best": None if row.best is None else cards[row.best].id,
+        }
+        for row in compared_rows(cards, goods.viewer.language)
+        if any(value is not None for value in row.values)
+    ]
+    return {"products": list(map(card_json, cards)), "rows": rows, "not_found": missing}, cards
 
 
 def _understood(arguments: SearchArguments, vocabulary: Vocabulary) -> StructuredQuery:
@@ -161,23 +149,6 @@ def _understood(arguments: SearchArguments, vocabulary: Vocabulary) -> Structure
         raise BadArguments("Say what to look for: text, category, or another filter.")
     said = parse_query(arguments.text, QueryContext(), vocabulary).query if arguments.text else query
     return query if said.intent == "other" else said.model_copy(update=stated)
-
-
-def _rows(cards: Sequence[ProductCard], viewer: Viewer) -> list[dict[str, Any]]:
-    return [
-        {
-            "field": row.field,
-            "label": row.label,
-            "values": row.values,
-            "best": None if row.best is None else cards[row.best].id,
-        }
-        for row in compared_rows(cards, viewer.language)
-        if any(value is not None for value in row.values)
-    ]
-
-
-def _dumped(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _missing(ids: Sequence[int], found: Sequence[ProductCard]) -> list[int]:
@@ -208,16 +179,14 @@ def card_json(card: ProductCard) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _with_match(found: FoundGoods, index: int, product: dict[str, Any]) -> dict[str, Any]:
-    is_whole = index < found.total or not found.unverified_words
-    return product if is_whole else product | {"partial_match": True}
-
-
 def _found_json(found: FoundGoods, query: StructuredQuery, viewer: Viewer) -> dict[str, Any]:
     applied = without_unused_radius(query, viewer)
+    products = list(map(card_json, found.cards))
+    for product in products[found.total :] if found.unverified_words else ():
+        product["partial_match"] = True
     result: dict[str, Any] = {
         "understood": applied.model_dump(exclude_defaults=True),
-        "products": [_with_match(found, index, card_json(card)) for index, card in enumerate(found.cards)],
+        "products": products,
         "total": found.total,
         "total_is_exact": found.total_is_exact,
     }
@@ -232,8 +201,6 @@ def _found_json(found: FoundGoods, query: StructuredQuery, viewer: Viewer) -> di
             {"without": one.without, "total": one.count, "total_is_exact": one.is_exact} for one in found.relaxations
         ]
     if found.nearest:
-        result["nearest_elsewhere"] = {
-            "place": found.nearest_place,
-            "products": [card_json(card) for card in found.nearest],
-        }
+        nearest = list(map(card_json, found.nearest))
+        result["nearest_elsewhere"] = {"place": found.nearest_place, "products": nearest}
     return result

@@ -21,9 +21,16 @@ from tis.http.event_stream import (
     turn_after_cursor,
     whole_turn,
 )
-from tis.marketplace.assistant.chat_docs import CANCEL_EXAMPLE, CHAT_RESPONSES, SEARCH_EXAMPLE, STREAM_RESPONSES
-from tis.marketplace.assistant.chat_schemas import ChatSearch, ChatSearchAnswer, event_json
-from tis.marketplace.assistant.conversation_schemas import ActingFor, SessionId
+from tis.marketplace.assistant.chat_schemas import (
+    CANCEL_EXAMPLE,
+    CHAT_RESPONSES,
+    SEARCH_EXAMPLE,
+    STREAM_RESPONSES,
+    ActingFor,
+    ChatSearch,
+    ChatSearchAnswer,
+    SessionId,
+)
 from tis.marketplace.assistant.conversations import (
     add_message,
     find_conversation,
@@ -31,11 +38,10 @@ from tis.marketplace.assistant.conversations import (
     last_answer_id,
     open_conversation,
     remove_question,
-    session_id_of,
 )
-from tis.marketplace.assistant.language import language_of_text
 from tis.marketplace.assistant.shopping_assistant import NO_AI_ACCESS
-from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec
+from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec, event_json
+from tis.marketplace.assistant.wording import language_of_text
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.unknown_fields import CheckedRoute
@@ -103,10 +109,10 @@ async def chat_search(
     found = sessions.find_turn(wanted)
     if found is None:
         turn_id = asked.turn_id or _digest(session_id, fingerprint, asked.last_answer)
-        names = asked.user_id, session_id, asked.conversation_id
-        spec = TurnSpec(turn_id, *names, body.query, said_in, uses_model=True)
+        spec = TurnSpec(turn_id, asked.user_id, session_id, asked.conversation_id, body.query, said_in)
         await run_in_threadpool(_add_question, context, spec)
-        source = _turn(request, context, spec)
+        market, admission = cast(TurnDatabase, context.market), cast(Admission, request.app.state.admission)
+        source = AssistantTurn(spec.to_json(), lambda: market, admission, ticket_of(request))
         try:
             found = sessions.start(wanted, lambda: source)
         except ServiceError:  # another question was quicker
@@ -172,8 +178,7 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
             raise Forbidden(NO_AI_ACCESS)
         # Else a retry of a first question would begin another conversation.
         new_id = f"chat_{_digest(user.id, key)}" if key is not None else None
-        session_id = session_id_of(session, user.id, body.session_id, body.conversation_id)
-        conversation = open_conversation(session, user.id, session_id, new_id=new_id)
+        conversation = open_conversation(session, user.id, body.session_id, body.conversation_id, new_id=new_id)
         session_id, turn_id = conversation.session_id, None
         if key is not None:
             turn_id = _digest(session_id, "key", key)
@@ -218,12 +223,6 @@ def _remove_question(context: RequestContext, spec: TurnSpec) -> None:
     with context.writing() as (session, _):
         conversation = find_conversation(session, spec.user_id, spec.session_id)
         remove_question(session, conversation, spec.turn_id)
-
-
-def _turn(request: Request, context: RequestContext, spec: TurnSpec) -> AssistantTurn:
-    market = cast(TurnDatabase, context.market)
-    admission = cast(Admission, request.app.state.admission)
-    return AssistantTurn(spec, lambda: market, admission, ticket_of(request))
 
 
 async def _whole(request: Request, session: StreamSession, turn: Turn) -> Response:

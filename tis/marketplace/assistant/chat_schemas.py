@@ -1,16 +1,22 @@
-"""Bodies of `POST /api/chat/search` and its events."""
+"""Bodies of `POST /api/chat/search` and its events, with their examples for /docs."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from tis.marketplace.assistant.goods import ProductCard
-from tis.marketplace.kit.fields import Id
+from tis.marketplace.kit.docs import Responses, json_example, responses
+from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.products.schemas import Fulfilment
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, Explanation, QuerySource, StructuredQuery
 
-SESSION_ID = r"^[A-Za-z0-9._:-]+$"
+_SESSION_ID = r"^[A-Za-z0-9._:-]+$"
+# Of routes.
+SessionId = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[\x21-\x7e]+$")]
+ActingFor = Annotated[
+    int | None,
+    Query(ge=1, le=MAX_ID, description="the user, with MARKETPLACE_AUTH=open and without a token; else leave it out"),
+]
 AnsweredBy = Literal["model", "template"]
 
 QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUERY_CHARS)]
@@ -21,7 +27,7 @@ class ChatSearch(BaseModel):
 
     user_id: Id | None = Field(None, description="who asks; by default whom the token names")
     query: QueryText = Field(description="what the buyer writes")
-    session_id: Annotated[str, StringConstraints(pattern=SESSION_ID, max_length=64)] | None = Field(
+    session_id: Annotated[str, StringConstraints(pattern=_SESSION_ID, max_length=64)] | None = Field(
         None, description="of the conversation that goes on; leave it out to begin one"
     )
     conversation_id: Id | None = Field(None, description="the same, by its number")
@@ -60,8 +66,8 @@ class Citation(BaseModel):
 
 class Interpretation(BaseModel):
     query: StructuredQuery
-    source: QuerySource
-    explain: list[Explanation]
+    source: QuerySource = Field(description="`rules`, or `llm` or `merged` if a model helped")
+    explain: list[Explanation] = Field(description="which words filled a field, and by which rule")
 
 
 class TriedFilter(BaseModel):
@@ -88,13 +94,69 @@ class ChatSearchAnswer(BaseModel):
     notice: str | None = Field(None, description="why no model has answered, if one should have")
 
 
-def found_products(cards: Sequence[ProductCard]) -> list[FoundProduct]:
-    return [FoundProduct.model_validate(card, from_attributes=True) for card in cards]
+SEARCH_EXAMPLE = {"user_id": 1, "query": "Saya butuh laptop gaming di Jakarta, budget 12 juta"}
+ANSWER_EXAMPLE: dict[str, Any] = {
+    "session_id": "chat_2f1d0c9b8a7e6f5d4c3b2a1908f7e6d5",
+    "response": "Saya menemukan 1 barang.\n1. Acer Nitro 5: Rp 11.499.000, stok 4, Nusa Komputer (Jakarta), 3,2 km.",
+    "products_found": 1,
+    "conversation_id": 1,
+    "products": [
+        {
+            "id": 2,
+            "name": "Acer Nitro 5",
+            "price": 11_499_000,
+            "currency": "IDR",
+            "category": "laptop",
+            "brand": "Acer",
+            "condition": "new",
+            "available_quantity": 4,
+            "supplier_id": 1,
+            "supplier_name": "Nusa Komputer",
+            "city": "Jakarta",
+            "rating": 4.5,
+            "rating_count": 2,
+            "distance_km": 3.2,
+            "fulfilment": {"suggestion": "pickup", "reason": "Toko hanya 3,2 km dari Anda: bisa diambil sendiri."},
+        }
+    ],
+    "citations": [{"product_id": 2, "name": "Acer Nitro 5", "url": "/api/products/2"}],
+    "interpreted": {
+        "query": {
+            "intent": "search",
+            "category": "laptop",
+            "text": "gaming",
+            "max_price": 12_000_000,
+            "cities": ["Jakarta"],
+        },
+        "source": "rules",
+        "explain": [{"field": "max_price", "rule": "budget", "words": "budget 12 juta"}],
+    },
+    "suggestions": ["Yang lebih murah", "Kalau di Bandung?"],
+    "relaxations": [],
+    "language": "id",
+    "answered_by": "template",
+    "notice": None,
+}
+_EVENTS = (
+    'id: chat_2f1d:0\nevent: chat.search.created\ndata: {"type":"chat.search.created","session_id":"chat_2f1d",'
+    '"conversation_id":1,"turn_id":"5b0c"}\n\nid: chat_2f1d:3\nevent: chat.search.text.delta\n'
+    'data: {"type":"chat.search.text.delta","delta":"Saya menemukan 1 barang.\\n"}\n\n'
+)
+_STREAM = {"description": "Events", "content": {"text/event-stream": {"example": _EVENTS}}}
+_ERRORS = {
+    401: "This needs an access token.",
+    403: "AI access not enabled for this user",
+    404: "Conversation not found",
+    409: "Session 'chat_2f1d' is answering another request. Wait for its end, cancel it, or use another id.",
+    422: "This Idempotency-Key was used for another question.",
+}
 
-
-def citations_of(cards: Sequence[ProductCard]) -> list[Citation]:
-    return [Citation(product_id=card.id, name=card.name, url=f"/api/products/{card.id}") for card in cards]
-
-
-def event_json(kind: str, **fields: Any) -> dict[str, Any]:
-    return {"type": f"chat.search.{kind}", **fields}
+CHAT_RESPONSES: Responses = responses(ANSWER_EXAMPLE, _ERRORS)
+CHAT_RESPONSES[200]["content"] |= _STREAM["content"]
+STREAM_RESPONSES: Responses = {
+    200: _STREAM,
+    204: {"description": "The answer has ended, and you have all of it."},
+    404: json_example("Unknown", {"detail": "There is no session 'chat_2f1d'."}),
+    410: json_example("Gone", {"detail": "Session 'chat_2f1d' is over and no longer kept."}),
+}
+CANCEL_EXAMPLE = {"session_id": "chat_2f1d0c9b8a7e6f5d4c3b2a1908f7e6d5", "status": "cancelled"}

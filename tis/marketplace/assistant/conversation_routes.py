@@ -1,47 +1,117 @@
 """The own conversations and preferences: read, change and delete. No AI access is needed for that."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Depends, Request
 from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from tis.http.dependencies import SessionsDep
-from tis.marketplace.assistant import conversations, preferences
-from tis.marketplace.assistant.conversation_schemas import (
-    CONVERSATION_EXAMPLE,
-    MESSAGE_EXAMPLE,
-    OTHER_USER,
-    OWN_CONVERSATION,
-    PREFERENCES_BODY_EXAMPLE,
-    PREFERENCES_EXAMPLE,
-    ActingFor,
-    ConversationView,
-    MessageView,
-    PreferencesForm,
-    PreferencesView,
-    SessionId,
-    conversation_view,
-    message_view,
-    preferences_view,
-)
+from tis.marketplace.assistant import conversations, viewers
+from tis.marketplace.assistant.chat_schemas import ActingFor, SessionId
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import body_example, responses
+from tis.marketplace.kit.fields import City, Price, ShortName, key_of
 from tis.marketplace.kit.paging import Before, Limit, page_response
 from tis.marketplace.kit.responses import Message, no_store
-from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
+from tis.marketplace.places.gazetteer import gazetteer
+from tis.marketplace.tables import UserPreferences
 from tis.marketplace.users.chat_streams import delete_streams
 from tis.marketplace.users.schemas import USER_REQUIRED
 from tis.marketplace.users.service import acting_user
 
 router = APIRouter(tags=["assistant"], route_class=CheckedRoute)
 _NO_STORE = {"Cache-Control": "no-store"}
+_SESSION_ID = "chat_5f0c8d8e2b0f4e7c9d0a1b2c3d4e5f60"
+_CONVERSATION_EXAMPLE: dict[str, Any] = {
+    "conversation_id": 12,
+    "session_id": _SESSION_ID,
+    "title": "Saya butuh laptop gaming di Jakarta, budget 12 juta",
+    "created_at": "2026-11-23T03:00:00Z",
+    "updated_at": "2026-11-23T03:00:02Z",
+}
+_MESSAGE_EXAMPLE: dict[str, Any] = {
+    "id": 41,
+    "turn_id": "turn_1",
+    "role": "user",
+    "content": "Saya butuh laptop gaming di Jakarta, budget 12 juta",
+    "details": {},
+    "created_at": "2026-11-23T03:00:00Z",
+}
+_PREFERENCES_BODY_EXAMPLE: dict[str, Any] = {
+    "brands": ["asus", "lenovo"],
+    "max_price": 12_000_000,
+    "city": "Bandung",
+    "condition": "new",
+}
+_PREFERENCES_EXAMPLE = {**_PREFERENCES_BODY_EXAMPLE, "updated_at": "2026-11-23T03:00:00Z"}
+# Errors of routes, for `docs.responses`.
+_OWN_CONVERSATION = {**USER_REQUIRED, 404: conversations.NO_CONVERSATION}
+_OTHER_USER = {404: "User not found"}
+
+
+def _without_repetition(brands: list[str]) -> list[str]:
+    return list(dict.fromkeys(map(key_of, brands)))
+
+
+def _known_city(city: str) -> str:
+    """By its official name, where that says the same."""
+    meaning = gazetteer().meaning(city)
+    if not meaning:
+        raise ValueError("not a city, regency or province of Indonesia")
+    official = meaning[0].name.removeprefix("DKI ")
+    return official if gazetteer().meaning(official) == meaning else city
+
+
+class PreferencesForm(StrictBody):
+    """All fields are replaced: one that is left out is cleared."""
+
+    brands: Annotated[list[ShortName], AfterValidator(_without_repetition)] = Field(
+        default_factory=list, max_length=10, description="stored in lower case"
+    )
+    max_price: Price | None = None
+    city: Annotated[City, AfterValidator(_known_city)] | None = None
+    condition: Literal["new", "used"] | None = None
+
+
+class PreferencesView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    brands: list[str] = Field(default_factory=list)
+    max_price: int | None = None
+    city: str | None = None
+    condition: str | None = None
+    updated_at: datetime | None = Field(None, description="null as long as none were saved")
+
+
+class ConversationView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    conversation_id: int = Field(validation_alias="id")
+    session_id: str
+    title: str | None = Field(description="how the first question begins")
+    created_at: datetime
+    updated_at: datetime = Field(description="when the last message was added")
+
+
+class MessageView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    turn_id: str
+    role: Literal["user", "assistant"]
+    content: str
+    details: dict[str, Any] = Field(description="of an answer: the products, citations and filters, as of then")
+    created_at: datetime
 
 
 @router.get(
     "/chat/conversations",
     response_model=list[ConversationView],
-    responses=responses([CONVERSATION_EXAMPLE], USER_REQUIRED, OTHER_USER),
+    responses=responses([_CONVERSATION_EXAMPLE], USER_REQUIRED, _OTHER_USER),
 )
 def list_own_conversations(
     context: ContextDep, request: Request, user_id: ActingFor = None, before: Before = None, limit: Limit = 50
@@ -50,13 +120,13 @@ def list_own_conversations(
     with context.reading() as (session, principal):
         owner = acting_user(session, principal, user_id)
         rows = conversations.list_conversations(session, owner, before, limit + 1)
-        response = page_response(request, rows, limit, conversation_view, lambda row: row.id)
+        response = page_response(request, rows, limit, ConversationView.model_validate, lambda row: row.id)
     response.headers.update(_NO_STORE)
     return response
 
 
 @router.delete(
-    "/chat/conversations", responses=responses({"detail": "Deleted 3 conversations."}, USER_REQUIRED, OTHER_USER)
+    "/chat/conversations", responses=responses({"detail": "Deleted 3 conversations."}, USER_REQUIRED, _OTHER_USER)
 )
 async def delete_own_conversations(context: ContextDep, sessions: SessionsDep, user_id: ActingFor = None) -> Message:
     """Delete all your conversations with the assistant, and their recorded streams."""
@@ -74,7 +144,7 @@ async def delete_own_conversations(context: ContextDep, sessions: SessionsDep, u
 @router.get(
     "/chat/conversations/{session_id}",
     response_model=list[MessageView],
-    responses=responses([MESSAGE_EXAMPLE], OWN_CONVERSATION),
+    responses=responses([_MESSAGE_EXAMPLE], _OWN_CONVERSATION),
 )
 def list_own_messages(
     session_id: SessionId,
@@ -88,12 +158,12 @@ def list_own_messages(
     with context.reading() as (session, principal):
         owner = acting_user(session, principal, user_id)
         rows = conversations.list_messages(session, owner, session_id, before, limit + 1)
-        response = page_response(request, rows, limit, message_view, lambda row: row.id)
+        response = page_response(request, rows, limit, MessageView.model_validate, lambda row: row.id)
     response.headers.update(_NO_STORE)
     return response
 
 
-@router.delete("/chat/conversations/{session_id}", responses=responses({"detail": "Deleted."}, OWN_CONVERSATION))
+@router.delete("/chat/conversations/{session_id}", responses=responses({"detail": "Deleted."}, _OWN_CONVERSATION))
 async def delete_own_conversation(
     session_id: SessionId, context: ContextDep, sessions: SessionsDep, user_id: ActingFor = None
 ) -> Message:
@@ -112,31 +182,33 @@ async def delete_own_conversation(
 @router.get(
     "/users/me/preferences",
     dependencies=[Depends(no_store)],
-    responses=responses(PREFERENCES_EXAMPLE, USER_REQUIRED, OTHER_USER),
+    responses=responses(_PREFERENCES_EXAMPLE, USER_REQUIRED, _OTHER_USER),
 )
 def get_own_preferences(context: ContextDep, user_id: ActingFor = None) -> PreferencesView:
     """Read what you told the assistant to prefer; empty if nothing."""
     with context.reading() as (session, principal):
         owner = acting_user(session, principal, user_id)
-        return preferences_view(preferences.find_preferences(session, owner))
+        row = session.get(UserPreferences, owner)
+        return PreferencesView() if row is None else PreferencesView.model_validate(row)
 
 
-@router.put("/users/me/preferences", responses=responses(PREFERENCES_EXAMPLE, USER_REQUIRED, OTHER_USER))
+@router.put("/users/me/preferences", responses=responses(_PREFERENCES_EXAMPLE, USER_REQUIRED, _OTHER_USER))
 def replace_own_preferences(
     context: ContextDep,
-    body: Annotated[PreferencesForm, Body(openapi_examples=body_example(PREFERENCES_BODY_EXAMPLE))],
+    body: Annotated[PreferencesForm, Body(openapi_examples=body_example(_PREFERENCES_BODY_EXAMPLE))],
     user_id: ActingFor = None,
 ) -> PreferencesView:
     """Say what you prefer; a field that is left out is cleared. Preferences break ties, they never hide a product."""
     with context.writing() as (session, principal):
         owner = acting_user(session, principal, user_id)
-        return preferences_view(preferences.save_preferences(session, principal, owner, body.model_dump()))
+        row = viewers.save_preferences(session, principal, owner, body.model_dump())
+        return PreferencesView.model_validate(row)
 
 
-@router.delete("/users/me/preferences", responses=responses({"detail": "Deleted."}, USER_REQUIRED, OTHER_USER))
+@router.delete("/users/me/preferences", responses=responses({"detail": "Deleted."}, USER_REQUIRED, _OTHER_USER))
 def delete_own_preferences(context: ContextDep, user_id: ActingFor = None) -> Message:
     """Delete your preferences. Idempotent."""
     with context.writing() as (session, principal):
         owner = acting_user(session, principal, user_id)
-        preferences.delete_preferences(session, principal, owner)
+        viewers.delete_preferences(session, principal, owner)
     return Message(detail="Deleted.")

@@ -44,12 +44,25 @@ class ConversationState:
 
 
 def open_conversation(
-    session: Session, user_id: int, session_id: str | None, *, new_id: str | None = None
+    session: Session,
+    user_id: int,
+    session_id: str | None,
+    conversation_id: int | None = None,
+    *,
+    new_id: str | None = None,
 ) -> Conversation:
-    """Without a `session_id` a new one, for which the one that was not used for longest goes if there are too many.
+    """The one that is named by `session_id`, `conversation_id` or both; else a new one, for which the one that was not
+    used for longest goes if there are too many.
 
     `new_id`: the name of the new one; the one that has it already is no other.
     """
+    if conversation_id is not None:
+        conversation = session.get(Conversation, conversation_id)
+        if conversation is None or conversation.user_id != user_id:
+            raise NotFound(NO_CONVERSATION)
+        if session_id not in (None, conversation.session_id):
+            raise Unprocessable("session_id and conversation_id name different conversations.")
+        return conversation
     if session_id is not None:
         return find_conversation(session, user_id, session_id)
     lock_account(session, user_account(user_id))
@@ -61,18 +74,6 @@ def open_conversation(
     session.add(conversation)
     session.flush()
     return conversation
-
-
-def session_id_of(session: Session, user_id: int, session_id: str | None, conversation_id: int | None) -> str | None:
-    """A follow-up names its conversation by one of them, or by both."""
-    if conversation_id is None:
-        return session_id
-    conversation = session.get(Conversation, conversation_id)
-    if conversation is None or conversation.user_id != user_id:
-        raise NotFound(NO_CONVERSATION)
-    if session_id not in (None, conversation.session_id):
-        raise Unprocessable("session_id and conversation_id name different conversations.")
-    return conversation.session_id
 
 
 def find_conversation(session: Session, user_id: int, session_id: str) -> Conversation:

@@ -5,22 +5,17 @@ cannot miscalculate, and what it quotes must stand in the sentence.
 """
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tis.marketplace.assistant.chat_schemas import Interpretation
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.reading.prices import price_in
-from tis.marketplace.reading.structured_query import (
-    Explanation,
-    Intent,
-    ParsedQuery,
-    QuerySort,
-    QuerySource,
-    StructuredQuery,
-)
+from tis.marketplace.reading.structured_query import Explanation, Intent, ParsedQuery, QuerySort, StructuredQuery
 from tis.marketplace.reading.vocabulary import Vocabulary
 
 MAX_EXTRACTED_TOKENS = 240
@@ -67,7 +62,8 @@ def extraction_messages(
     text: str, by_rules: StructuredQuery, previous: StructuredQuery | None, today: str
 ) -> list[dict[str, Any]]:
     """No text of a product is in them."""
-    rules = {"now": _said(by_rules)} | ({"turn before": _said(previous)} if previous else {})
+    queries = {"now": by_rules} | ({"turn before": previous} if previous else {})
+    rules = {name: query.model_dump(exclude_defaults=True) for name, query in queries.items()}
     system = _SYSTEM.format(today=today, rules=json.dumps(rules, ensure_ascii=False)[:_MAX_RULES_CHARS])
     return [{"role": "system", "content": system}, {"role": "user", "content": text}]
 
@@ -79,13 +75,10 @@ def read_extraction(reply: str) -> ExtractedQuery | None:
         return None
 
 
-def merge(
-    text: str, rules: ParsedQuery, model: ExtractedQuery, vocabulary: Vocabulary
-) -> tuple[ParsedQuery, QuerySource]:
-    """`rules` where the model adds nothing, else `merged`."""
-    query, explain = rules.query, list(rules.explain)
+def merge(text: str, rules: ParsedQuery, model: ExtractedQuery, vocabulary: Vocabulary) -> Interpretation:
+    """Its source is `rules` where the model adds nothing, else `merged`."""
+    query, occurs = rules.query, _occurrence_test(text)
     changes: dict[str, Any] = {}
-    occurs = _occurrence_test(text)
     if query.intent == "search" and model.intent != "search":
         changes["intent"] = model.intent
     if model.category != query.category and not rules.exact_category and model.category in vocabulary.parents:
@@ -93,31 +86,21 @@ def merge(
     words = [word for word in model.words.lower().split() if occurs(word)]
     if not query.text and words:
         changes["text"] = " ".join(words)
-    unwanted = [one.lower() for one in model.exclude if occurs(one)]
-    known_brands = set(vocabulary.brands)
-    excluded_brands = [one for one in unwanted if one in known_brands]
-    excluded_terms = [one for one in unwanted if one not in known_brands]
-    changes |= _added("exclude_brands", query.exclude_brands, excluded_brands)
-    changes |= _added("exclude_terms", query.exclude_terms, excluded_terms)
-    refused = {*query.exclude_brands, *excluded_brands}
-    brands = [one.lower() for one in model.brands if occurs(one) and one.lower() in known_brands - refused]
-    changes |= _added("brands", query.brands, brands)
-    if refused & set(query.brands):
-        changes["brands"] = [one for one in query.brands if one not in refused]
-    changes |= _merged_prices(query, model, occurs)
-    changes |= _merged_places(query, model, occurs)
+    changes |= _merged_brands(query, model, occurs, set(vocabulary.brands))
+    if query.min_price is None and query.max_price is None:
+        changes |= _quoted_prices(model, occurs)
+    if not (query.cities or query.provinces or query.exclude_cities):
+        changes |= _quoted_cities(model, occurs)
     for name in _OF_MODEL:
         said = getattr(model, name)
         if getattr(query, name) is None and said is not None:
             changes[name] = said
-    if not changes:
-        return rules, "rules"
-    explain += [Explanation(field=name, rule="model", words=_words_of(value)) for name, value in changes.items()]
-    return rules.model_copy(update={"query": query.model_copy(update=changes), "explain": explain}), "merged"
-
-
-def _said(query: StructuredQuery) -> dict[str, Any]:
-    return query.model_dump(exclude_defaults=True)
+    explain = [Explanation(field=name, rule="model", words=_words_of(value)) for name, value in changes.items()]
+    return Interpretation(
+        query=query.model_copy(update=changes),
+        source="merged" if changes else "rules",
+        explain=[*rules.explain, *explain],
+    )
 
 
 def _occurrence_test(text: str) -> Callable[[str], bool]:
@@ -135,36 +118,34 @@ def _words_joined(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", text.lower()))
 
 
-def _added(name: str, own: Sequence[str], more: Sequence[str]) -> Mapping[str, list[str]]:
-    new = [one for one in dict.fromkeys(more) if one not in own]
-    return {name: [*own, *new]} if new else {}
+def _merged_brands(
+    query: StructuredQuery, model: ExtractedQuery, occurs: Callable[[str], bool], known: Collection[str]
+) -> dict[str, list[str]]:
+    """Exclusion goes before what is wanted."""
+    unwanted = [one.lower() for one in model.exclude if occurs(one)]
+    refused = {*query.exclude_brands, *(one for one in unwanted if one in known)}
+    wanted = [one.lower() for one in model.brands if occurs(one) and one.lower() in known]
+    merged = {
+        "exclude_brands": [*query.exclude_brands, *(one for one in unwanted if one in known)],
+        "exclude_terms": [*query.exclude_terms, *(one for one in unwanted if one not in known)],
+        "brands": [one for one in (*query.brands, *wanted) if one not in refused],
+    }
+    unique = {name: list(dict.fromkeys(values)) for name, values in merged.items()}
+    return {name: values for name, values in unique.items() if values != getattr(query, name)}
 
 
-def _merged_prices(query: StructuredQuery, model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict[str, Any]:
-    """Only where the rules found no price at all."""
-    if (query.min_price, query.max_price) != (None, None):
-        return {}
-    least, most = (_amount(one) if one and occurs(one) else None for one in (model.lowest_price, model.highest_price))
-    if least is not None and most is not None and least > most:
-        return {}
-    return {name: value for name, value in (("min_price", least), ("max_price", most)) if value is not None}
+def _quoted_prices(model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict[str, int]:
+    found = {"min_price": model.lowest_price, "max_price": model.highest_price}
+    prices = {name: price_in(quoted) for name, quoted in found.items() if quoted and occurs(quoted)}
+    amounts = {name: price.most for name, price in prices.items() if price is not None and price.most is not None}
+    return amounts if amounts.get("min_price", 0) <= amounts.get("max_price", math.inf) else {}
 
 
-def _amount(quoted: str) -> int | None:
-    found = price_in(quoted)
-    return found.most if found else None
-
-
-def _merged_places(query: StructuredQuery, model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict[str, Any]:
-    """Only where the rules found no place, and if the gazetteer knows the name as one city."""
-    if query.cities or query.provinces or query.exclude_cities:
-        return {}
-    cities = []
-    for said in model.places:
-        places = gazetteer().find(said) if occurs(said) else []
-        if len(places) == 1:
-            cities.append(places[0].name)
-    return {"cities": list(dict.fromkeys(cities))} if cities else {}
+def _quoted_cities(model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict[str, list[str]]:
+    """Those that the gazetteer knows as one city."""
+    found = [gazetteer().find(quoted) for quoted in model.places if occurs(quoted)]
+    cities = list(dict.fromkeys(places[0].name for places in found if len(places) == 1))
+    return {"cities": cities} if cities else {}
 
 
 def _words_of(value: Any) -> str:

@@ -1,21 +1,15 @@
-"""Finds the goods that an answer speaks of, by the same search as REST. Each function reads in one transaction."""
+"""Finds the goods that an answer speaks of, by the same search as REST."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from sqlalchemy.orm import Session
-
-from tis.marketplace.assistant.cards import card_of, cards_of
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, Viewer
-from tis.marketplace.assistant.measured_goods import in_order, measure_of
-from tis.marketplace.assistant.ranking import ranked
-from tis.marketplace.assistant.tried_relaxations import tried_relaxations
-from tis.marketplace.assistant.wanted_goods import cards_for, goods_query, limits_only, with_known_category
+from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, card_of
+from tis.marketplace.assistant.goods_search import GoodsSearch, limits_only
+from tis.marketplace.assistant.ranking import in_order, measure_of, ranked
 from tis.marketplace.reading.parse import parse_query
 from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
 from tis.marketplace.search.product_candidates import MAX_CANDIDATES, MAX_LOOKED_UP, Candidate
-from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import PageRequest, ProductCount, ProductQuery, Sort
 from tis.marketplace.search.relaxed_filters import FEW, NamedPoint, point_of_city, query_around
 
@@ -24,73 +18,61 @@ _MAX_NEAREST = 3
 _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
 _MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
-_MAX_NOUN_WORDS = 3
+_NOTHING_SKIPPED = frozenset[int]()
 
 
-def still_wanted(
-    search: ProductSearch, session: Session, ids: Sequence[int], query: StructuredQuery, viewer: Viewer
-) -> list[int]:
-    """Those of the ids that keep every limit of the query now: prices and stock change while a model speaks, and what
-    its tools find need not keep them.
-    """
-    if query.compare is not None or query.intent in ("compare", "other") or (query.order_by and query.order_by.among):
-        return list(ids)  # the buyer names these goods, whatever they cost
-    limits = limits_only(with_known_category(search, session, query), ids)
-    page = PageRequest(MAX_SHOWN, with_total=False)
-    kept = {hit.product.id for hit in search.find(session, goods_query(limits, viewer), page).hits}
-    if pointed := [one for one in ids if one in query.product_ids and one not in kept]:
-        kept |= _visible(search, session, pointed, viewer)
-    return [one for one in ids if one in kept]
-
-
-def find_goods(
-    search: ProductSearch,
-    session: Session,
-    query: StructuredQuery,
-    viewer: Viewer,
-    skipped: frozenset[int] = frozenset(),
-) -> FoundGoods:
+def find_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] = _NOTHING_SKIPPED) -> FoundGoods:
     """`skipped`: products that the buyer has seen and wants others than."""
     if query.intent == "other":
         return FoundGoods([], total=0)
-    query = with_known_category(search, session, query)
+    query = goods.with_known_category(query)
     if query.compare is not None and (query.compare.items or query.compare.product_ids):
-        return _compared(search, session, query, viewer)
+        return _compared(goods, query)
     if query.order_by is not None:
-        return _by_attribute(search, session, query, query.order_by, viewer)
+        return _by_attribute(goods, query, query.order_by)
     if query.product_ids:
-        return _pointed_at(search, session, query, viewer)
-    found = _found(search, session, query, viewer, skipped)
+        return _pointed_at(goods, query)
+    found = _found(goods, query, skipped)
     if not skipped:
         return found
     # Others that match in part are no others of the same kind.
     return replace(found, cards=found.cards[: found.total], relaxations=(), unverified_words=False, skipped=skipped)
 
 
-def _found(
-    search: ProductSearch,
-    session: Session,
-    query: StructuredQuery,
-    viewer: Viewer,
-    skipped: frozenset[int] = frozenset(),
-) -> FoundGoods:
-    best = best_goods(search, session, query, viewer)
+def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery) -> list[int]:
+    """Those of the ids that keep every limit of the query now: prices and stock change while a model speaks, and what
+    its tools find need not keep them.
+    """
+    names_goods = query.compare is not None or query.intent in ("compare", "other")
+    if not ids or names_goods or (query.order_by and query.order_by.among):
+        return list(ids)  # the buyer names these goods, whatever they cost
+    limits = goods.product_query(limits_only(goods.with_known_category(query), ids))
+    hits = goods.search.find(goods.session, limits, PageRequest(MAX_SHOWN, with_total=False)).hits
+    kept = {hit.product.id for hit in hits}
+    if pointed := [one for one in ids if one in query.product_ids and one not in kept]:
+        kept |= _visible(goods, pointed)
+    return [one for one in ids if one in kept]
+
+
+def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] = _NOTHING_SKIPPED) -> FoundGoods:
+    best = best_goods(goods, query)
     if not best.total.count and query.intent == "stock" and query.in_stock is not False:
         # "Is it in stock?" of what is sold out gets a no, not silence.
         sold_out = query.model_copy(update={"in_stock": False, "quantity": None})
-        if search.count(session, goods_query(sold_out, viewer), 1).count:
-            return _found(search, session, sold_out, viewer)
-    whole = [one.product.id for one in best.candidates[: best.total.count]]
-    num_skipped = sum(one in skipped for one in whole)
-    ids = [one.product.id for one in best.candidates if one.product.id not in skipped]
-    place, nearest = (None, []) if best.total.count else _nearest_elsewhere(search, session, query, viewer)
+        if goods.count(sold_out).count:
+            return _found(goods, sold_out)
+    corrected = None
+    if query.text:
+        corrected = goods.search.find(goods.session, goods.product_query(query), _FIRST).corrected
+    place, nearest = (None, []) if best.total.count else _nearest_elsewhere(goods, query)
+    ids = [one for one in best.ids if one not in skipped]
     return FoundGoods(
-        cards=cards_for(search, session, ids[:MAX_CARDS], query, viewer),
-        total=best.total.count - num_skipped,
+        cards=goods.cards_for(ids[:MAX_CARDS], query),
+        total=best.total.count - len(skipped.intersection(best.matching_ids)),
         total_is_exact=best.total.is_exact,
-        corrected=search.find(session, goods_query(query, viewer), _FIRST).corrected if query.text else None,
-        unverified_words=best.has_others,
-        relaxations=tried_relaxations(search, session, query, viewer),
+        corrected=corrected,
+        unverified_words=best.total.is_exact and len(best.candidates) > best.total.count,
+        relaxations=goods.tried_relaxations(query),
         nearest_place=place.name if place and nearest else None,
         nearest=nearest,
     )
@@ -101,34 +83,35 @@ class BestGoods:
     """Best first: `total` match all words; behind them are those that match some, then others of the category."""
 
     candidates: list[Candidate]
-    num_matching: int  # all words or some
     total: ProductCount
 
     @property
-    def has_others(self) -> bool:
-        return self.total.is_exact and len(self.candidates) > self.total.count
+    def ids(self) -> list[int]:
+        return [one.product.id for one in self.candidates]
+
+    @property
+    def matching_ids(self) -> list[int]:
+        """Of those that match all words."""
+        return self.ids[: self.total.count]
 
 
-def best_goods(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> BestGoods:
-    wanted = goods_query(query, viewer)
-    total = search.count(session, wanted, _MAX_COUNTED)
-    found = _candidates(search, session, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
-    whole, others = found[: total.count], ranked(found[total.count :], query, viewer, by_tier=True)
+def best_goods(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
+    wanted, total = goods.product_query(query), goods.count(query, _MAX_COUNTED)
+    found = _candidates(goods, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
+    whole, others = found[: total.count], ranked(found[total.count :], query, goods.viewer, by_tier=True)
     if wanted.text is not None and wanted.category is not None and len(found) < MAX_CARDS:
         # A laptop "for college" need not say so.
         known = {one.product.id for one in found}
-        of_category = _candidates(search, session, replace(wanted, text=None))
-        others += ranked((one for one in of_category if one.product.id not in known), query, viewer)
-    return BestGoods([*ranked(whole, query, viewer), *others], len(found), total)
+        of_category = _candidates(goods, replace(wanted, text=None))
+        others += ranked((one for one in of_category if one.product.id not in known), query, goods.viewer)
+    return BestGoods([*ranked(whole, query, goods.viewer), *others], total)
 
 
-def _candidates(
-    search: ProductSearch, session: Session, wanted: ProductQuery, limit: int = MAX_CANDIDATES
-) -> list[Candidate]:
+def _candidates(goods: GoodsSearch, wanted: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
     """In the order of the search: those that match all words before those that match some."""
     found: dict[int, Candidate] = {}
     for sort in _orders_read(wanted):
-        for one in search.candidates(session, replace(wanted, sort=sort), limit):
+        for one in goods.search.candidates(goods.session, replace(wanted, sort=sort), limit):
             found.setdefault(one.product.id, one)
     return list(found.values())
 
@@ -143,69 +126,61 @@ def _orders_read(wanted: ProductQuery) -> Iterator[Sort | None]:
         yield "distance"
 
 
-def _by_attribute(
-    search: ProductSearch, session: Session, query: StructuredQuery, order: AttributeOrder, viewer: Viewer
-) -> FoundGoods:
+def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOrder) -> FoundGoods:
     """Goods that do not say their attribute are left out; where none says it, they come in the usual order."""
     # What is smaller than one of 27 inches need not say 27 inches.
     words = [word for word in query.text.split() if not (order.beyond and word[0].isdecimal())]
     plain = query.model_copy(update={"order_by": None, "intent": "search", "text": " ".join(words)})
-    best = best_goods(search, session, plain, viewer)
-    ids = order.among or [one.product.id for one in best.candidates[: best.total.count]]
-    known = [*dict.fromkeys([*ids, *order.beyond])][:MAX_LOOKED_UP]
-    hits = search.lookup(session, known, None)
+    ids = [*dict.fromkeys([*(order.among or best_goods(goods, plain).matching_ids), *order.beyond])]
+    hits = goods.search.lookup(goods.session, ids[:MAX_LOOKED_UP], None)
     measures = {hit.product.id: measure_of(hit.product.attributes, order.attribute) for hit in hits}
-    ordered = in_order(measures, order)
     values = {number: one for number, one in measures.items() if one is not None}
     if not values:
-        usual = order.among or [*ids, *order.beyond]
-        cards = cards_for(search, session, usual[:MAX_CARDS], query, viewer)
+        cards = goods.cards_for((order.among or ids)[:MAX_CARDS], query)
         return FoundGoods(cards, total=len(cards), is_unmeasured=True)
-    cards = cards_for(search, session, ordered[:MAX_CARDS], query, viewer)
-    return FoundGoods(cards, total=len(ordered), values=values)
+    ordered = in_order(values, order)
+    return FoundGoods(goods.cards_for(ordered[:MAX_CARDS], query), total=len(ordered), values=values)
 
 
-def _pointed_at(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
+def _pointed_at(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:
     """Products that the buyer points at are shown even if they are sold out. The other filters choose among several;
     they may be of the turn before, which found nothing that keeps them, so they never hide all.
     """
-    limits = limits_only(query, query.product_ids)
-    visible = search.candidates(session, goods_query(limits, viewer), MAX_CANDIDATES)
+    limits = goods.product_query(limits_only(query, query.product_ids))
+    visible = goods.search.candidates(goods.session, limits, MAX_CANDIDATES)
     found = {one.product.id for one in visible}
     if not found or query.intent == "stock":
-        found = _visible(search, session, query.product_ids, viewer)
+        found = _visible(goods, query.product_ids)
     ids = [one for one in dict.fromkeys(query.product_ids) if one in found]
     if query.sort not in (None, "relevance"):
-        ids = [one.product.id for one in ranked(visible, query, viewer)] or ids
-    return FoundGoods(cards_of(search, session, ids[:MAX_CARDS], viewer), total=len(ids))
+        ids = [one.product.id for one in ranked(visible, query, goods.viewer)] or ids
+    return FoundGoods(goods.cards(ids[:MAX_CARDS]), total=len(ids))
 
 
-def _visible(search: ProductSearch, session: Session, ids: Sequence[int], viewer: Viewer) -> set[int]:
-    return {card.id for card in cards_of(search, session, ids, viewer)}
+def _visible(goods: GoodsSearch, ids: Sequence[int]) -> set[int]:
+    return {card.id for card in goods.cards(ids)}
 
 
-def _compared(search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer) -> FoundGoods:
+def _compared(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:
     """The products that it points at, then the best match of each phrase."""
     assert query.compare is not None
     ids, missing = list(query.compare.product_ids), list[str]()
     for item in query.compare.items[:_MAX_COMPARED]:
-        if matching := _match_ids(search, session, query, item, viewer, ids):
+        if matching := _match_ids(goods, query, item, ids):
             ids += [one for one in matching if one not in ids][:1]
         else:
             missing.append(item)
-    cards = cards_of(search, session, ids, viewer)[:MAX_CARDS]
+    cards = goods.cards(ids)[:MAX_CARDS]
     return FoundGoods(cards, total=len(cards), missing=missing)
 
 
-def _match_ids(
-    search: ProductSearch, session: Session, query: StructuredQuery, item: str, viewer: Viewer, taken: Sequence[int]
-) -> list[int]:
+def _match_ids(goods: GoodsSearch, query: StructuredQuery, item: str, taken: Sequence[int]) -> list[int]:
     """Of what matches the whole phrase: another brand or model is not what was named. Some that are not taken yet, if
     there are any; what is sold out only where nothing else is.
 
     A phrase that names no kind is of the kind of the comparison, else of any.
     """
-    said = parse_query(item, QueryContext(), search.vocabulary(session)).query
+    said = parse_query(item, QueryContext(), goods.search.vocabulary(goods.session)).query
     own = said.model_dump(include={"category", "text", "brands", "exclude_terms", "exclude_brands", "condition"})
     if said.intent == "other" or not any(own.values()):
         own = {"category": None, "brands": [], "text": item}
@@ -215,23 +190,20 @@ def _match_ids(
     found = list[int]()
     for in_stock, category in product(dict.fromkeys((query.in_stock, False)), kinds):
         changed = query.model_copy(update=changes | {"category": category, "in_stock": in_stock})
-        best = best_goods(search, session, with_known_category(search, session, changed), viewer)
-        ids = [one.product.id for one in best.candidates[: best.total.count]]
+        ids = best_goods(goods, goods.with_known_category(changed)).matching_ids
         if not set(ids) <= set(taken):
             return ids
         found = found or ids
     return found
 
 
-def _nearest_elsewhere(
-    search: ProductSearch, session: Session, query: StructuredQuery, viewer: Viewer
-) -> tuple[NamedPoint | None, list[ProductCard]]:
+def _nearest_elsewhere(goods: GoodsSearch, query: StructuredQuery) -> tuple[NamedPoint | None, list[ProductCard]]:
     """What matches all words. Without advice on delivery: the distances are from the named place."""
     places = [*query.cities, *query.provinces]
     place = point_of_city(places[0]) if places else None
     if place is None:
         return None, []
-    around = replace(query_around(goods_query(query, viewer), place.point), cities=())
-    found = search.find(session, around, PageRequest(limit=_MAX_NEAREST, with_total=False))
+    around = replace(query_around(goods.product_query(query), place.point), cities=())
+    found = goods.search.find(goods.session, around, PageRequest(limit=_MAX_NEAREST, with_total=False))
     hits = [] if found.relaxed else found.hits
-    return place, [card_of(hit, viewer, with_advice=False) for hit in hits]
+    return place, [card_of(hit, goods.viewer, with_advice=False) for hit in hits]

@@ -1,37 +1,25 @@
-"""What the assistant knows of goods and of who asks. Everything that an answer may say comes from here."""
+"""What answers and models may say of goods: cards, read from the database, with the texts of sellers cleaned."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tis.marketplace.assistant.measured_goods import Measure
-from tis.marketplace.kit.geo import Point
-from tis.marketplace.products.delivery import Language
-from tis.marketplace.products.schemas import Fulfilment
+from tis.marketplace.assistant.clean_text import clean_name, clean_text
+from tis.marketplace.assistant.ranking import Measure
+from tis.marketplace.assistant.viewers import Viewer
+from tis.marketplace.columns import now
+from tis.marketplace.kit.geo import shown_distance
+from tis.marketplace.products.delivery import advise, is_there_today
+from tis.marketplace.products.schemas import Fulfilment, rating_of
 from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.search.query import SearchHit
 
 MAX_CARDS = 8
-
-
-@dataclass(frozen=True)
-class Preferences:
-    """What a user told us to prefer. They break ties and never filter."""
-
-    brands: Sequence[str] = ()  # lower case
-    max_price: int | None = None
-    city: str | None = None
-    condition: str | None = None
-
-
-@dataclass(frozen=True)
-class Viewer:
-    """Who asks. `origin` and `city` are measured from, never filtered by."""
-
-    language: Language = "id"
-    user_id: int | None = None
-    origin: Point | None = None
-    city: str | None = None
-    preferences: Preferences = Preferences()
+_MAX_NAME_CHARS = 150
+_MAX_SHORT_CHARS = 60  # of brands, shops, cities and categories
+_MAX_DESCRIPTION_CHARS = 160
+_MAX_ATTRIBUTES = 6
+_MAX_ATTRIBUTE_CHARS = 40
 
 
 @dataclass(frozen=True)
@@ -85,3 +73,43 @@ class FoundGoods:
     values: Mapping[int, Measure] = field(default_factory=dict)  # of the attribute that the cards are ordered by
     is_unmeasured: bool = False  # no product has that attribute
     missing: Sequence[str] = ()  # phrases of a comparison that no product matches
+
+
+def card_of(hit: SearchHit, viewer: Viewer, *, with_advice: bool = True) -> ProductCard:
+    """Without advice where the distance is not from the buyer's place."""
+    product, shop = hit.product, hit.product.supplier
+    distance_km, fulfilment = None, None
+    if hit.distance_km is not None:
+        distance_km = shown_distance(hit.distance_km, shows_place=shop.shows_place)
+        if with_advice:
+            fulfilment = advise(distance_km, shop, viewer.language, today=is_there_today(product, now()))
+    return ProductCard(
+        id=product.id,
+        name=clean_name(product.name, _MAX_NAME_CHARS) or f"#{product.id}",
+        price=product.price,
+        category=clean_text(product.category, _MAX_SHORT_CHARS),
+        brand=clean_text(product.brand or "", _MAX_SHORT_CHARS) or None,
+        condition=product.condition,
+        available_quantity=product.on_hand - product.reserved if product.is_available else 0,
+        supplier_id=product.supplier_id,
+        supplier_name=clean_name(shop.business_name, _MAX_SHORT_CHARS) or f"#{product.supplier_id}",
+        city=clean_text(shop.city, _MAX_SHORT_CHARS),
+        rating=rating_of(product),
+        rating_count=product.rating_count,
+        distance_km=distance_km,
+        fulfilment=fulfilment,
+        attributes=_attributes(product.attributes),
+        description=clean_text(product.description or "", _MAX_DESCRIPTION_CHARS),
+    )
+
+
+def _attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    cleaned: dict[str, Any] = {}
+    for name, value in attributes.items():
+        label = clean_text(name, _MAX_ATTRIBUTE_CHARS)
+        shown = clean_text(value, _MAX_ATTRIBUTE_CHARS) if isinstance(value, str) else value
+        if label and shown not in ("", None):
+            cleaned[label] = shown
+        if len(cleaned) == _MAX_ATTRIBUTES:
+            break
+    return cleaned

@@ -10,8 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from tis.database.errors import DatabaseUnavailable
 from tis.errors import Unauthenticated
 from tis.marketplace.assistant.catalogue_tools import catalogue_tools
-from tis.marketplace.assistant.goods import Preferences, Viewer
-from tis.marketplace.assistant.viewers import viewer_of
+from tis.marketplace.assistant.viewers import Preferences, Viewer, viewer_of
 from tis.marketplace.context import MarketServices, bearer_token
 from tis.marketplace.kit.open_mode import require_this_computer
 from tis.marketplace.products.delivery import language_of

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, query_fields, says_in
+from tis.marketplace.assistant.wording import word_list
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.reading.structured_query import StructuredQuery
@@ -12,16 +13,6 @@ from tis.marketplace.search.city_filter import city_test
 
 _QUOTED = re.compile(r"(?<!\d)[\"“”„«]([^\"“”»]{2,120})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,120})['’](?!\w)")
 _FREE_NAMES = frozenset("anda saya kami i rp idr wib wita wit indonesia ok kak bapak ibu kota".split())
-_BRANDS = frozenset(
-    """
-    acer advan aerox apple asus axioo canon casio cosmos dell denpoo electrolux epson fantech fujifilm gree haier
-    honda honor huawei ikea infinix intel iphone itel jbl kawasaki lenovo lg logitech macbook maspion
-    microsoft midea miyako modena motorola msi nike nikon nokia nvidia oppo panasonic philips pixel
-    playstation poco polytron predator razer realme redmi rexus rog ryzen samsung sandisk sanken seagate sharp
-    sony steelseries suzuki tcl tecno toshiba vivo vivan xbox xiaomi yamaha zyrex adidas puma galaxy thinkpad
-    ideapad vivobook zenbook legion
-    """.split()
-)
 
 
 class NameClaims:
@@ -51,7 +42,7 @@ class NameClaims:
         if token.key in self._known or token.is_number:
             return False
         is_brand = token.key in self._brands and len(token.key) > 3 and token.key not in FUNCTION_WORDS
-        return token.key in _BRANDS or is_brand
+        return token.key in word_list("brands") or is_brand
 
     def _is_name(self, run: Sequence[Token]) -> bool:
         """Made of pieces of one card, or of what the buyer said. A sentence may begin with any word, in capitals."""

@@ -1,28 +1,66 @@
 """The route that tells how a sentence is understood."""
 
-from datetime import date
-from typing import cast
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, Field
 from starlette.concurrency import run_in_threadpool
 
 from tis.http.admission import ticket_of
-from tis.marketplace.assistant.parse_schemas import PARSED, ParsedSentence, SentenceForm
-from tis.marketplace.assistant.quotas import count_tokens, tokens_left
-from tis.marketplace.assistant.shopping_assistant import today
+from tis.marketplace.assistant.chat_schemas import Interpretation
+from tis.marketplace.assistant.shopping_assistant import Asking, today
 from tis.marketplace.assistant.turn import TurnDatabase
+from tis.marketplace.assistant.viewers import count_tokens, has_tokens_left
 from tis.marketplace.context import ContextDep, RequestContext
+from tis.marketplace.kit.docs import responses, schema_example
 from tis.marketplace.kit.responses import json_response
-from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.kit.unknown_fields import CheckedRoute, StrictBody
 from tis.marketplace.rates import limited
+from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, QueryContext, StructuredQuery
 from tis.marketplace.tables import User
 from tis.marketplace.users.chat_streams import stream_owner
 
 router = APIRouter(tags=["assistant"], route_class=CheckedRoute)
+_SENTENCE = "Saya butuh laptop gaming di Jakarta, budget 12 juta, jangan yang bekas"
+_PARSED: dict[str, Any] = {
+    "query": {
+        **StructuredQuery().model_dump(),
+        "category": "laptop",
+        "text": "gaming",
+        "max_price": 12_000_000,
+        "cities": ["Jakarta"],
+        "condition": "new",
+    },
+    "source": "rules",
+    "explain": [
+        {"field": "max_price", "rule": "ceiling", "words": "budget 12 juta"},
+        {"field": "cities", "rule": "place", "words": "di Jakarta"},
+        {"field": "condition", "rule": "words of condition", "words": "jangan yang bekas"},
+        {"field": "category", "rule": "main noun", "words": "laptop gaming"},
+    ],
+}
 
 
-@router.post("/search/parse", response_model=ParsedSentence, responses=PARSED, dependencies=[limited("searches")])
+def _not_blank(query: str) -> str:
+    if not any(map(str.isalnum, query)):
+        raise ValueError("must have a letter or a digit")
+    return query
+
+
+class SentenceForm(StrictBody):
+    model_config = schema_example({"query": _SENTENCE, "context": {"user": {"city": "Depok"}}})
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS), AfterValidator(_not_blank)]
+    context: QueryContext = Field(default_factory=QueryContext)
+
+
+@router.post(
+    "/search/parse",
+    response_model=Interpretation,
+    responses=responses(_PARSED, {422: "query: must have a letter or a digit"}),
+    dependencies=[limited("searches")],
+)
 async def parse_sentence(form: SentenceForm, context: ContextDep, request: Request) -> JSONResponse:
     """Turn a sentence of a buyer into filters, and say which words became which.
 
@@ -31,23 +69,21 @@ async def parse_sentence(form: SentenceForm, context: ContextDep, request: Reque
     with AI access a model may add to them (`source` is `merged` then).
     """
     assistant = cast(TurnDatabase, context.market).assistant
-    user_id = await run_in_threadpool(_user_with_model, context, today(), assistant.limits.tokens_per_day)
-    understood = await assistant.understand(
-        form.query, form.context, stream_owner(user_id or 0), ticket_of(request), uses_model=user_id is not None
-    )
-    if user_id is not None and understood.num_tokens:
-        await run_in_threadpool(_count, context, user_id, understood.num_tokens)
-    parsed = understood.parsed
-    return json_response(ParsedSentence(query=parsed.query, source=understood.source, explain=parsed.explain))
+    user_id = await run_in_threadpool(_user_with_model, context, assistant.limits.tokens_per_day)
+    asking = Asking(form.query, stream_owner(user_id or 0), ticket_of(request), uses_model=user_id is not None)
+    interpretation, num_tokens = await assistant.understand(asking, form.context)
+    if user_id is not None and num_tokens:
+        await run_in_threadpool(_count, context, user_id, num_tokens)
+    return json_response(interpretation)
 
 
-def _user_with_model(context: RequestContext, day: date, quota: int) -> int | None:
+def _user_with_model(context: RequestContext, quota: int) -> int | None:
     """Who calls, if a model may be asked for that user."""
     with context.reading() as (session, principal):
         user = None if principal.user_id is None else session.get(User, principal.user_id)
-        if user is None or not user.ai_access_enabled or tokens_left(session, user.id, day, quota) == 0:
-            return None
-        return user.id
+        if user and user.ai_access_enabled and has_tokens_left(session, user.id, today(), quota):
+            return user.id
+        return None
 
 
 def _count(context: RequestContext, user_id: int, num_tokens: int) -> None:

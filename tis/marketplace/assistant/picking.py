@@ -3,19 +3,29 @@
 What it writes beside the ids is text that a verifier checks; names, prices, stock and distances are rendered by code.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tis.marketplace.assistant.cards import model_text
+from tis.marketplace.assistant.clean_text import cut
 from tis.marketplace.assistant.goods import FoundGoods, ProductCard
+from tis.marketplace.assistant.wording import (
+    condition_text,
+    kilometres_text,
+    rating_text,
+    rupiah,
+    say,
+    value_text,
+)
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_PICKS = 4
 MAX_PICK_TOKENS = 400
 MAX_HISTORY = 6
+MAX_MODEL_CHARS = 400  # of a card
+_MAX_NAME_CHARS = 100
 _MAX_HISTORY_CHARS = 600
 _CALL_ID = "search_1"
 
@@ -53,23 +63,12 @@ class PickedGoods(BaseModel):
 
 def picks_schema(ids: Sequence[int]) -> dict[str, Any]:
     """Only products that were found can be picked."""
-    pick = {
-        "type": "object",
-        "properties": {"id": {"enum": sorted(ids)}, "why": {"type": "string", "maxLength": 200}},
-        "required": ["id", "why"],
-        "additionalProperties": False,
-    }
-    picks = {"type": "array", "items": pick, "minItems": 1, "maxItems": min(MAX_PICKS, len(ids))}
-    return {
-        "type": "object",
-        "properties": {
-            "intro": {"type": "string", "maxLength": 200},
-            "picks": picks if ids else {"type": "array", "maxItems": 0},
-            "question": {"type": "string", "maxLength": 160},
-        },
-        "required": ["intro", "picks", "question"],
-        "additionalProperties": False,
-    }
+    schema = PickedGoods.model_json_schema()
+    pick = schema.pop("$defs")["Pick"]
+    pick["properties"]["id"] = {"enum": sorted(ids)}
+    most = min(MAX_PICKS, len(ids))
+    schema["properties"]["picks"] = {"type": "array", "items": pick, "minItems": min(1, most), "maxItems": most}
+    return schema
 
 
 def pick_messages(
@@ -97,6 +96,33 @@ def pick_messages(
 
 def cards_text(cards: Sequence[ProductCard], language: Language) -> str:
     return "\n".join(model_text(card, number, language) for number, card in enumerate(cards, 1)) or _NOTHING[language]
+
+
+def model_text(card: ProductCard, number: int, language: Language = "id") -> str:
+    """A card as a model reads it: the facts first, and of the description what there is room for."""
+    facts = " | ".join(_facts(card, language))
+    return cut(f"{number}. id={card.id} {cut(card.name, _MAX_NAME_CHARS)} | {facts}", MAX_MODEL_CHARS)
+
+
+def _facts(card: ProductCard, language: Language) -> Iterator[str]:
+    yield rupiah(card.price)
+    is_there = card.available_quantity > 0
+    yield say(language, "stock", count=card.available_quantity) if is_there else say(language, "sold out")
+    yield f"{card.supplier_name}, {card.city}"
+    if card.distance_km is not None:
+        yield kilometres_text(card.distance_km, language)
+    if card.rating is not None:
+        yield rating_text(card.rating, card.rating_count, language)
+    if card.fulfilment is not None:
+        yield say(language, f"advice {card.fulfilment.suggestion}")
+    yield condition_text(card.condition, language)
+    if card.brand:
+        yield card.brand
+    yield card.category
+    if card.attributes:
+        yield ", ".join(f"{name}: {value_text(value, language)}" for name, value in card.attributes.items())
+    if card.description:
+        yield card.description
 
 
 def read_picks(reply: str, ids: Sequence[int]) -> PickedGoods | None:

@@ -1,6 +1,7 @@
-"""In which order the assistant offers products: one score of relevance, distance, price, stock and rating.
+"""In which order the assistant offers products: by one score of relevance, distance, price, stock and rating, or by the
+number of an attribute (the lightest, the largest battery).
 
-    score = sum(weight * value) / sum(weights)        each value from 0 to 1, the weights are `WEIGHTS`
+    score = sum(weight * value) / sum(weights)        each value from 0 to 1
 
 The filters of the query are applied by the search, in SQL: a score never lets in what they keep out. A query that asks
 for an order (cheapest, nearest, best rated, newest) gets that order; the score decides among equals.
@@ -8,101 +9,71 @@ Preferences of the buyer count only where two scores are equal to `TIE_PLACES` p
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tis.marketplace.assistant.goods import Preferences, Viewer
+from tis.marketplace.assistant.viewers import Preferences, Viewer
+from tis.marketplace.assistant.wording import word_list
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.reading.attribute_values import attribute_key, attribute_value, in_smallest_unit
+from tis.marketplace.reading.structured_query import AttributeOrder, Measured, StructuredQuery
 from tis.marketplace.search.city_filter import city_test
 from tis.marketplace.search.product_candidates import Candidate
-from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.tables import UNRATED
 
 TIE_PLACES = 2
 _TIER_STEP = 0.8  # what is left of the relevance in each further tier of the search
 _KM_OF_HALF = 25.0  # at this distance a product is worth half of one next door
 _ENOUGH_STOCK = 2  # times the quantity that is wanted: the last piece may be gone before it is bought
+_LENGTHS = ("panjang", "length", "diameter", "lebar", "width", "tinggi", "height")
 
 
-@dataclass(frozen=True)
-class Weights:
-    relevance: float
-    distance: float
-    price: float
-    stock: float
-    rating: float
-
-
-# What the buyer speaks of weighs more than what it does not.
-UNSAID = Weights(relevance=5.0, distance=1.5, price=1.0, stock=0.5, rating=1.0)
-SAID = Weights(relevance=5.0, distance=4.0, price=3.0, stock=1.0, rating=3.0)
-
-
-def score(candidate: Candidate, query: StructuredQuery, viewer: Viewer) -> float:
+def score(candidate: Candidate, query: StructuredQuery) -> float:
     """From 0 to 1. What is not known (no place, no limit of the price) is worth the same for all."""
-    weights = weights_of(query)
-    distance = candidate.distance_km
-    parts = (
-        (weights.relevance, _TIER_STEP**candidate.tier),
-        (weights.distance, 0.0 if distance is None else math.exp2(-distance / _KM_OF_HALF)),
-        (weights.price, 1.0 if candidate.price_fit is None else candidate.price_fit),
-        (weights.stock, _stock_value(candidate.available_quantity, query.quantity or 1)),
-        (weights.rating, (UNRATED if candidate.rating is None else candidate.rating) / 5),
-    )
-    return sum(weight * value for weight, value in parts) / sum(weight for weight, _ in parts)
-
-
-def weights_of(query: StructuredQuery) -> Weights:
-    said, unsaid = SAID, UNSAID
     is_near = query.near_user or query.radius_km is not None or query.fulfilment == "pickup"
     has_price = query.min_price is not None or query.max_price is not None
-    return Weights(
-        relevance=said.relevance,
-        distance=said.distance if is_near else unsaid.distance,
-        price=said.price if has_price else unsaid.price,
-        stock=said.stock if query.quantity is not None or query.intent == "stock" else unsaid.stock,
-        rating=said.rating if query.min_rating is not None or query.intent == "recommend" else unsaid.rating,
+    counts_stock = query.quantity is not None or query.intent == "stock"
+    counts_rating = query.min_rating is not None or query.intent == "recommend"
+    distance, enough = candidate.distance_km, _ENOUGH_STOCK * (query.quantity or 1)
+    # What the buyer speaks of weighs more than what it does not.
+    parts = (
+        (5.0, _TIER_STEP**candidate.tier),
+        (4.0 if is_near else 1.5, 0.0 if distance is None else math.exp2(-distance / _KM_OF_HALF)),
+        (3.0 if has_price else 1.0, 1.0 if candidate.price_fit is None else candidate.price_fit),
+        (1.0 if counts_stock else 0.5, max(0.0, min(1.0, candidate.available_quantity / enough))),
+        (3.0 if counts_rating else 1.0, _rating_of(candidate) / 5),
     )
+    return sum(weight * value for weight, value in parts) / sum(weight for weight, _ in parts)
 
 
 def ranked(
     candidates: Iterable[Candidate], query: StructuredQuery, viewer: Viewer, *, by_tier: bool = False
 ) -> list[Candidate]:
     """Best first. `by_tier`: for goods that match only some of the words, since nothing makes up for missing words."""
-    found = list(candidates)
-    scores = {one.product.id: score(one, query, viewer) for one in found}
 
     def place(candidate: Candidate) -> tuple[float, ...]:
-        own = scores[candidate.product.id]
-        liking = preferred(candidate.product, viewer.preferences)
+        product, own = candidate.product, score(candidate, query)
+        met = met_preferences(
+            viewer.preferences,
+            brand=product.brand,
+            price=product.price,
+            city=product.shop_city,
+            condition=product.condition,
+        )
         tier = candidate.tier if by_tier else 0
-        return (*_asked_order(candidate, query), tier, -round(own, TIE_PLACES), -liking, -own, candidate.product.id)
+        return (*_asked_order(candidate, query), tier, -round(own, TIE_PLACES), -len(met), -own, product.id)
 
-    return sorted(found, key=place)
-
-
-def preferred(product: ProductRow, preferences: Preferences) -> int:
-    """How many of the buyer's preferences the product meets."""
-    met = met_preferences(
-        preferences,
-        brand=product.brand,
-        price=product.price,
-        city_key=key_of(product.shop_city),
-        condition=product.condition,
-    )
-    return len(met)
+    return sorted(candidates, key=place)
 
 
-def met_preferences(
-    preferences: Preferences, *, brand: str | None, price: int, city_key: str, condition: str
-) -> list[str]:
+def met_preferences(preferences: Preferences, *, brand: str | None, price: int, city: str, condition: str) -> list[str]:
     """The names of those that are met."""
     is_in_city = city_test(preferences.city) if preferences.city else None
     met = {
         "brand": bool(brand) and key_of(brand or "") in {key_of(one) for one in preferences.brands},
         "max_price": preferences.max_price is not None and price <= preferences.max_price,
-        "city": is_in_city is not None and is_in_city(city_key),
+        "city": is_in_city is not None and is_in_city(key_of(city)),
         "condition": preferences.condition == condition,
     }
     return [name for name, is_met in met.items() if is_met]
@@ -115,7 +86,7 @@ def _asked_order(candidate: Candidate, query: StructuredQuery) -> tuple[float, .
         case "price_desc":
             return (-candidate.product.price,)
         case "rating":
-            return (-(UNRATED if candidate.rating is None else candidate.rating),)
+            return (-_rating_of(candidate),)
         case "newest":
             return (-candidate.product.created_at.timestamp(),)
         case "distance":
@@ -124,5 +95,43 @@ def _asked_order(candidate: Candidate, query: StructuredQuery) -> tuple[float, .
             return ()
 
 
-def _stock_value(available: int, wanted: int) -> float:
-    return max(0.0, min(1.0, available / (_ENOUGH_STOCK * wanted)))
+def _rating_of(candidate: Candidate) -> float:
+    return UNRATED if candidate.rating is None else candidate.rating
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The number of an attribute, in the smallest unit, so that grams and kilograms compare."""
+
+    number: float
+    key: str
+    value: Any
+
+
+def measure_of(attributes: Mapping[str, Any], attribute: Measured) -> Measure | None:
+    keys = [(attribute_key(name), value) for name, value in attributes.items()]
+    for names in _names_of(attribute):
+        for key, value in keys:
+            if names.isdisjoint(key.split("_")):
+                continue
+            read = attribute_value(key, value)
+            if read is not None and read.number is not None:
+                return Measure(in_smallest_unit(key, read.number), key, value)
+    return None
+
+
+def _names_of(attribute: Measured) -> Sequence[frozenset[str]]:
+    """Words of the names of attributes. Of a size, the first that products have."""
+    if attribute != "size":
+        return [word_list(f"attribute {attribute}")]
+    sizes = [word_list(f"attribute {one}") for one in ("screen", "size", "capacity")]
+    return [*sizes, *(frozenset([name]) for name in _LENGTHS)]
+
+
+def in_order(measures: Mapping[int, Measure], order: AttributeOrder) -> list[int]:
+    """The ids, best first; those of `beyond` are left out, and what is not better than all of them."""
+    sign = 1 if order.least else -1
+    known = {number: sign * one.number for number, one in measures.items()}
+    bound = min((known[number] for number in order.beyond if number in known), default=math.inf)
+    kept = [number for number, value in known.items() if number not in order.beyond and value < bound]
+    return sorted(kept, key=lambda number: known[number])

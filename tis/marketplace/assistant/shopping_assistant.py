@@ -3,18 +3,18 @@
 Each method reads in a transaction of its own, in a thread; none is open while the model speaks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Protocol
 
 from tis.admission.ticket import Ticket
-from tis.chat.structured_answer import ModelTask
+from tis.chat.structured_answer import ModelReply, ModelTask
 from tis.errors import Forbidden
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
-from tis.marketplace.assistant.assistant_model import AssistantModel
-from tis.marketplace.assistant.cards import cards_of
 from tis.marketplace.assistant.catalogue_tools import CatalogueDatabase, catalogue_tools
-from tis.marketplace.assistant.chat_schemas import AnsweredBy
+from tis.marketplace.assistant.chat_schemas import AnsweredBy, Interpretation
 from tis.marketplace.assistant.conversations import find_conversation, recent_messages, state_of
 from tis.marketplace.assistant.extraction import (
     MAX_EXTRACTED_TOKENS,
@@ -24,7 +24,8 @@ from tis.marketplace.assistant.extraction import (
     read_extraction,
 )
 from tis.marketplace.assistant.finding import find_goods, still_wanted
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, Viewer
+from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard
+from tis.marketplace.assistant.goods_search import GoodsSearch
 from tis.marketplace.assistant.picking import (
     MAX_HISTORY,
     MAX_PICK_TOKENS,
@@ -33,27 +34,30 @@ from tis.marketplace.assistant.picking import (
     picks_schema,
     read_picks,
 )
-from tis.marketplace.assistant.quotas import tokens_left
 from tis.marketplace.assistant.verifier import verify
-from tis.marketplace.assistant.viewers import viewer_of
-from tis.marketplace.assistant.wanted_goods import cards_for
+from tis.marketplace.assistant.viewers import Viewer, has_tokens_left, viewer_of
 from tis.marketplace.columns import now
 from tis.marketplace.kit.threads import in_thread
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.reading.parse import parse_query
-from tis.marketplace.reading.structured_query import (
-    KnownUser,
-    ParsedQuery,
-    QueryContext,
-    QuerySource,
-    ShownProduct,
-    StructuredQuery,
-)
+from tis.marketplace.reading.structured_query import KnownUser, QueryContext, ShownProduct, StructuredQuery
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.users.service import find_user
 
 NO_AI_ACCESS = "AI access not enabled for this user"
 _MODEL_INTENTS = ("search", "recommend")
+
+
+class AssistantModel(Protocol):
+    """A language model. `app` passes the engine's, tests pass a small one of their own."""
+
+    async def ready_model(self) -> str | None:
+        """The id of a model that can answer now."""
+        ...
+
+    async def ask(self, task: ModelTask, ticket: Ticket) -> ModelReply | None:
+        """None if no answer comes in time or the model fails; the caller then goes on without."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -70,23 +74,18 @@ class TurnContext:
     viewer: Viewer
     query_context: QueryContext
     history: Sequence[tuple[str, str]]  # role and text, the newest last
-    tokens_left: int | None
+    may_use_model: bool  # within the quota of the day
     seen_ids: Sequence[int] = ()  # what the texts of answers to the same query have named
-
-    @property
-    def may_use_model(self) -> bool:
-        return self.tokens_left is None or self.tokens_left > 0
 
 
 @dataclass(frozen=True)
-class Understanding:
-    parsed: ParsedQuery
-    source: QuerySource
-    num_tokens: int = 0  # that a model has read and written
+class Asking:
+    """A sentence, and whether a model may be asked. `owner`: whose cached prefixes it uses."""
 
-    @property
-    def query(self) -> StructuredQuery:
-        return self.parsed.query
+    text: str
+    owner: str
+    ticket: Ticket
+    uses_model: bool
 
 
 @dataclass(frozen=True)
@@ -97,8 +96,7 @@ class AnswerDraft:
     found: FoundGoods
     cards: Sequence[ProductCard]  # first those that the text names, by their numbers
     answered_by: AnsweredBy
-    num_tokens: int = 0
-    notice: str | None = None
+    notice: str | None
 
 
 class ShoppingAssistant:
@@ -112,9 +110,6 @@ class ShoppingAssistant:
         self._database = database
         self._model = model
 
-    async def has_model(self) -> bool:
-        return self._model is not None and await self._model.ready_model() is not None
-
     def read_context(self, user_id: int, session_id: str, language: Language) -> TurnContext:
         """Blocks. Raises NotFound if the user or the conversation is gone, Forbidden if the user has no AI access."""
         with self._database.reading() as session:
@@ -123,76 +118,61 @@ class ShoppingAssistant:
                 raise Forbidden(NO_AI_ACCESS)
             viewer = viewer_of(session, user_id, language)
             state = state_of(conversation)
-            shown = cards_of(self._database.search, session, state.shown_ids[:MAX_CARDS], viewer)
+            shown_ids = state.shown_ids[:MAX_CARDS]
+            shown = {card.id: card for card in GoodsSearch(self._database.search, session, viewer).cards(shown_ids)}
             # The newest one is the sentence that is to be answered.
-            messages = recent_messages(session, conversation, MAX_HISTORY + 1)[:-1]
-            left = tokens_left(session, user_id, today(), self.limits.tokens_per_day)
-            history = [(one.role, one.content) for one in messages]
-        by_id = {card.id: card for card in shown}
+            history = [(one.role, one.content) for one in recent_messages(session, conversation, MAX_HISTORY + 1)[:-1]]
+            may_use_model = has_tokens_left(session, user_id, today(), self.limits.tokens_per_day)
         # What is gone keeps its number.
-        shown_ids = state.shown_ids[:MAX_CARDS]
-        results = [_shown(by_id[one]) if one in by_id else ShownProduct(id=one) for one in shown_ids]
+        results = [_shown(shown[one]) if one in shown else ShownProduct(id=one) for one in shown_ids]
         user = KnownUser(city=viewer.city)
         query_context = QueryContext(user=user, previous=state.query, last_results=results)
-        return TurnContext(viewer, query_context, history, left, state.seen_ids)
+        return TurnContext(viewer, query_context, history, may_use_model, state.seen_ids)
 
-    def read_vocabulary(self) -> Vocabulary:
-        """Blocks."""
-        with self._database.reading() as session:
-            return self._database.search.vocabulary(session)
-
-    async def understand(
-        self, text: str, context: QueryContext, owner: str, ticket: Ticket, *, uses_model: bool
-    ) -> Understanding:
-        vocabulary = await in_thread(self.read_vocabulary)
-        rules = await in_thread(parse_query, text, context, vocabulary)
-        if self._model is None or not uses_model or rules.query.intent == "other" or not await self.has_model():
-            return Understanding(rules, "rules")
-        messages = extraction_messages(text, rules.query, context.previous, today().isoformat())
+    async def understand(self, asking: Asking, context: QueryContext) -> tuple[Interpretation, int]:
+        """With the number of tokens that a model has read and written."""
+        vocabulary = await in_thread(self._read_vocabulary)
+        rules = await in_thread(parse_query, asking.text, context, vocabulary)
+        by_rules = Interpretation(query=rules.query, source="rules", explain=rules.explain)
+        model = await self._ready_model() if asking.uses_model and rules.query.intent != "other" else None
+        if model is None:
+            return by_rules, 0
+        messages = extraction_messages(asking.text, rules.query, context.previous, today().isoformat())
         schema = extraction_schema(vocabulary)
-        task = ModelTask(messages, lambda: schema, MAX_EXTRACTED_TOKENS, self.limits.extraction_seconds, owner)
-        reply = await self._model.ask(task, ticket)
-        extracted = read_extraction(reply.text) if reply else None
-        num_tokens = reply.num_prompt_tokens + reply.num_made_tokens if reply else 0
-        if extracted is None:
-            return Understanding(rules, "rules", num_tokens)
-        return Understanding(*merge(text, rules, extracted, vocabulary), num_tokens)
+        seconds = self.limits.extraction_seconds
+        task = ModelTask(messages, lambda: schema, MAX_EXTRACTED_TOKENS, seconds, asking.owner)
+        reply = await model.ask(task, asking.ticket)
+        if reply is None:
+            return by_rules, 0
+        extracted = read_extraction(reply.text)
+        merged = merge(asking.text, rules, extracted, vocabulary) if extracted else by_rules
+        return merged, reply.num_prompt_tokens + reply.num_made_tokens
 
-    def find(self, query: StructuredQuery, viewer: Viewer, skipped: frozenset[int] = frozenset()) -> FoundGoods:
+    def find(self, query: StructuredQuery, viewer: Viewer, skipped: frozenset[int]) -> FoundGoods:
         """Blocks. What matches only a part of the words is found where nothing matches all of them."""
-        with self._database.reading() as session:
-            return _whole_matches(find_goods(self._database.search, session, query, viewer, skipped))
+        with self._searching(viewer) as goods:
+            return _whole_matches(find_goods(goods, query, skipped))
 
     async def answer(
-        self,
-        text: str,
-        query: StructuredQuery,
-        found: FoundGoods,
-        context: TurnContext,
-        owner: str,
-        ticket: Ticket,
-        *,
-        uses_model: bool,
-    ) -> AnswerDraft:
+        self, asking: Asking, query: StructuredQuery, found: FoundGoods, context: TurnContext
+    ) -> tuple[AnswerDraft, int]:
+        """With the number of tokens that a model has read and written."""
         picked, num_tokens, notice = None, 0, None
-        if uses_model and found.cards and query.intent in _MODEL_INTENTS and query.order_by is None:
-            if await self.has_model():
-                picked, num_tokens = await self._pick(text, query, found, context, owner, ticket)
+        if asking.uses_model and found.cards and query.intent in _MODEL_INTENTS and query.order_by is None:
+            if model := await self._ready_model():
+                picked, num_tokens = await self._pick(model, asking, query, found, context)
                 notice = None if picked else "model_failed"
             else:
                 notice = "no_model"
-        return await in_thread(self._draft, text, query, found, picked, context.viewer, num_tokens, notice)
+        draft = await in_thread(self._draft, asking.text, query, found, picked, context.viewer)
+        return replace(draft, notice=notice if context.may_use_model else "quota_used_up"), num_tokens
+
+    async def _ready_model(self) -> AssistantModel | None:
+        return self._model if self._model and await self._model.ready_model() is not None else None
 
     async def _pick(
-        self,
-        text: str,
-        query: StructuredQuery,
-        found: FoundGoods,
-        context: TurnContext,
-        owner: str,
-        ticket: Ticket,
+        self, model: AssistantModel, asking: Asking, query: StructuredQuery, found: FoundGoods, context: TurnContext
     ) -> tuple[PickedGoods | None, int]:
-        assert self._model
         ids = {card.id: None for card in found.cards}  # in their order
         viewer = context.viewer
 
@@ -200,74 +180,69 @@ class ShoppingAssistant:
             """What a tool finds can be picked, too."""
             ids.update(dict.fromkeys(card.id for card in cards))
 
-        tools = catalogue_tools(self._database, lambda _: viewer, on_cards=note)
         task = ModelTask(
-            pick_messages(text, query, found, context.history, viewer.language),
+            pick_messages(asking.text, query, found, context.history, viewer.language),
             lambda: picks_schema(list(ids)),
             MAX_PICK_TOKENS,
             self.limits.answer_seconds,
-            owner,
-            tools,
+            asking.owner,
+            catalogue_tools(self._database, lambda _: viewer, on_cards=note),
             suits_toys=True,
         )
-        reply = await self._model.ask(task, ticket)
+        reply = await model.ask(task, asking.ticket)
         if reply is None:
             return None, 0
         return read_picks(reply.text, list(ids)), reply.num_prompt_tokens + reply.num_made_tokens
 
     def _draft(
-        self,
-        text: str,
-        query: StructuredQuery,
-        found: FoundGoods,
-        picked: PickedGoods | None,
-        viewer: Viewer,
-        num_tokens: int,
-        notice: str | None,
+        self, text: str, query: StructuredQuery, found: FoundGoods, picked: PickedGoods | None, viewer: Viewer
     ) -> AnswerDraft:
         """Reads everything again: what was sold or changed while the model spoke is not offered as it was. If that is
         less than was found, it searches again, as counts and alternatives are others then.
         """
-        search = self._database.search
         picked_ids = [pick.id for pick in picked.picks] if picked else []
-        with self._database.reading() as session:
-            ids = list(dict.fromkeys([*picked_ids, *(card.id for card in found.cards)]))
-            kept = still_wanted(search, session, ids, query, viewer) if ids else []
+        with self._searching(viewer) as goods:
+            kept = still_wanted(goods, _once(picked_ids, found.cards), query)
             if any(card.id not in kept for card in found.cards):
-                found = _whole_matches(find_goods(search, session, query, viewer, found.skipped))
-                kept = [one for one in kept if one in picked_ids]
-                kept = list(dict.fromkeys([*kept, *(card.id for card in found.cards)]))
-            cards = cards_for(search, session, kept[:MAX_CARDS], query, viewer)
-            nearest = cards_of(search, session, [card.id for card in found.nearest], viewer)
-            brands = frozenset(search.vocabulary(session).brands) if picked else frozenset()
-        # These distances are from the place that the buyer named.
-        distances = {card.id: card.distance_km for card in found.nearest}
-        nearest = [replace(card, distance_km=distances[card.id], fulfilment=None) for card in nearest]
-        known = {card.id: card for card in cards}
-        picks = [pick for pick in picked.picks if pick.id in known] if picked else []
-        whys = {pick.id: verify(pick.why, [known[pick.id]], query, brands).kept for pick in picks}
-        intro = verify(picked.intro, cards, query, brands).kept if picked else ""
-        found = replace(found, cards=cards, nearest=nearest)
-        answer = render_answer(
-            found,
-            [pick.id for pick in picks],
-            query,
-            viewer,
-            intro or None,
-            {number: why for number, why in whys.items() if why},
-            text,
-        )
-        by_id = {card.id: card for card in (*nearest, *cards)}
-        shown = [*(by_id[one] for one in answer.cited_ids), *(one for one in cards if one.id not in answer.cited_ids)]
-        return AnswerDraft(answer, found, shown, "model" if picks else "template", num_tokens, notice)
+                found = _whole_matches(find_goods(goods, query, found.skipped))
+                kept = _once([one for one in kept if one in picked_ids], found.cards)
+            cards = {card.id: card for card in goods.cards_for(kept[:MAX_CARDS], query)}
+            # These distances are from the place that the buyer named.
+            distances = {card.id: card.distance_km for card in found.nearest}
+            nearest = [
+                replace(card, distance_km=distances[card.id], fulfilment=None) for card in goods.cards(list(distances))
+            ]
+            brands = frozenset(goods.search.vocabulary(goods.session).brands) if picked else frozenset()
+        picks = [pick for pick in picked.picks if pick.id in cards] if picked else []
+        whys = {pick.id: verify(pick.why, [cards[pick.id]], query, brands).kept for pick in picks}
+        intro = verify(picked.intro, list(cards.values()), query, brands).kept if picked else ""
+        found = replace(found, cards=list(cards.values()), nearest=nearest)
+        answer = render_answer(found, list(whys), query, viewer, intro, whys, text)
+        by_id = {card.id: card for card in (*nearest, *found.cards)}
+        shown = [by_id[one] for one in _once(answer.cited_ids, found.cards)]
+        return AnswerDraft(answer, found, shown, "model" if picks else "template", None)
 
+    @contextmanager
+    def _searching(self, viewer: Viewer) -> Iterator[GoodsSearch]:
+        with self._database.reading() as session:
+            yield GoodsSearch(self._database.search, session, viewer)
 
-def _whole_matches(found: FoundGoods) -> FoundGoods:
-    return replace(found, cards=found.cards[: found.total]) if found.total else found
+    def _read_vocabulary(self) -> Vocabulary:
+        with self._database.reading() as session:
+            return self._database.search.vocabulary(session)
 
 
 def today() -> date:
     return now().date()
+
+
+def _once(ids: Sequence[int], cards: Sequence[ProductCard]) -> list[int]:
+    """The ids, then those of the cards, each once."""
+    return list(dict.fromkeys([*ids, *(card.id for card in cards)]))
+
+
+def _whole_matches(found: FoundGoods) -> FoundGoods:
+    return replace(found, cards=found.cards[: found.total]) if found.total else found
 
 
 def _shown(card: ProductCard) -> ShownProduct:

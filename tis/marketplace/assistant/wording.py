@@ -1,11 +1,40 @@
-"""Amounts and numbers as answers write them, in both languages. The only place that writes a currency."""
+"""How the assistant speaks: its templates and lists of words, amounts and numbers, and the language of a buyer.
+
+The sentences stand in `templates.csv`, the words in `word_lists.csv`. Only `rupiah` writes a currency.
+"""
+
+import csv
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 from tis.marketplace.products.delivery import Language
 
-_CONDITIONS: dict[Language, dict[str, str]] = {
-    "id": {"new": "baru", "used": "bekas"},
-    "en": {"new": "new", "used": "used"},
-}
+
+@cache
+def templates() -> Mapping[Language, Mapping[str, str]]:
+    """What stands in braces is filled in by code from the cards."""
+    rows = _read_table("templates.csv")
+    return {"id": {row["name"]: row["id"] for row in rows}, "en": {row["name"]: row["en"] for row in rows}}
+
+
+def word_list(name: str) -> frozenset[str]:
+    words = frozenset(
+        word for row in _read_table("word_lists.csv") if row["list"] == name for word in row["words"].split()
+    )
+    if not words:
+        raise KeyError(name)
+    return words
+
+
+def _read_table(name: str) -> list[dict[str, str]]:
+    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def say(language: Language, template: str, /, **values: object) -> str:
+    return templates()[language][template].format(**values)
 
 
 def rupiah(amount: int) -> str:
@@ -24,14 +53,32 @@ def decimal_text(number: float, language: Language) -> str:
     return text.replace(".", ",") if language == "id" else text
 
 
-def measure_text(value: object, language: Language) -> str:
-    """A value of an attribute as the seller gave it."""
-    return decimal_text(value, language) if isinstance(value, float) else str(value)
-
-
 def kilometres_text(kilometres: float, language: Language) -> str:
     return f"{decimal_text(kilometres, language)} km"
 
 
+def value_text(value: object, language: Language) -> str:
+    """A value of an attribute as the seller gave it."""
+    if isinstance(value, bool):
+        return say(language, "yes" if value else "no")
+    return decimal_text(value, language) if isinstance(value, float) else str(value)
+
+
 def condition_text(condition: str, language: Language) -> str:
-    return _CONDITIONS[language].get(condition, condition)
+    return say(language, f"condition {condition}")
+
+
+def rating_text(rating: float, num_reviews: int, language: Language) -> str:
+    """Without reviews, an admin granted it."""
+    name = {0: "granted rating", 1: "one rating"}.get(num_reviews, "rating")
+    return say(language, name, stars=decimal_text(rating, language), count=num_reviews)
+
+
+def language_of_text(text: str, otherwise: Language) -> Language:
+    """The language that more of the small words belong to. Names of goods are English in both."""
+    words = re.findall(r"[^\W\d_]+", text.lower())[:100]
+    num_indonesian = sum(word in word_list("indonesian") for word in words)
+    num_english = sum(word in word_list("english") for word in words)
+    if num_indonesian == num_english:
+        return otherwise
+    return "id" if num_indonesian > num_english else "en"

@@ -1,0 +1,158 @@
+"""`GoodsSearch`: what the assistant asks of the search for a structured query, and of a query that finds little."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from tis.marketplace.assistant.goods import ProductCard, TriedRelaxation, card_of
+from tis.marketplace.assistant.viewers import Viewer
+from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
+from tis.marketplace.reading.tokens import tokenize
+from tis.marketplace.search.product_candidates import MAX_LOOKED_UP
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.query import ProductCount, ProductQuery
+from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter, middle_of
+from tis.marketplace.search.said_queries import product_query
+
+_MAX_NOUN_WORDS = 3
+_MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
+_DROPPED: dict[str, dict[str, Any]] = {
+    "text": {"text": ""},
+    "quantity": {"quantity": None},
+    "fulfilment": {"fulfilment": None},
+    "min_rating": {"min_rating": None},
+    "condition": {"condition": None},
+    "max_price": {"max_price": None},
+    "city": {"cities": [], "provinces": [], "radius_km": None},
+    "brand": {"brands": []},
+}
+
+
+@dataclass(frozen=True)
+class GoodsSearch:
+    """The search in one transaction, for one viewer."""
+
+    search: ProductSearch
+    session: Session
+    viewer: Viewer
+
+    def product_query(self, query: StructuredQuery) -> ProductQuery:
+        return product_query(query, self.viewer.measured_from)
+
+    def count(self, query: StructuredQuery, max_count: int = 1) -> ProductCount:
+        return self.search.count(self.session, self.product_query(query), max_count)
+
+    def cards(self, ids: Sequence[int]) -> list[ProductCard]:
+        """As they are now, in the order of the ids; deleted products and those of suspended shops are left out."""
+        known = list(dict.fromkeys(ids))[:MAX_LOOKED_UP]
+        return [card_of(hit, self.viewer) for hit in self.search.lookup(self.session, known, self.viewer.measured_from)]
+
+    def cards_for(self, ids: Sequence[int], query: StructuredQuery) -> list[ProductCard]:
+        """Distances are from the city that goods should be near, if there is one; then nothing is said of delivery."""
+        near = middle_of(query.cities[0]) if query.near_cities and len(query.cities) == 1 else None
+        if near is None:
+            return self.cards(ids)
+        from_there = replace(self, viewer=replace(self.viewer, origin=near))
+        return [replace(card, fulfilment=None) for card in from_there.cards(ids)]
+
+    def with_known_category(self, query: StructuredQuery) -> StructuredQuery:
+        """Sellers may name categories as they like: a category without goods becomes words to look for."""
+        if query.category is None or self.count(StructuredQuery(category=query.category, in_stock=False)).count:
+            return query
+        without = query.model_copy(update={"category": None})
+        if self._names_category(query.text, query.category):
+            return without
+        noun = query.category.replace("-", " ")
+        with_noun = without.model_copy(update={"text": f"{noun} {query.text}".strip()[:MAX_QUERY_CHARS]})
+        is_found = not query.text.strip() or self.search.count(self.session, product_query(with_noun, None), 1).count
+        return with_noun if is_found else without
+
+    def _names_category(self, text: str, category: str) -> bool:
+        phrases, words = self.search.vocabulary(self.session).phrases, tokenize(text)
+        return any(
+            category in phrases.get(tuple(words[start:end]), ())
+            for start in range(len(words))
+            for end in range(start + 1, min(start + _MAX_NOUN_WORDS, len(words)) + 1)
+        )
+
+    def tried_relaxations(self, query: StructuredQuery) -> list[TriedRelaxation]:
+        """Those that the fields of the query can say: the search of each is the one that was counted.
+
+        Where no filter alone hides the goods, two are dropped: Bandung has no phones, and no phone elsewhere is used.
+        """
+        tried = list[TriedRelaxation]()
+        for relaxed in self.search.relaxations(self.session, self.product_query(query)):
+            changed = query.model_copy(update=_changes(query, relaxed))
+            if _is_same_search(self.product_query(changed), relaxed.query):
+                tried.append(TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact))
+        if not tried and not self.count(query).count:
+            tried = list(islice(self._dropped_pairs(query), _MAX_PAIRS))
+        return tried
+
+    def _dropped_pairs(self, query: StructuredQuery) -> Iterator[TriedRelaxation]:
+        """Nearest to the query first. The words are dropped only where the category says what is wanted."""
+        droppable = [
+            name
+            for name, changes in _DROPPED.items()
+            if query.model_copy(update=changes) != query and (name != "text" or query.category is not None)
+        ]
+        for one, other in islice(combinations(droppable, 2), _MAX_PAIRS_TRIED):
+            changed = query.model_copy(update=_DROPPED[one] | _DROPPED[other])
+            found = self.count(changed, MAX_RELAXED_COUNT)
+            if found.count:
+                yield TriedRelaxation(f"{one} and {other}", changed, found.count, found.is_exact)
+
+
+def without_unused_radius(query: StructuredQuery, viewer: Viewer) -> StructuredQuery:
+    """Without one that filters nothing: around the buyer whose place is not known, and around several places."""
+    if query.radius_km is None or product_query(query, viewer.measured_from).radius_km is not None:
+        return query
+    return query.model_copy(update={"radius_km": None})
+
+
+def limits_only(query: StructuredQuery, ids: Sequence[int]) -> StructuredQuery:
+    """For products that are known by id. Those that the buyer points at may be sold out, and of any category."""
+    changes: dict[str, Any] = {"text": "", "sort": None, "product_ids": list(dict.fromkeys(ids))[:MAX_SHOWN]}
+    if query.product_ids:
+        changes |= {"category": None, "in_stock": query.in_stock or False}
+    if query.intent == "stock":
+        changes |= {"in_stock": False, "quantity": None}
+    return query.model_copy(update=changes)
+
+
+def _changes(query: StructuredQuery, relaxed: RelaxedFilter) -> dict[str, Any]:
+    """What the filter that was relaxed is in the fields of the query."""
+    wanted = relaxed.query
+    match relaxed.without:
+        case "max_price":
+            return {"max_price": wanted.max_price}
+        case "radius_km" if wanted.radius_km is not None or query.near_user:
+            return {"radius_km": wanted.radius_km}
+        case "radius_km":
+            return {"radius_km": None, "cities": []}
+        case "city" if wanted.radius_km is not None and not query.near_user:
+            return {"radius_km": wanted.radius_km}
+        case "city" if wanted.provinces:
+            return {"cities": []}
+        case "city":
+            return {"cities": [], "provinces": []}
+        case "province":
+            return {"provinces": []}
+        case "brand":
+            return {"brands": []}
+        case "available_only":
+            return {"in_stock": False}
+        case "quantity" | "fulfilment" | "min_rating" | "condition" | "min_price" | "category":
+            return {relaxed.without: None}
+        case _:
+            return {}
+
+
+def _is_same_search(one: ProductQuery, other: ProductQuery) -> bool:
+    """Where nothing filters by distance, it does not matter from where that is measured."""
+    if one.radius_km is None and other.radius_km is None and one.fulfilment is None:
+        one = replace(one, origin=other.origin)
+    return one == other
