@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tis.marketplace.assistant import claim_tables as words
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, says_in
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS
+from tis.marketplace.reading.word_lists import word_list
 
 
 class NumberClaims:
@@ -86,7 +86,7 @@ class NumberClaims:
         own = self._key(position)
         for pair in ((self._key(position - 1), own), (own, self._key(position + 1))):
             neighbour = pair[0] if pair[1] == own else pair[1]
-            is_plain = neighbour and neighbour not in words.HARD_WORDS and neighbour not in FUNCTION_WORDS
+            is_plain = neighbour and neighbour not in words.HARD_WORDS and neighbour not in word_list("function")
             if is_plain and any(says_in(pair, one.labels) for one in cards):
                 return True
         return False

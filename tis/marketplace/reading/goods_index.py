@@ -8,21 +8,10 @@ from typing import Self
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.measures import units
 from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
-from tis.marketplace.reading.word_lists import (
-    CARRIERS,
-    DESCRIPTIONS,
-    DEVICES,
-    ENGLISH_NOUNS,
-    FILLERS,
-    KNOWN_BRANDS,
-    NOUNS_OF_CATEGORIES,
-    PART_NOUNS,
-    PLAIN_WORDS,
-    UNSAID_WORDS,
-)
+from tis.marketplace.reading.word_lists import read_rows, word_list
 
 MAX_PHRASE_WORDS = 3
 _MIN_LETTERS_OF_SLIP = 5
@@ -50,7 +39,7 @@ class GoodsIndex:
     def of(cls, vocabulary: Vocabulary) -> Self:
         categories = _categories(vocabulary)
         own_names = {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
-        brands = {_phrase(brand) for brand in (*vocabulary.brands, *KNOWN_BRANDS)}
+        brands = {_phrase(brand) for brand in (*vocabulary.brands, *word_list("brand"))}
         brands = {one for one in brands if _is_brand(one)}
         words = {word for phrase in (*vocabulary.synonyms, *categories) for word in phrase}
         words |= {word for brand in brands for word in brand}
@@ -58,7 +47,9 @@ class GoodsIndex:
         for word in sorted(words):
             if len(word) >= _MIN_LETTERS_OF_SLIP - 1 and word.isalpha():
                 correct.setdefault((word[0], len(word)), []).append(word)
-        nouns = {phrase for phrase in (*vocabulary.synonyms, *categories) if not DESCRIPTIONS.issuperset(phrase)}
+        nouns = {
+            phrase for phrase in (*vocabulary.synonyms, *categories) if not word_list("description").issuperset(phrase)
+        }
         return cls(
             categories,
             own_names,
@@ -66,7 +57,9 @@ class GoodsIndex:
             frozenset(vocabulary.synonyms),
             frozenset(brands),
             _names_of_brands(vocabulary.brands),
-            frozenset(words | UNSAID_WORDS | DESCRIPTIONS | PART_NOUNS | UNIT_OF.keys() | FILLERS | PLAIN_WORDS),
+            frozenset(
+                words | units().keys() | word_list("function", "praise", "filler", "plain", "description", "part")
+            ),
             correct,
         )
 
@@ -107,16 +100,15 @@ class GoodsIndex:
 
         With another letter it is rather another word: gratis is no slip of grafis, rebus none of Rexus.
         """
-        if (other,) in self.categories or other in _OFTEN_MISSPELT:
+        if (other,) in self.categories or other in word_list("often misspelt"):
             return len(other) >= _MIN_LETTERS_OF_SLIP
         is_other_letter = len(word) == len(other) and sorted(word) != sorted(other)
         is_long = len(word) > _MIN_LETTERS_OF_SLIP
-        if other in KNOWN_BRANDS:
+        if other in word_list("brand"):
             return slips == 1
         return slips == 1 and is_long and not is_other_letter
 
 
-_OFTEN_MISSPELT = frozenset("gaming wireless bluetooth mechanical android original ergonomis stainless".split())
 _MAX_CORRECTIONS = 10_000
 _MAX_INDEXES = 4
 _indexes: list[tuple[Vocabulary, GoodsIndex]] = []
@@ -138,22 +130,22 @@ def _categories(vocabulary: Vocabulary) -> dict[Phrase, str]:
     known |= {phrase: slugs[0] for phrase, slugs in vocabulary.phrases.items()}
     known.pop((), None)
     further = {
-        _phrase(name): slug
-        for slug, names in NOUNS_OF_CATEGORIES.items()
-        if slug in vocabulary.names
-        for name in names.split(", ")
+        _phrase(name): row["category"]
+        for row in read_rows("category_nouns.csv")
+        if row["category"] in vocabulary.names
+        for name in row["nouns"].split(", ")
     }
     known = further | known
     found = dict(known)
     for phrase, others in vocabulary.synonyms.items():
-        if phrase in known or DESCRIPTIONS.issuperset(phrase):
+        if phrase in known or word_list("description").issuperset(phrase):
             continue
         spellings = [phrase, *(() if phrase in vocabulary.broader else others)]
         if len(phrase) == 1:
             votes = Counter(known[one] for one in spellings if one in known)
         else:
             votes = Counter(slug for one in spellings if (slug := _category_of_words(one, known)))
-        if len(phrase) > 1 and phrase[:1] in known and phrase[0] not in ENGLISH_NOUNS:
+        if len(phrase) > 1 and phrase[:1] in known and phrase[0] not in word_list("english noun"):
             found[phrase] = known[phrase[:1]]  # Indonesian order
             continue
         for slug, count in sorted(votes.items(), key=lambda one: -one[1])[:1]:
@@ -166,15 +158,15 @@ def _category_of_words(phrase: Phrase, known: dict[Phrase, str]) -> str | None:
     """An Indonesian noun stands first, an English one last."""
     if phrase in known:
         return known[phrase]
-    if not PART_NOUNS.isdisjoint(phrase):
-        return known.get(phrase[:1]) if phrase[0] in PART_NOUNS else None
+    if not word_list("part").isdisjoint(phrase):
+        return known.get(phrase[:1]) if phrase[0] in word_list("part") else None
     return main_category([slug for word in phrase if (slug := known.get((word,)))])
 
 
 def main_category(slugs: Sequence[str]) -> str | None:
     """Of the categories that words beside each other name, in their order: a laptop bag is a bag."""
-    carrier = next((slug for slug in slugs if slug in CARRIERS), None)
-    if carrier and any(slug in DEVICES for slug in slugs):
+    carrier = next((slug for slug in slugs if slug in word_list("carrier")), None)
+    if carrier and any(slug in word_list("device") for slug in slugs):
         return carrier
     return slugs[0] if slugs else None
 
@@ -190,7 +182,7 @@ def _names_of_brands(catalogue: Sequence[str]) -> dict[Phrase, str]:
     for brand in catalogue:
         first_words.setdefault(brand.split(" ")[0], []).append(brand)
     found = {}
-    for known in KNOWN_BRANDS - set(catalogue):
+    for known in word_list("brand") - set(catalogue):
         others = [joined[known]] if known in joined else first_words.get(known, [])
         if len(others) == 1:
             found[_phrase(known)] = others[0]
@@ -200,7 +192,7 @@ def _names_of_brands(catalogue: Sequence[str]) -> dict[Phrase, str]:
 def _is_brand(phrase: Phrase) -> bool:
     """Sellers may write anything: "gaming" and "modern" stay words."""
     letters = "".join(phrase)
-    if " ".join(phrase) in KNOWN_BRANDS:
+    if " ".join(phrase) in word_list("brand"):
         return True
     is_name = len(letters) >= _MIN_LETTERS_OF_BRAND and any(map(str.isalpha, letters))
-    return is_name and not (DESCRIPTIONS | PLAIN_WORDS).issuperset(phrase)
+    return is_name and not word_list("description", "plain").issuperset(phrase)

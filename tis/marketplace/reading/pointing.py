@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.reading.structured_query import ComparedThings, ShownProduct, StructuredQuery
+from tis.marketplace.reading.word_lists import word_list
 
 _ORDINALS = {"pertama": 1, "kesatu": 1, "kedua": 2, "ketiga": 3, "keempat": 4, "kelima": 5, "keenam": 6}
 _ORDINALS |= {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "1st": 1, "2nd": 2, "3rd": 3}
@@ -126,12 +127,6 @@ _COMPARE = any_of(
     """
 )
 _BETWEEN = whole_words(r"vs\.?|versus|dan|sama|dengan|dgn|atau|and|or|with|ama|dibanding(?:kan)?|against|to")
-_EDGES = frozenset(
-    """
-    antara between produk mana yang yg lebih bagus baik murah apa ya dong tolong the which is better one nya sih saya
-    mau please itu bedanya pls ini antar for untuk me can you bisa coba gan kak min worth it oke harga spek
-    """.split()
-)
 _PURPOSE = whole_words(r"yang|yg|untuk|utk|buat|bwt|for|in terms of|dari segi|soal")
 _MAX_ITEMS = 10
 
@@ -156,8 +151,8 @@ def take_comparison(sentence: Sentence) -> None:
 
 
 def _without_edges(words: list[str]) -> list[str]:
-    while words and words[0] in _EDGES:
+    while words and words[0] in word_list("beside compared"):
         words = words[1:]
-    while words and words[-1] in _EDGES:
+    while words and words[-1] in word_list("beside compared"):
         words = words[:-1]
     return words
