@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex, main_category
 from tis.marketplace.reading.sentence import Sentence, SentenceWord
-from tis.marketplace.reading.vocabulary import Phrase
+from tis.marketplace.reading.vocabulary import MAX_PHRASE_WORDS, GoodsIndex, Phrase, main_category
 from tis.marketplace.reading.word_lists import word_list
 
 _MAX_BRANDS = 20

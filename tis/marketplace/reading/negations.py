@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex
 from tis.marketplace.reading.sentence import Sentence, SentenceWord
+from tis.marketplace.reading.vocabulary import MAX_PHRASE_WORDS, GoodsIndex
 from tis.marketplace.reading.word_lists import word_list
 
 _OF_TWO = {("other", "than"), ("anything", "but"), ("apart", "from"), ("luar", ""), ("but", "not"), ("asal", "bukan")}

@@ -9,9 +9,9 @@ from rapidfuzz.distance import OSA
 
 from tis.marketplace.places.gazetteer import NamedPlace, gazetteer
 from tis.marketplace.places.place_names import Place
-from tis.marketplace.reading.goods_index import GoodsIndex
 from tis.marketplace.reading.negations import is_negation_before
 from tis.marketplace.reading.sentence import Sentence, SentenceWord
+from tis.marketplace.reading.vocabulary import GoodsIndex
 from tis.marketplace.reading.word_lists import word_list
 
 _JAKARTA = "31"
