@@ -19,7 +19,6 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.product_search import ProductSearch, SearchLimits
 from tis.marketplace.search.query import PageRequest, ProductQuery
@@ -178,7 +177,7 @@ def test_other_databases_give_the_lists_of_sqlite(
 def test_a_database_without_a_text_index_gives_the_same_lists(
     tmp_path: Path, expected: dict[ProductQuery, list[Any]]
 ) -> None:
-    market = filled_market(f"sqlite:///{tmp_path}/market.db", LikeIndex(least_function="min"))
+    market = filled_market(f"sqlite:///{tmp_path}/market.db", TextIndex(least_function="min"))
     try:
         others = [query for query in list(expected)[::3] if two_pages(market, market.search, query) != expected[query]]
     finally:

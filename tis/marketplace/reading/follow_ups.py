@@ -133,7 +133,7 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
         (_ANY_PRICE, ("min_price", "max_price")),
     ):
         if found := pattern.search(sentence.text):
-            changes |= {name: StructuredQuery.model_fields[name].get_default(call_default_factory=True) for name in names}
+            changes |= {name: getattr(StructuredQuery(), name) for name in names}
             sentence.take_found(found, "any", *names)
     if found := _OTHER_BRAND.search(sentence.text):
         shown = [one.brand.lower() for one in context.last_results if one.brand]

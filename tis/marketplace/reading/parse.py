@@ -12,16 +12,16 @@ from tis.marketplace.reading.amounts import (
     take_prices,
 )
 from tis.marketplace.reading.attribute_orders import take_attribute_order
-from tis.marketplace.reading.codes import take_codes, take_ids
 from tis.marketplace.reading.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
-from tis.marketplace.reading.goods_index import goods_index
 from tis.marketplace.reading.goods_nouns import SaidGoods, take_goods
 from tis.marketplace.reading.negations import take_negations
 from tis.marketplace.reading.pointing import (
     asks_to_compare,
     compared_things,
     points_at_number,
+    take_codes,
     take_comparison,
+    take_ids,
     take_pointed,
 )
 from tis.marketplace.reading.said_places import take_places
@@ -46,7 +46,7 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
 
 def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabulary) -> ParsedQuery:
     """Takes words out of the sentence."""
-    index = goods_index(vocabulary)
+    index = vocabulary.goods
     respell_amounts(sentence)
     said, previous, shown = sentence.text, context.previous, context.last_results
     is_new = is_new_topic(sentence)

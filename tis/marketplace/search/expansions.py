@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.measures import UNIT_OF, equal_measures
+from tis.marketplace.reading.measures import equal_measures, units
 from tis.marketplace.reading.tokens import category_token
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 from tis.marketplace.search.spelling import document_counts
@@ -106,7 +106,7 @@ class QueryExpansions:
     def _may_be_prefix(self, phrase: Phrase, counts: Mapping[str, int]) -> bool:
         """Units and words with a meaning of their own are no beginning of a model: `gb` is not GB203."""
         word = phrase[-1]
-        if len(word) < 2 or word in UNIT_OF or phrase in self:
+        if len(word) < 2 or word in units() or phrase in self:
             return False
         return counts.get(word, 0) < _MIN_COUNT_OF_WHOLE_WORD
 

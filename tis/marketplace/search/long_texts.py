@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.tokens import head_token, said_words
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.reading.word_lists import UNSAID_WORDS
+from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import QueryExpansions, UnderstoodText, phrases_of
 from tis.marketplace.search.main_noun import nouns_of, with_noun
@@ -120,7 +120,9 @@ def wished_noun(
 
 
 def _content_words(clause: str) -> list[str]:
-    return [one.word for one in said_words(clause) if one.word not in UNSAID_WORDS and len(one.word) > 1]
+    return [
+        one.word for one in said_words(clause) if one.word not in word_list("function", "praise") and len(one.word) > 1
+    ]
 
 
 def _single_words(vocabulary: Vocabulary, word: str) -> list[str]:

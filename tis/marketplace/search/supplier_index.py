@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
 from tis.marketplace.kit.ratings import weighted_stars
 from tis.marketplace.reading.tokens import is_cell_token, shop_token, tokenize
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS
+from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.sql import run
@@ -158,7 +158,7 @@ def products_of_other_words(
 
 
 def words_of_shop(name: str, city: str, province: str | None) -> list[str]:
-    words = [word for text in (name, city, province) for word in tokenize(text) if word not in FUNCTION_WORDS]
+    words = [word for text in (name, city, province) for word in tokenize(text) if word not in word_list("function")]
     return list(dict.fromkeys(words))[:_MAX_WORDS_OF_SHOP]
 
 

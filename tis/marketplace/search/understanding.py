@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.measures import units
 from tis.marketplace.reading.tokens import SaidWord, said_words, shop_token
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS, NEGATIONS, PRAISE_WORDS, UNSAID_WORDS
+from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, UnderstoodText
 from tis.marketplace.search.long_texts import MIN_WORDS, understand_long
@@ -45,7 +45,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     expansions, counts = QueryExpansions.of(vocabulary, words), document_counts(session, words)
     shops = words_of_shops(session, vocabulary, words)
     least_chars = 0 if len(words) <= _MAX_WORDS_OF_A_NAME else _MIN_CHARS_IN_A_SENTENCE
-    known = {*shops, *UNIT_OF, *expansions.words}
+    known = {*shops, *units(), *expansions.words}
     correctable = [word for word in words if word not in known and len(word) >= least_chars]
     may_go_on = words[-1] if is_last_said else None
     corrections = {word: corrected_word(session, vocabulary, word, counts, may_go_on) for word in correctable}
@@ -97,11 +97,10 @@ def _joined(query: TextQuery, pairs: Collection[tuple[str, str]]) -> TextQuery:
 
 def _looked_for(vocabulary: Vocabulary, said: Sequence[SaidWord]) -> LookedForWords:
     in_phrases = _in_known_phrases(vocabulary, [one.word for one in said])
-    negated = _negated(vocabulary, [one.word for one in said])
     kept = [
         one
         for number, one in enumerate(said)
-        if number not in negated and (one.word not in UNSAID_WORDS or number in in_phrases)
+        if one.word not in word_list("function", "praise") or number in in_phrases
     ] or said
     every = list(dict.fromkeys(one.word for one in kept))
     words = every[:MAX_WORDS]
@@ -124,16 +123,6 @@ def _in_known_phrases(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
     }
 
 
-def _negated(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
-    """Where words stand that the buyer does not want: `kursi kantor tanpa roda`, but not `bor tanpa kabel`."""
-    return {
-        place
-        for start, word in enumerate(words[:-1])
-        if start and word in NEGATIONS and (word, words[start + 1]) not in vocabulary.synonyms
-        for place in (start, start + 1)
-    }
-
-
 def _known_forms(session: Session, said: Sequence[SaidWord]) -> list[SaidWord]:
     """`wi-fi` stays one word if the catalogue has it; else its parts are words of their own."""
     counts = document_counts(session, [one.word for one in said if one.parts])
@@ -148,7 +137,7 @@ def words_of_shops(session: Session, vocabulary: Vocabulary, words: Sequence[str
 
 
 def _may_name_a_shop(word: str, vocabulary: Vocabulary) -> bool:
-    is_common = word in UNIT_OF or word in FUNCTION_WORDS or word in PRAISE_WORDS
+    is_common = word in units() or word in word_list("function", "praise")
     is_of_goods = (word,) in vocabulary.synonyms or (word,) in vocabulary.phrases
     return len(word) >= _MIN_CHARS_OF_A_SHOP and not word[0].isdecimal() and not is_common and not is_of_goods
 
