@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, card_of
+from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, TriedRelaxation, card_of
 from tis.marketplace.assistant.goods_search import GoodsSearch, limits_only
 from tis.marketplace.assistant.ranking import in_order, measure_of, ranked
+from tis.marketplace.reading.goods_nouns import OR
 from tis.marketplace.reading.parse import parse_query
 from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
 from tis.marketplace.search.product_candidates import MAX_CANDIDATES, MAX_LOOKED_UP, Candidate
@@ -18,6 +19,7 @@ _MAX_NEAREST = 3
 _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
 _MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
+_MAX_ALTERNATIVES = 4
 _NOTHING_SKIPPED = frozenset[int]()
 
 
@@ -72,10 +74,18 @@ def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] =
         total_is_exact=best.total.is_exact,
         corrected=corrected,
         unverified_words=best.total.is_exact and len(best.candidates) > best.total.count,
-        relaxations=goods.tried_relaxations(query),
+        relaxations=list(_tried(goods, query)),
         nearest_place=place.name if place and nearest else None,
         nearest=nearest,
     )
+
+
+def _tried(goods: GoodsSearch, query: StructuredQuery) -> Iterator[TriedRelaxation]:
+    """Counted as they would be found."""
+    for tried in goods.tried_relaxations(query):
+        total = best_goods(goods, tried.query).total
+        if total.count:
+            yield replace(tried, count=total.count, is_exact=total.is_exact)
 
 
 @dataclass(frozen=True)
@@ -96,15 +106,64 @@ class BestGoods:
 
 
 def best_goods(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
+    several = [_best_of_kind(goods, one) for one in _alternatives(goods, query)]
+    if len(several) == 1:
+        return several[0]
+    counted = sum(one.total.count for one in several)
+    whole = {one.product.id: one for best in several for one in best.candidates[: best.total.count]}
+    others = {one.product.id: one for best in several for one in best.candidates[best.total.count :]}
+    kept = [one for number, one in others.items() if number not in whole]
+    total = ProductCount(min(counted, len(whole)), all(one.total.is_exact for one in several))
+    return BestGoods([*ranked(whole.values(), query, goods.viewer), *kept], total)
+
+
+def _alternatives(goods: GoodsSearch, query: StructuredQuery) -> list[StructuredQuery]:
+    """A query for each of `kemeja batik atau gamis`; in `sarung merah atau biru` both are of one kind."""
+    first, *rest = query.text.split(f" {OR} ")[:_MAX_ALTERNATIVES]
+    texts = [first]
+    for text in rest:
+        kind = goods.kind_of(query.model_copy(update={"text": text, "category": None}))
+        words = [] if query.category or (kind and kind.phrases) else texts[0].split()[:-1]
+        texts.append(" ".join([*words, text]))
+    return [query.model_copy(update={"text": text}) for text in texts]
+
+
+def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
+    """A printer's ink is no printer, whatever its words are: what is of another kind is left out."""
     wanted, total = goods.product_query(query), goods.count(query, _MAX_COUNTED)
     found = _candidates(goods, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
-    whole, others = found[: total.count], ranked(found[total.count :], query, goods.viewer, by_tier=True)
+    whole, others = found[: total.count], found[total.count :]
     if wanted.text is not None and wanted.category is not None and len(found) < MAX_CARDS:
         # A laptop "for college" need not say so.
         known = {one.product.id for one in found}
         of_category = _candidates(goods, replace(wanted, text=None))
-        others += ranked((one for one in of_category if one.product.id not in known), query, goods.viewer)
-    return BestGoods([*ranked(whole, query, goods.viewer), *others], total)
+        others += [one for one in of_category if one.product.id not in known]
+    kept, near = _of_kind(goods, query, whole, others)
+    num_left_out = len(whole) - len(kept)
+    total = ProductCount(total.count - num_left_out, total.is_exact and (total.count == len(whole) or not num_left_out))
+    near = ranked(near, query, goods.viewer, by_tier=True)
+    return BestGoods([*ranked(kept, query, goods.viewer), *near], total)
+
+
+def _of_kind(
+    goods: GoodsSearch, query: StructuredQuery, whole: Sequence[Candidate], others: Sequence[Candidate]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """A product that does not say what it is may be of the kind of others in its category."""
+    kind = goods.kind_of(query)
+    if kind is None:
+        return list(whole), list(others)
+    said = {one.product.id: goods.holds(kind, one.product) for one in (*whole, *others)}
+    if kind.words:
+        return list(whole), [one for one in others if said[one.product.id]]
+    sure = {one.product.category for one in (*whole, *others) if said[one.product.id]}
+
+    def is_kept(one: Candidate, *, is_whole: bool) -> bool:
+        is_said = said[one.product.id]
+        return one.product.category in sure or (is_whole and not sure) if is_said is None else is_said
+
+    return [one for one in whole if is_kept(one, is_whole=True)], [
+        one for one in others if is_kept(one, is_whole=False)
+    ]
 
 
 def _candidates(goods: GoodsSearch, wanted: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
@@ -204,6 +263,9 @@ def _nearest_elsewhere(goods: GoodsSearch, query: StructuredQuery) -> tuple[Name
     if place is None:
         return None, []
     around = replace(query_around(goods.product_query(query), place.point), cities=())
-    found = goods.search.find(goods.session, around, PageRequest(limit=_MAX_NEAREST, with_total=False))
-    hits = [] if found.relaxed else found.hits
-    return place, [card_of(hit, goods.viewer, with_advice=False) for hit in hits]
+    found = goods.search.find(goods.session, around, PageRequest(limit=MAX_CARDS, with_total=False))
+    kind = goods.kind_of(query)
+    hits = (
+        [] if found.relaxed else [one for one in found.hits if not kind or goods.holds(kind, one.product) is not False]
+    )
+    return place, [card_of(hit, goods.viewer, with_advice=False) for hit in hits[:_MAX_NEAREST]]

@@ -8,7 +8,7 @@ from tis.marketplace.reading.vocabulary import MAX_PHRASE_WORDS, GoodsIndex, Phr
 from tis.marketplace.reading.word_lists import word_list
 
 _MAX_BRANDS = 20
-_OR = "atau"  # in the text that is left; the search knows it
+OR = "atau"  # in the text that is left; the search knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class SaidGoods:
 
 
 def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
-    words = list(_goods_words(sentence.words(), index))
+    words = list(goods_words(sentence.words(), index))
     found = SaidGoods()
-    main = _main_nouns(words, index)
+    main = main_nouns(words, index)
     dropped: dict[int, Phrase] = {}
     if main:
         found.has_noun = any(one.phrase[0] not in word_list("component") for one in main)
@@ -50,7 +50,7 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
         if others:
             found.category = None
             dropped = {one.start: () for one in others}
-            dropped[main[-1].start] = (f" {_OR} ".join(one.text for one in (main[-1], *others)),)
+            dropped[main[-1].start] = (f" {OR} ".join(one.text for one in (main[-1], *others)),)
         named = [one for one in main if one.category == found.category]
         found.is_exact = bool(named) and not any(one.is_corrected for one in named)
         for one in named if found.category else ():
@@ -104,7 +104,7 @@ def _says_nothing(one: GoodsWord) -> bool:
     return all(word in unsaid or (len(word) == 1 and not word.isdecimal()) for word in one.phrase)
 
 
-def _goods_words(words: Sequence[SentenceWord], index: GoodsIndex) -> Iterator[GoodsWord]:
+def goods_words(words: Sequence[SentenceWord], index: GoodsIndex) -> Iterator[GoodsWord]:
     """The longest phrases that the vocabulary knows; other words alone."""
     spelt = [(index.corrected(word.text) or word.text) for word in words]
     start = 0
@@ -139,7 +139,7 @@ def _known(phrase: Phrase, index: GoodsIndex) -> tuple[str | None, bool, bool] |
     return None
 
 
-def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord]:
+def main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord]:
     """The first group of nouns beside each other; what is behind `untuk` or a sign is no part of it."""
     nouns = list[GoodsWord]()
     others = {one.category for one in words if one.category and one.phrase not in index.brands}

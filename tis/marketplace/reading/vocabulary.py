@@ -82,7 +82,7 @@ class GoodsIndex:
     categories: dict[Phrase, str]  # of phrases that name goods of a category
     own_names: dict[Phrase, str]  # of those that name all its goods
     nouns: frozenset[Phrase]  # that name goods, of a category or not
-    synonyms: frozenset[Phrase]
+    synonyms: Mapping[Phrase, tuple[Phrase, ...]]
     brands: frozenset[Phrase]
     brand_names: dict[Phrase, str]  # of brands that the catalogue spells otherwise
     known_words: frozenset[str]
@@ -108,7 +108,7 @@ class GoodsIndex:
             categories,
             own_names,
             frozenset(nouns),
-            frozenset(vocabulary.synonyms),
+            vocabulary.synonyms,
             frozenset(brands),
             _names_of_brands(vocabulary.brands),
             frozenset(
@@ -116,6 +116,10 @@ class GoodsIndex:
             ),
             correct,
         )
+
+    def spellings(self, phrase: Phrase) -> tuple[Phrase, ...]:
+        """Other names of the same goods."""
+        return self.synonyms.get(phrase, ())
 
     def corrected(self, word: str) -> str | None:
         """The word of the catalogue that a slip means; None if the word is known, or like none or two of them."""
