@@ -4,7 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, TriedRelaxation, card_of
+from tis.marketplace.assistant.goods import (
+    FACTS_OF_LINES,
+    MAX_CARDS,
+    FoundGoods,
+    ProductCard,
+    TriedRelaxation,
+    card_of,
+    told_facts,
+)
 from tis.marketplace.assistant.goods_search import GoodsSearch, limits_only
 from tis.marketplace.assistant.ranking import in_order, measure_of, ranked
 from tis.marketplace.reading.goods_nouns import OR
@@ -57,12 +65,13 @@ def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery)
 
 
 def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] = _NOTHING_SKIPPED) -> FoundGoods:
-    best = best_goods(goods, query)
-    if not best.total.count and query.intent == "stock" and query.in_stock is not False:
-        # "Is it in stock?" of what is sold out gets a no, not silence.
-        sold_out = query.model_copy(update={"in_stock": False, "quantity": None})
-        if goods.count(sold_out).count:
-            return _found(goods, sold_out)
+    best, lacks_stock = best_goods(goods, query), False
+    if not best.total.count and query.in_stock is not False:
+        # Goods that are sold out, or too few, are named: silence would say that nobody sells them.
+        any_stock = query.model_copy(update={"in_stock": False, "quantity": None})
+        known = best_goods(goods, any_stock)
+        if lacks_stock := known.total.count > 0:
+            best = BestGoods(known.candidates[: known.total.count], known.total)
     corrected = None
     if query.text:
         corrected = goods.search.find(goods.session, goods.product_query(query), _FIRST).corrected
@@ -74,6 +83,7 @@ def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] =
         total_is_exact=best.total.is_exact,
         corrected=corrected,
         unverified_words=best.total.is_exact and len(best.candidates) > best.total.count,
+        lacks_stock=lacks_stock,
         relaxations=list(_tried(goods, query)),
         nearest_place=place.name if place and nearest else None,
         nearest=nearest,
@@ -213,7 +223,15 @@ def _pointed_at(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:
     ids = [one for one in dict.fromkeys(query.product_ids) if one in found]
     if query.sort not in (None, "relevance"):
         ids = [one.product.id for one in ranked(visible, query, goods.viewer)] or ids
-    return FoundGoods(goods.cards(ids[:MAX_CARDS]), total=len(ids))
+    told = _told(goods, ids[:MAX_CARDS], query.asked)
+    return FoundGoods(goods.cards_for(ids[:MAX_CARDS], query), total=len(ids), told=told)
+
+
+def _told(goods: GoodsSearch, ids: Sequence[int], facts: Sequence[str]) -> dict[int, list[str]]:
+    """What sellers say of the facts that no line of an answer has anyway."""
+    further = [fact for fact in facts if fact not in FACTS_OF_LINES]
+    hits = goods.search.lookup(goods.session, ids, None) if further else []
+    return {hit.product.id: told_facts(hit.product, further, goods.viewer.language) for hit in hits}
 
 
 def _visible(goods: GoodsSearch, ids: Sequence[int]) -> set[int]:

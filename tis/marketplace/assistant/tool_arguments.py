@@ -15,6 +15,7 @@ _NOT_FOR_TOOLS = (
     "compare",
     "product_ids",
     "order_by",
+    "asked",
 )  # what a sentence wants; here the name of the tool says it
 _MAX_CATEGORIES = 200  # more would make the schema longer than the prompts of small models
 

@@ -11,10 +11,12 @@ from tis.marketplace.reading.amounts import (
     take_measures,
     take_prices,
 )
+from tis.marketplace.reading.asked import asked_facts, only_asks
 from tis.marketplace.reading.attribute_orders import take_attribute_order
-from tis.marketplace.reading.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
+from tis.marketplace.reading.follow_ups import going_on, is_new_topic, merged, take_changed_count, take_changes
 from tis.marketplace.reading.goods_nouns import SaidGoods, take_goods
 from tis.marketplace.reading.negations import take_negations
+from tis.marketplace.reading.orders_to_machine import take_orders
 from tis.marketplace.reading.pointing import (
     asks_to_compare,
     compared_things,
@@ -35,6 +37,7 @@ from tis.marketplace.reading.structured_query import (
 )
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
+from tis.marketplace.reading.word_lists import word_list
 
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
@@ -48,6 +51,7 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     """Takes words out of the sentence."""
     index = vocabulary.goods
     respell_amounts(sentence)
+    take_orders(sentence)
     said, previous, shown = sentence.text, context.previous, context.last_results
     is_new = is_new_topic(sentence)
     asks_stock, asks_advice = bool(STOCK_QUESTION.search(said)), bool(RECOMMEND.search(said))
@@ -78,7 +82,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         new["near_user"] = True
     new |= {name: value for name, value in take_wishes(sentence).items() if name not in new}
     new |= take_leading_count(sentence) if "quantity" not in new else {}
-    new |= price_of_one(said, new)
+    is_same_count = "quantity" not in new and previous is not None and previous.quantity is not None
+    new |= price_of_one(said, new | ({"quantity": previous.quantity} if is_same_count and previous else {}))
     for name, value in take_negations(sentence, index).items():
         new[name] = [*new.get(name, []), *value]
     if new.get("near_cities"):
@@ -106,15 +111,25 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         new.setdefault("in_stock", True)
     elif asks_advice:
         new["intent"] = "recommend"
-    is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
-    if points_at_number(said) and _says_only_numbers(new, goods):
+    kept = None
+    if previous is not None and not is_new:
+        kept = going_on(said, new, previous, vocabulary, has_noun=goods.has_noun, is_relative=bool(changes))
+    facts = asked_facts(said)
+    if facts and _asks_only(facts, new, previous) and not _NO_GOODS.search(said):
+        new |= _about(facts, new, context)
+        kept = previous
+    if says_goodbye(said) and not goods.has_noun and "?" not in said and new.keys() <= _OF_SMALL_TALK:
+        new = {"intent": "other"}
+    elif points_at_number(said) and _says_only_numbers(new, goods):
         new = {"intent": "other"}  # no list has them: that is no wish for goods with a 2 in their names
     elif _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
     elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
-    elif is_more and previous is not None:
-        new = merged(previous, new)
+    elif new.keys() <= {"text"} and not goods.has_noun and _asks_of_the_world(said, new.get("text", ""), vocabulary):
+        new = {"intent": "other"}
+    elif kept is not None and new.get("intent") != "other":
+        new = merged(kept, new)
     new["text"] = (new.get("text") or "")[:MAX_QUERY_CHARS]
     query = StructuredQuery.model_validate(new)
     return ParsedQuery(
@@ -136,6 +151,39 @@ def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
     return all(word.isdecimal() or points_at_number(f"{word} 1") for word in words)
 
 
+def _asks_only(facts: Sequence[str], new: Mapping[str, Any], previous: StructuredQuery | None) -> bool:
+    """`harganya berapa?` asks of goods that were shown; `harganya di bawah 5 juta?` and `harga laptop?` do not."""
+    if new.keys() - {"text", "product_ids", "in_stock", "intent", "category"} or new.get("in_stock") is False:
+        return False
+    if new.get("category") not in (None, previous.category if previous else None):
+        return False
+    known = previous.text.split() if previous else []
+    return only_asks(facts, [word for word in new.get("text", "").split() if word not in known])
+
+
+def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) -> dict[str, Any]:
+    """The products that the question is about: those pointed at, else the first in an order, else all of the list."""
+    previous, shown = context.previous, [one.id for one in context.last_results]
+    if previous is None or not shown:
+        return {"intent": "other"}
+    pointed = new.get("product_ids") or previous.product_ids or (shown[:1] if previous.order_by else [])
+    if list(facts) == ["stock"]:
+        return {"intent": "stock", "in_stock": True, "text": ""} | ({"product_ids": pointed} if pointed else {})
+    return {"intent": "search", "product_ids": pointed or shown, "asked": list(facts), "text": "", "in_stock": None}
+
+
+def says_goodbye(said: str) -> bool:
+    return bool(_GOODBYE.search(said))
+
+
+def _asks_of_the_world(said: str, text: str, vocabulary: Vocabulary) -> bool:
+    """`will it rain tomorrow?`: a question without a word of buying, and of words that no goods are named by."""
+    index = vocabulary.goods
+    known = [word for word in text.split() if (word,) in index.nouns or (word,) in index.brands or not word.isalpha()]
+    is_described = any(word in word_list("description", "plain") for word in text.split())
+    return bool(_ASKS_OF_ANYTHING.match(said)) and not (known or is_described or _BUYS.search(said))
+
+
 def is_off_topic(said: str, *, has_noun: bool) -> bool:
     """Of a sentence that sets no filter: small talk, and questions about anything but goods."""
     return bool(_NO_GOODS.search(said)) or (not has_noun and bool(_SMALL_TALK.search(said)))
@@ -149,6 +197,25 @@ _ASKS = any_of(
     r"""
     apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many
     stok(?:nya)? (?:ada|berapa)|ada stok|sisa
+    """
+)
+_OF_SMALL_TALK = {"text", "brands", "product_ids", "intent", "in_stock", "sort"}
+_GOODBYE = any_of(
+    r"""
+    thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou|tq|nuhun|suwun|bye|goodbye|dadah
+    sampai jumpa|see you|that'?s (?:all|it)|that is all|(?:itu|segitu|udah|sudah|cukup) (?:saja|aja|dulu|cukup)
+    """
+)
+_ASKS_OF_ANYTHING = any_of(
+    r"""
+    will|would|is|are|am|do|does|did|can|could|should|was|were|has|have you|who|whom|whose|why|when|how|what|where
+    apakah|apa|kenapa|mengapa|kapan|siapa|bagaimana|gimana|berapa|di ?mana
+    """
+)
+_BUYS = any_of(
+    r"""
+    ada|jual(?:an)?|cari(?:kan|in)?|beli|butuh|punya|stok|harga(?:nya)?|toko|ready|murah|have|has|sells?|stock|there
+    any|buy|price|cost|shop|store|find|need|carry|offer|got|cheap(?:er|est)?|rekomendasi|recommend|merk|merek|brand
     """
 )
 _NO_GOODS = any_of(

@@ -66,6 +66,7 @@ class StructuredQuery(BaseModel):
     compare: ComparedThings | None = None
     product_ids: list[ProductId] = Field(default_factory=list, max_length=MAX_SHOWN)
     sku: str | None = Field(None, max_length=100)
+    asked: NameList = Field(default_factory=list, description="what is asked of `product_ids`: price, warranty, weight")
 
     model_config = ConfigDict(extra="forbid")
 
