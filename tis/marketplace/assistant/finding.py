@@ -14,7 +14,8 @@ from tis.marketplace.assistant.goods import (
     told_facts,
 )
 from tis.marketplace.assistant.goods_search import GoodsSearch, limits_only
-from tis.marketplace.assistant.ranking import in_order, measure_of, ranked
+from tis.marketplace.assistant.measured import in_order, keeps_limits, measure_of
+from tis.marketplace.assistant.ranking import ranked
 from tis.marketplace.reading.goods_nouns import OR
 from tis.marketplace.reading.parse import parse_query
 from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
@@ -148,7 +149,10 @@ def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
         known = {one.product.id for one in found}
         of_category = _candidates(goods, replace(wanted, text=None))
         others += [one for one in of_category if one.product.id not in known]
-    kept, near = _of_kind(goods, query, whole, others)
+    kept, near = (
+        [one for one in some if keeps_limits(one.product, query.measures)]
+        for some in _of_kind(goods, query, whole, others)
+    )
     num_left_out = len(whole) - len(kept)
     total = ProductCount(total.count - num_left_out, total.is_exact and (total.count == len(whole) or not num_left_out))
     near = ranked(near, query, goods.viewer, by_tier=True)
@@ -202,7 +206,7 @@ def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOr
     plain = query.model_copy(update={"order_by": None, "intent": "search", "text": " ".join(words)})
     ids = [*dict.fromkeys([*(order.among or best_goods(goods, plain).matching_ids), *order.beyond])]
     hits = goods.search.lookup(goods.session, ids[:MAX_LOOKED_UP], None)
-    measures = {hit.product.id: measure_of(hit.product.attributes, order.attribute) for hit in hits}
+    measures = {hit.product.id: measure_of(hit.product, order.attribute) for hit in hits}
     values = {number: one for number, one in measures.items() if one is not None}
     if not values:
         cards = goods.cards_for((order.among or ids)[:MAX_CARDS], query)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tis.marketplace.assistant.clean_text import clean_name, clean_text
-from tis.marketplace.assistant.ranking import Measure
+from tis.marketplace.assistant.measured import Measure
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.assistant.wording import value_text
 from tis.marketplace.columns import now
@@ -127,7 +127,7 @@ FACTS_OF_LINES = frozenset({"price", "stock", "shop", "city", "rating", "conditi
 
 
 def told_facts(product: ProductRow, facts: Sequence[str], language: Language) -> list[str]:
-    """In the words of the seller: the attributes of each fact, else the sentence of the description that speaks of it."""
+    """In the words of the seller: the attributes of each fact, else the sentence of the description that says it."""
     attributes, told = _attributes(product.attributes), list[str]()
     for fact in facts:
         if fact == "brand" and product.brand:

@@ -14,6 +14,7 @@ from tis.marketplace.assistant.wording import (
     whole_text,
 )
 from tis.marketplace.products.delivery import Language
+from tis.marketplace.reading.measures import units
 from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_SUGGESTIONS = 4
@@ -68,6 +69,11 @@ def _limits(query: StructuredQuery, language: Language) -> Iterator[tuple[str, d
         yield "from", {"least": rupiah(least)}
     if query.min_rating is not None:
         yield "rated", {"stars": decimal_text(query.min_rating, language)}
+    for limit in query.measures:
+        number = decimal_text(limit.least if limit.least is not None else limit.most or 0, language)
+        unit = units()[limit.unit].label if limit.unit in units() else ""
+        name = "measured from" if limit.least is not None else "measured to"
+        yield name, {"name": say(language, f"fact {limit.attribute}"), "value": f"{number} {unit}".strip()}
     if query.fulfilment:
         yield query.fulfilment, {}
     if query.quantity is not None and query.quantity > 1:

@@ -16,6 +16,8 @@ _NOT_FOR_TOOLS = (
     "product_ids",
     "order_by",
     "asked",
+    "measures",
+    "total_price",
 )  # what a sentence wants; here the name of the tool says it
 _MAX_CATEGORIES = 200  # more would make the schema longer than the prompts of small models
 

@@ -87,7 +87,8 @@ _IN_STOCK = any_of(
     (?:at least|minimum|minimal|min\.?)\s(?P<count>{_COUNT})(?= (?:in stock|available|ready|stok))
     """
 )
-_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
+_GOING_ON = "(?:(?:kalau|kalo|klo|gimana|jadi|what about|how about|make it|and|ok|oke|dan|saya|aku|i)\\s)*"
+_ONLY_COUNT = re.compile(rf"^\W*{_GOING_ON}(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")
@@ -176,7 +177,7 @@ def price_of_one(said: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     if quantity < 2 or prices == [None, None] or not _TOTAL.search(said):
         return {}
     most = prices[1] if prices[1] is not None else prices[0]
-    return {"min_price": None, "max_price": most // quantity if most is not None else None}
+    return {"min_price": None, "max_price": most // quantity if most is not None else None, "total_price": most}
 
 
 def _rule_of(found: FoundPrice) -> str:

@@ -115,7 +115,7 @@ def take_changed_count(sentence: Sentence, previous: StructuredQuery) -> dict[st
 
 def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
     """What is said in relation to what was shown. Without a turn before, words of comparison only sort."""
-    spoken_of = pointed or (context.previous.product_ids if context.previous else ())
+    spoken_of = pointed or spoken_of_before(context)
     meant = [one for one in context.last_results if one.id in spoken_of] or context.last_results
     prices = [one.price for one in meant if one.price is not None]
     changes: dict[str, Any] = {}
@@ -151,6 +151,14 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
         sentence.take_found(found, OTHERS, "intent")
         changes["intent"] = "search"
     return changes
+
+
+def spoken_of_before(context: QueryContext) -> Sequence[int]:
+    """The products that the turn before pointed at, or the first in the order that it asked for."""
+    if context.previous is None:
+        return ()
+    first = [one.id for one in context.last_results[:1]] if context.previous.order_by else []
+    return context.previous.product_ids or first
 
 
 def is_new_topic(sentence: Sentence) -> bool:
@@ -226,6 +234,16 @@ def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
         known = fields["text"].split()
         more = " ".join(word for word in new["text"].split() if word not in known)
         new["text"] = f" {OR} ".join(f"{one} {more}".strip() for one in fields["text"].split(f" {OR} "))
+    if "max_price" in new:
+        fields.pop("total_price", None)
+    elif new.get("quantity") and fields.get("total_price"):
+        fields["max_price"] = fields["total_price"] // new["quantity"]
+    if "measures" in new:
+        changed = {one["attribute"] for one in new["measures"]}
+        new["measures"] = [
+            *(one for one in fields.get("measures", []) if one["attribute"] not in changed),
+            *new["measures"],
+        ][-10:]
     fields |= new
     least, most = fields.get("min_price"), fields.get("max_price")
     if least is not None and most is not None and least > most:

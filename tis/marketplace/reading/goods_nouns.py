@@ -8,6 +8,7 @@ from tis.marketplace.reading.vocabulary import MAX_PHRASE_WORDS, GoodsIndex, Phr
 from tis.marketplace.reading.word_lists import word_list
 
 _MAX_BRANDS = 20
+_OR_WORDS = ("atau", "or", "ataupun")
 OR = "atau"  # in the text that is left; the search knows it
 
 
@@ -63,6 +64,8 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
         if one.start in dropped:
             found.text += [(one.start, word) for word in dropped[one.start]]
             continue
+        if one.text in _OR_WORDS and _is_between_wanted(words, position, dropped):
+            found.text.append((one.start, OR))
         if one.is_gap:
             continue
         if len(one.phrase) > 1 and one.phrase[:1] in index.brands and one.phrase[:1] not in index.categories:
@@ -79,6 +82,12 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
     if found.category is None and not found.has_noun and not word_list("phone maker").isdisjoint(found.brands):
         found.category = "smartphone" if ("smartphone",) in index.categories else None
     return found
+
+
+def _is_between_wanted(words: Sequence[GoodsWord], position: int, dropped: dict[int, Phrase]) -> bool:
+    """`kemeja batik atau gamis`, `merah atau biru`; brands and conditions have fields that hold several."""
+    beside = [*words[max(0, position - 1) : position], *words[position + 1 : position + 2]]
+    return len(beside) == 2 and not any(one.is_gap or one.is_brand or _says_nothing(one) for one in beside)
 
 
 def _beside_own_name(phrase: Phrase, category: str | None, index: GoodsIndex) -> list[Phrase]:

@@ -60,6 +60,24 @@ def measures(text: str) -> Iterator[tuple[int, int, str]]:
             yield found.start(), found.end(), _number(number) + units()[unit].name
 
 
+def amounts_in(text: str) -> Iterator[tuple[float, str, str, str]]:
+    """Of each measure of a text its number in the smallest unit, its unit, the scale of that, and how it is written."""
+    for found in _measure().finditer(text.lower()):
+        number, unit = _decimal(found[1]), units()[found[2]]
+        yield number * unit.factor, unit.name, unit.scale, text[found.start() : found.end()]
+
+
+def _decimal(digits: str) -> float:
+    above, _, below = digits.partition("/")
+    if below:
+        return int(above) / (int(below) or 1)
+    groups = re.split("[.,]", digits)
+    is_grouped = len(groups) > 1 and all(len(group) == 3 for group in groups[1:]) and groups[0] != "0"
+    return float(
+        "".join(groups) if is_grouped else "".join(groups[:-1] or groups) + ("." + groups[-1]) * (len(groups) > 1)
+    )
+
+
 def joined_words(text: str) -> Iterator[str]:
     """The other spellings of what a folded text says: words that it does not contain as they are."""
     return (word for _, _, word in joined_spans(text))

@@ -13,8 +13,16 @@ from tis.marketplace.reading.amounts import (
 )
 from tis.marketplace.reading.asked import asked_facts, only_asks
 from tis.marketplace.reading.attribute_orders import take_attribute_order
-from tis.marketplace.reading.follow_ups import going_on, is_new_topic, merged, take_changed_count, take_changes
+from tis.marketplace.reading.follow_ups import (
+    going_on,
+    is_new_topic,
+    merged,
+    spoken_of_before,
+    take_changed_count,
+    take_changes,
+)
 from tis.marketplace.reading.goods_nouns import SaidGoods, take_goods
+from tis.marketplace.reading.measure_limits import take_measure_limits
 from tis.marketplace.reading.negations import take_negations
 from tis.marketplace.reading.orders_to_machine import take_orders
 from tis.marketplace.reading.pointing import (
@@ -72,6 +80,9 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     if changes.keys() & {"min_price", "max_price"}:
         new.pop("product_ids", None)  # cheaper than number 3
     new |= changes
+    new |= take_measure_limits(sentence)
+    if "measures" in new and (order := new.get("order_by")) and order.beyond:
+        new.pop("order_by")  # `the bigger ones, at least 2 litres`: the limit says how big
     new |= take_amounts(sentence)
     measured = take_measures(sentence)
     new |= take_prices(sentence)
@@ -166,7 +177,7 @@ def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) 
     previous, shown = context.previous, [one.id for one in context.last_results]
     if previous is None or not shown:
         return {"intent": "other"}
-    pointed = new.get("product_ids") or previous.product_ids or (shown[:1] if previous.order_by else [])
+    pointed = new.get("product_ids") or list(spoken_of_before(context))
     if list(facts) == ["stock"]:
         return {"intent": "stock", "in_stock": True, "text": ""} | ({"product_ids": pointed} if pointed else {})
     return {"intent": "search", "product_ids": pointed or shown, "asked": list(facts), "text": "", "in_stock": None}
