@@ -86,7 +86,8 @@ class _Writer:
 
     @property
     def limits(self) -> str:
-        return limits_text(without_unused_radius(self.query, self.viewer), self.language)
+        query = without_unused_radius(self.query, self.viewer)
+        return limits_text(query, self.language, self.found.category_name)
 
     @property
     def is_comparison(self) -> bool:
@@ -118,7 +119,7 @@ class _Writer:
         return self.found.unverified_words and self.found.total < len(cards)
 
     def notices(self) -> Iterator[str]:
-        if self.found.corrected:
+        if self.found.corrected and self.found.cards:
             yield self.say("corrected", text=self.found.corrected)
         query = self.query
         is_around_user = query.radius_km is not None and not (query.cities or query.provinces)
@@ -230,7 +231,7 @@ class _Writer:
     def nothing(self) -> list[str]:
         query = self.query
         if self.found.skipped:
-            return [self.say("no others", limits=limits_text(query, self.language))]
+            return [self.say("no others", limits=limits_text(query, self.language, self.found.category_name))]
         if query.order_by is not None and query.order_by.beyond:
             return [self.say("none beyond", order=self.order())]
         if query.product_ids or (query.compare and query.compare.product_ids):

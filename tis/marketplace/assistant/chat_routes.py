@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
@@ -37,11 +38,12 @@ from tis.marketplace.assistant.conversations import (
     is_question_of,
     last_answer_id,
     open_conversation,
+    recent_messages,
     remove_question,
 )
 from tis.marketplace.assistant.shopping_assistant import NO_AI_ACCESS
 from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec, event_json
-from tis.marketplace.assistant.wording import language_of_text
+from tis.marketplace.assistant.wording import language_of_talk
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.unknown_fields import CheckedRoute
@@ -56,6 +58,7 @@ from tis.streaming.turn import Turn
 
 router = APIRouter(prefix="/chat", tags=["assistant"], route_class=CheckedRoute)
 _MAX_KEY_CHARS = 200
+_MAX_READ = 8  # messages, for the language of a talk
 
 LastEventId = Annotated[str | None, Header(max_length=512, description="resume after this event: <session>:<index>")]
 RetryKey = Annotated[
@@ -96,8 +99,8 @@ async def chat_search(
     `stream`, events come while the answer is made; after a disconnect, `GET /api/chat/stream/{session_id}` with
     `Last-Event-ID` goes on where you were. Your user needs AI access.
     """
-    said_in = language_of_text(body.query, language)
     asked = await run_in_threadpool(_open, context, body, key)
+    said_in = language_of_talk((body.query, *asked.said_before), language)
     session_id, owner = asked.session_id, stream_owner(asked.user_id)
     session, cursor = sessions.peek(owner, session_id), parse_cursor(last_event_id, None, session_id)
     fingerprint = _fingerprint(body.query, key, session)
@@ -169,6 +172,7 @@ class Asked:
     session_id: str
     turn_id: str | None
     last_answer: int
+    said_before: Sequence[str]  # the newest first
 
 
 def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
@@ -184,7 +188,9 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
             turn_id = _digest(session_id, "key", key)
             if not is_question_of(session, conversation, turn_id, body.query):
                 raise Unprocessable("This Idempotency-Key was used for another question.")
-        return Asked(user.id, conversation.id, session_id, turn_id, last_answer_id(session, conversation))
+        messages = recent_messages(session, conversation, _MAX_READ)
+        said = [one.content for one in reversed(messages) if one.role == "user"]
+        return Asked(user.id, conversation.id, session_id, turn_id, last_answer_id(session, conversation), said)
 
 
 def _follow(session: StreamSession, turn: Turn, after: int) -> Response:

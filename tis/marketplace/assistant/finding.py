@@ -36,7 +36,11 @@ def find_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[in
     """`skipped`: products that the buyer has seen and wants others than."""
     if query.intent == "other":
         return FoundGoods([], total=0)
-    query = goods.with_known_category(query)
+    name = goods.category_name(query.category) if query.category else ""
+    return replace(_found_goods(goods, goods.with_known_category(query), skipped), category_name=name)
+
+
+def _found_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
     if query.compare is not None and (query.compare.items or query.compare.product_ids):
         return _compared(goods, query)
     if query.order_by is not None:
@@ -142,6 +146,8 @@ def _alternatives(goods: GoodsSearch, query: StructuredQuery) -> list[Structured
 def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
     """A printer's ink is no printer, whatever its words are: what is of another kind is left out."""
     wanted, total = goods.product_query(query), goods.count(query, _MAX_COUNTED)
+    if wanted.text is not None and not total.count:
+        wanted = replace(wanted, sort=None)  # of what matches some words, the best first
     found = _candidates(goods, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
     whole, others = found[: total.count], found[total.count :]
     if wanted.text is not None and wanted.category is not None and len(found) < MAX_CARDS:

@@ -77,6 +77,7 @@ class FoundGoods:
     nearest: Sequence[ProductCard] = ()
     values: Mapping[int, Measure] = field(default_factory=dict)  # of the attribute that the cards are ordered by
     is_unmeasured: bool = False  # no product has that attribute
+    category_name: str = ""  # in the language of the answer
     told: Mapping[int, Sequence[str]] = field(default_factory=dict)  # of the facts that were asked
     lacks_stock: bool = False  # these goods are there, but sold out, or fewer than are wanted
     missing: Sequence[str] = ()  # phrases of a comparison that no product matches

@@ -17,6 +17,7 @@ from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductCount, ProductQuery
 from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter, middle_of
 from tis.marketplace.search.said_queries import product_query
+from tis.marketplace.search.spelling import document_counts
 
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
 _DROPPED: dict[str, dict[str, Any]] = {
@@ -62,13 +63,22 @@ class GoodsSearch:
         """Sellers may name categories as they like: a category without goods becomes words to look for."""
         if query.category is None or self.count(StructuredQuery(category=query.category, in_stock=False)).count:
             return query
-        kind = self.kind_of(query.model_copy(update={"category": None}))
+        kind = self.kind_of(query)
         words = [query.text] if kind and kind.phrases else [query.category.replace("-", " "), query.text]
         text = " ".join(filter(None, words))[:MAX_QUERY_CHARS]
         return query.model_copy(update={"category": None, "text": text})
 
     def kind_of(self, query: StructuredQuery) -> GoodsKind | None:
         return wanted_kind(query.text, query.category, self.search.vocabulary(self.session))
+
+    def category_name(self, slug: str) -> str:
+        """In the language of the answer: of its Indonesian names the one that most products say."""
+        if self.viewer.language == "en":
+            return slug.replace("-", " ")
+        phrases = [one for one, slugs in self.search.vocabulary(self.session).phrases.items() if slug in slugs]
+        counts = document_counts(self.session, [word for phrase in phrases for word in phrase])
+        most = max(phrases, key=lambda phrase: (min(counts.get(word, 0) for word in phrase), phrase), default=())
+        return " ".join(most) if any(word in counts for word in most) else slug.replace("-", " ")
 
     def holds(self, kind: GoodsKind, product: ProductRow) -> bool | None:
         """Whether the product is of this kind; None if its name does not say what it is."""

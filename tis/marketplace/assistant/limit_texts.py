@@ -14,7 +14,7 @@ from tis.marketplace.assistant.wording import (
     whole_text,
 )
 from tis.marketplace.products.delivery import Language
-from tis.marketplace.reading.measures import units
+from tis.marketplace.reading.measures import units, with_spaced_measures
 from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_SUGGESTIONS = 4
@@ -22,15 +22,15 @@ _MAX_NAMES = 3
 _MAX_SAID_CHARS = 80
 
 
-def limits_text(query: StructuredQuery, language: Language) -> str:
+def limits_text(query: StructuredQuery, language: Language, category_name: str = "") -> str:
     """Begins with a space, or is empty: `di Jakarta di bawah Rp 12.000.000`."""
-    return "".join(say(language, name, **values) for name, values in _limits(query, language))
+    return "".join(say(language, name, **values) for name, values in _limits(query, language, category_name))
 
 
-def _limits(query: StructuredQuery, language: Language) -> Iterator[tuple[str, dict[str, str]]]:
+def _limits(query: StructuredQuery, language: Language, category_name: str) -> Iterator[tuple[str, dict[str, str]]]:
     """The templates and what fills them."""
-    text = clean_text(query.text, _MAX_SAID_CHARS)
-    kind = clean_text((query.category or "").replace("-", " "), _MAX_SAID_CHARS)
+    text = clean_text(with_spaced_measures(query.text), _MAX_SAID_CHARS)
+    kind = clean_text(category_name or (query.category or "").replace("-", " "), _MAX_SAID_CHARS)
     if kind and kind not in text.casefold():
         yield "kind", {"category": kind}
     if text:
@@ -90,7 +90,7 @@ def relaxation_text(query: StructuredQuery, tried: TriedRelaxation, language: La
         return say(language, "city up to", km=km, names=joined_names(changed.cities, language))
     if tried.without == "radius_km" and changed.radius_km is not None:
         return say(language, "radius up to", km=kilometres_text(changed.radius_km, language))
-    text = clean_text(query.text, _MAX_SAID_CHARS)
+    text = clean_text(with_spaced_measures(query.text), _MAX_SAID_CHARS)
     first, *rest = (say(language, f"without {name}", text=text) for name in tried.without.split(" and "))
     return ", ".join((first, *(one[0].lower() + one[1:] for one in rest)))
 

@@ -8,7 +8,8 @@ from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.goods_nouns import OR
 from tis.marketplace.reading.sentence import Sentence, any_of
 from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
-from tis.marketplace.reading.vocabulary import Vocabulary
+from tis.marketplace.reading.vocabulary import GoodsIndex, Vocabulary
+from tis.marketplace.reading.word_lists import word_list
 
 _NEW_TOPIC = any_of(
     r"""
@@ -26,6 +27,9 @@ _OPENING = any_of(
     """
 )
 _WHICH = any_of(r"(?:(?:hmm+|oke?|ya|dan)\W+)*(?:ada )?(?:yang|yg)")
+_PROPERTY = any_of(
+    "warna(?:nya)?|ukuran(?:nya)?|motif|bahan(?:nya)?|tipe|type|model|size|colou?r|with|without|dengan|tanpa|ones?"
+)
 _NARROWS = any_of("saja|aja|only|just|hanya|cuma|dulu|the")
 _THEIR = any_of(r"[a-z]{3,}nya(?: saja| aja| yang| yg| dong| dulu)")
 _CHEAPER = any_of(
@@ -104,9 +108,15 @@ _COUNT_OF_PEOPLE = re.compile(
 )
 
 
+_COUNT_INSIDE = any_of(
+    r"(?:kalau|kalo|klo|kl|jadi|for|untuk|buat) (?P<count>[1-9]\d{0,5})(?=(?: (?:gimana|aja|saja|unit|buah|pcs|biji|of))|\W*$)"
+)
+
+
 def take_changed_count(sentence: Sentence, previous: StructuredQuery) -> dict[str, Any]:
     """`kalau 50?` behind `saya butuh 10 mouse`."""
-    found = _COUNT_ALONE.match(sentence.text) or _COUNT_OF_PEOPLE.match(sentence.text)
+    text = sentence.text
+    found = _COUNT_ALONE.match(text) or _COUNT_OF_PEOPLE.match(text) or _COUNT_INSIDE.search(text)
     if found is None or (previous.quantity is None and " of " not in found[0]):
         return {}
     sentence.take_found(found, "another quantity", "quantity")
@@ -180,7 +190,7 @@ def going_on(
     compares with what was shown.
     """
     if not has_noun and new.get("category") is None:
-        return previous
+        return None if _names_unknown_goods(said, new, previous, vocabulary.goods) else previous
     alternatives = previous.text.split(f" {OR} ")
     wanted = wanted_kind(new.get("text", ""), new.get("category"), vocabulary)
     same = [text for text in alternatives if _is_same(wanted, wanted_kind(text, previous.category, vocabulary))]
@@ -193,9 +203,21 @@ def going_on(
         return previous  # of shirts, `yang batik`
     if not same:
         former = ("text", "category", "brands", "exclude_brands", "exclude_terms", "min_rating", "sort")
-        return StructuredQuery(**previous.model_dump(exclude=set(former)))
+        kept = previous.model_dump(exclude={*former, "measures"})
+        if (kept["max_price"] or 0) % 1000 == 999 or (kept["min_price"] or 0) % 1000 == 1:
+            kept |= {"max_price": None, "min_price": None}  # cheaper than the former goods that were shown
+        return StructuredQuery(**kept)
     # What is said of the goods now holds.
     return previous.model_copy(update={"text": same[0] if len(alternatives) > 1 or not new.get("text") else ""})
+
+
+def _names_unknown_goods(said: str, new: Mapping[str, Any], previous: StructuredQuery, index: GoodsIndex) -> bool:
+    """`drone DJI murah` behind laptops: its first word is no property that anyone names."""
+    words = new.get("text", "").split()
+    if not words or not words[0].isalpha() or _OPENING.match(said) or _PROPERTY.search(said):
+        return False
+    is_known = (words[0],) in index.synonyms or (words[0],) in index.brands or words[0] in previous.text.split()
+    return not is_known and words[0] not in word_list("description", "plain", "filler") and previous.text != ""
 
 
 def _is_same(one: GoodsKind | None, other: GoodsKind | None) -> bool:

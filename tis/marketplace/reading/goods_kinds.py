@@ -43,6 +43,8 @@ def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> Good
     nouns = [one for one in main_nouns(words, index) if one.phrase[0] not in word_list("component")]
     if not nouns and category is None:
         nouns = main_nouns(words, index)
+    if category is not None:
+        nouns = [one for one in nouns if one.category == category]  # of fans, those that stand on a table
     if nouns:
         head = _head(nouns)
         named = {one for kind in _kinds_of(head.phrase, index) for one in (kind, *index.spellings(kind))}

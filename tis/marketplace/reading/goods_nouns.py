@@ -87,7 +87,8 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
 def _is_between_wanted(words: Sequence[GoodsWord], position: int, dropped: dict[int, Phrase]) -> bool:
     """`kemeja batik atau gamis`, `merah atau biru`; brands and conditions have fields that hold several."""
     beside = [*words[max(0, position - 1) : position], *words[position + 1 : position + 2]]
-    return len(beside) == 2 and not any(one.is_gap or one.is_brand or _says_nothing(one) for one in beside)
+    unwanted = (one.is_gap or one.is_brand or one.start in dropped or _says_nothing(one) for one in beside)
+    return len(beside) == 2 and not any(unwanted)
 
 
 def _beside_own_name(phrase: Phrase, category: str | None, index: GoodsIndex) -> list[Phrase]:
@@ -127,6 +128,8 @@ def goods_words(words: Sequence[SentenceWord], index: GoodsIndex) -> Iterator[Go
             if len(phrase) < length or any(word.is_sign for word in words[start : start + length]):
                 continue
             known = _known(phrase, index)
+            if known is None and (meant := index.corrected_phrase(phrase)):
+                phrase, known = meant, _known(meant, index)
             if known or length == 1:
                 of_words = words[start : start + length]
                 is_corrected = any(word.text != new for word, new in zip(of_words, phrase, strict=True))

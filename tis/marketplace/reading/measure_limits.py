@@ -13,7 +13,8 @@ _LEAST = (
 )
 _MOST = (
     "maksimal(?:nya)?|maksimum|maks?\\.?|max(?:imum)?|at most|di ?bawah|kurang dari|lebih (?:kecil|ringan) dari|under"
-    "|below|less than|lighter than|smaller than|up to|sampai|tidak lebih dari|no more than|paling (?:banyak|besar|berat)|<=?"
+    "|below|less than|lighter than|smaller than|up to|sampai|tidak lebih dari|no more than"
+    "|paling (?:banyak|besar|berat)|<=?"
 )
 _OR_MORE = "ke ?atas|(?:or|and) (?:more|above|up|larger|bigger|higher)|atau lebih(?: besar)?|\\+|plus"
 _OR_LESS = "ke ?bawah|(?:or|and) (?:less|below|under|smaller|lighter)|atau kurang"

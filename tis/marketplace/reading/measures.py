@@ -78,6 +78,11 @@ def _decimal(digits: str) -> float:
     )
 
 
+def with_spaced_measures(text: str) -> str:
+    """As people write them: `27 inch` of `27inch`."""
+    return _measure().sub(lambda found: f"{found[1]} {units()[found[2]].label}", text)
+
+
 def joined_words(text: str) -> Iterator[str]:
     """The other spellings of what a folded text says: words that it does not contain as they are."""
     return (word for _, _, word in joined_spans(text))

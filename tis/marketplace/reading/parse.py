@@ -127,7 +127,7 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         kept = going_on(said, new, previous, vocabulary, has_noun=goods.has_noun, is_relative=bool(changes))
     facts = asked_facts(said)
     if facts and _asks_only(facts, new, previous) and not _NO_GOODS.search(said):
-        new |= _about(facts, new, context)
+        new = _about(facts, new, context)
         kept = previous
     if says_goodbye(said) and not goods.has_noun and "?" not in said and new.keys() <= _OF_SMALL_TALK:
         new = {"intent": "other"}
@@ -179,8 +179,8 @@ def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) 
         return {"intent": "other"}
     pointed = new.get("product_ids") or list(spoken_of_before(context))
     if list(facts) == ["stock"]:
-        return {"intent": "stock", "in_stock": True, "text": ""} | ({"product_ids": pointed} if pointed else {})
-    return {"intent": "search", "product_ids": pointed or shown, "asked": list(facts), "text": "", "in_stock": None}
+        return {"intent": "stock", "in_stock": True} | ({"product_ids": pointed} if pointed else {})
+    return {"product_ids": pointed or shown, "asked": list(facts)}
 
 
 def says_goodbye(said: str) -> bool:

@@ -135,6 +135,34 @@ class GoodsIndex:
             self._corrections[word] = self._nearest(word)
         return self._corrections[word]
 
+    def corrected_phrase(self, words: Phrase) -> Phrase | None:
+        """The name of goods of several words that these mean with one letter wrong: `rise cooker`."""
+        said = " ".join(words)
+        if len(words) < 2 or len(said) < _MIN_LETTERS_OF_TWO_SLIPS or words in self.nouns or not said[0].isalpha():
+            return None
+        if not any(word in self._words_of_phrases for word in words):
+            return None
+        if said not in self._corrections:
+            if len(self._corrections) >= _MAX_CORRECTIONS:
+                self._corrections.clear()
+            others = self._long_nouns.get((said[0], len(words)), ())
+            found = process.extractOne(said, others, scorer=OSA.distance, score_cutoff=1)
+            self._corrections[said] = str(found[0]) if found else None
+        corrected = self._corrections[said]
+        return tuple(corrected.split()) if corrected else None
+
+    @cached_property
+    def _long_nouns(self) -> dict[tuple[str, int], list[str]]:
+        found: dict[tuple[str, int], list[str]] = {}
+        for phrase in sorted(self.nouns):
+            if len(phrase) > 1:
+                found.setdefault((phrase[0][0], len(phrase)), []).append(" ".join(phrase))
+        return found
+
+    @cached_property
+    def _words_of_phrases(self) -> frozenset[str]:
+        return frozenset(word for phrase in self.nouns if len(phrase) > 1 for word in phrase)
+
     def stem(self, word: str) -> str | None:
         """`laptopnya`, `fans`: the known word without an ending."""
         stems = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending))

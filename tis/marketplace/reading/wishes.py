@@ -9,7 +9,7 @@ from tis.marketplace.reading.sentence import Sentence, any_of
 
 @dataclass(frozen=True)
 class Wish:
-    """Words that set a field. ANY takes the words and leaves the field as it is."""
+    """Words that set a field. ANY sets it to what it is without any wish."""
 
     field: str
     value: Any
@@ -42,7 +42,13 @@ _STOCK = "(?:ketersediaan|stok|sto[ck]{1,2}|stcok)(?:nya)?"
 _STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
 # In this order: what one has taken the next does not see.
 WISHES = (
-    _wish("condition", ANY, f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"),
+    _wish(
+        "condition",
+        ANY,
+        f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"
+        f"\n(?:yang |yg )?(?:{_USED}|{_NEW}) (?:juga|jg|pun|too|also|(?:is |are )?(?:fine|ok(?:ay|e)?|boleh|gapapa|gpp))"
+        f"(?: (?:{_FINE}|mau|ok))*\n(?:boleh|gapapa|gpp) (?:yang |yg )?{_USED}|also {_USED}|{_USED} or {_NEW}",
+    ),
     _wish("condition", "new", f"(?:{_NOT}|selain|kecuali|tanpa|non) {_VERY}{_USED}"),
     _wish("condition", "used", f"{_NOT} {_VERY}{_NEW}"),
     _wish(
@@ -199,4 +205,4 @@ def take_wishes(sentence: Sentence) -> dict[str, Any]:
             found.setdefault(wish.field, wish.value)
             if wish.field == "sort" and wish.value == "distance":
                 found.setdefault("near_user", True)
-    return {name: value for name, value in found.items() if value != ANY}
+    return {name: None if value == ANY else value for name, value in found.items()}
