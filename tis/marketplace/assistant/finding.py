@@ -29,6 +29,7 @@ _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
 _MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
 _MAX_ALTERNATIVES = 4
+_TIER_OF_CATEGORY = 1000  # of goods that match none of the words
 _NOTHING_SKIPPED = frozenset[int]()
 
 
@@ -146,7 +147,7 @@ def _alternatives(goods: GoodsSearch, query: StructuredQuery) -> list[Structured
 def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
     """A printer's ink is no printer, whatever its words are: what is of another kind is left out."""
     wanted, total = goods.product_query(query), goods.count(query, _MAX_COUNTED)
-    if wanted.text is not None and not total.count:
+    if wanted.text is not None and total.count < FEW:
         wanted = replace(wanted, sort=None)  # of what matches some words, the best first
     found = _candidates(goods, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
     whole, others = found[: total.count], found[total.count :]
@@ -154,13 +155,15 @@ def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
         # A laptop "for college" need not say so.
         known = {one.product.id for one in found}
         of_category = _candidates(goods, replace(wanted, text=None))
-        others += [one for one in of_category if one.product.id not in known]
+        others += [replace(one, tier=_TIER_OF_CATEGORY) for one in of_category if one.product.id not in known]
     kept, near = (
         [one for one in some if keeps_limits(one.product, query.measures)]
         for some in _of_kind(goods, query, whole, others)
     )
     num_left_out = len(whole) - len(kept)
     total = ProductCount(total.count - num_left_out, total.is_exact and (total.count == len(whole) or not num_left_out))
+    if not kept and query.sort not in (None, "relevance"):  # the cheapest of those that come nearest
+        near = [one for one in near if one.tier == min(other.tier for other in near)]
     near = ranked(near, query, goods.viewer, by_tier=True)
     return BestGoods([*ranked(kept, query, goods.viewer), *near], total)
 

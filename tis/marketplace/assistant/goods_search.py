@@ -11,6 +11,7 @@ from tis.marketplace.assistant.goods import ProductCard, TriedRelaxation, card_o
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
+from tis.marketplace.reading.tokens import head_token
 from tis.marketplace.search.product_candidates import MAX_LOOKED_UP
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.product_search import ProductSearch
@@ -72,13 +73,15 @@ class GoodsSearch:
         return wanted_kind(query.text, query.category, self.search.vocabulary(self.session))
 
     def category_name(self, slug: str) -> str:
-        """In the language of the answer: of its Indonesian names the one that most products say."""
-        if self.viewer.language == "en":
-            return slug.replace("-", " ")
+        """In the language of the answer: of its names the one that most names of products begin with."""
         phrases = [one for one, slugs in self.search.vocabulary(self.session).phrases.items() if slug in slugs]
-        counts = document_counts(self.session, [word for phrase in phrases for word in phrase])
-        most = max(phrases, key=lambda phrase: (min(counts.get(word, 0) for word in phrase), phrase), default=())
-        return " ".join(most) if any(word in counts for word in most) else slug.replace("-", " ")
+        if self.viewer.language == "en" or not phrases:
+            return slug.replace("-", " ")
+        counts = document_counts(self.session, [*(head_token(one[0]) for one in phrases), *(one[0] for one in phrases)])
+        most = max(
+            phrases, key=lambda one: (counts.get(head_token(one[0]), 0), len(one) == 1, counts.get(one[0], 0), one)
+        )
+        return " ".join(most) if most[0] in counts else slug.replace("-", " ")
 
     def holds(self, kind: GoodsKind, product: ProductRow) -> bool | None:
         """Whether the product is of this kind; None if its name does not say what it is."""

@@ -109,7 +109,8 @@ _COUNT_OF_PEOPLE = re.compile(
 
 
 _COUNT_INSIDE = any_of(
-    r"(?:kalau|kalo|klo|kl|jadi|for|untuk|buat) (?P<count>[1-9]\d{0,5})(?=(?: (?:gimana|aja|saja|unit|buah|pcs|biji|of))|\W*$)"
+    r"(?:kalau|kalo|klo|kl|jadi|for|untuk|buat) (?P<count>[1-9]\d{0,5})"
+    r"(?=(?: (?:gimana|aja|saja|unit|buah|pcs|biji|of))|\W*$)"
 )
 
 

@@ -40,9 +40,8 @@ def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> Good
     """None if the words name no goods: then all of the category are, or all that match."""
     index = vocabulary.goods
     words = list(goods_words(Sentence(text).words(), index))
-    nouns = [one for one in main_nouns(words, index) if one.phrase[0] not in word_list("component")]
-    if not nouns and category is None:
-        nouns = main_nouns(words, index)
+    nouns = main_nouns(words, index)
+    nouns = [*nouns[:1], *(one for one in nouns[1:] if one.phrase[0] not in word_list("component"))]
     if category is not None:
         nouns = [one for one in nouns if one.category == category]  # of fans, those that stand on a table
     if nouns:

@@ -37,6 +37,7 @@ class SaidGoods:
     brands: list[str] = field(default_factory=list)
     text: list[tuple[int, str]] = field(default_factory=list)  # where each word is, and the word
     has_noun: bool = False  # also one of no category
+    has_component: bool = False  # `kamera` may be of a telephone, or the goods
 
 
 def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
@@ -46,6 +47,7 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
     dropped: dict[int, Phrase] = {}
     if main:
         found.has_noun = any(one.phrase[0] not in word_list("component") for one in main)
+        found.has_component = not found.has_noun
         found.category = _category_of(main, words, index)
         others = _alternatives(words, main, found.category)
         if others:

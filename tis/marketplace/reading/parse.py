@@ -124,7 +124,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         new["intent"] = "recommend"
     kept = None
     if previous is not None and not is_new:
-        kept = going_on(said, new, previous, vocabulary, has_noun=goods.has_noun, is_relative=bool(changes))
+        has_noun = goods.has_noun or (goods.has_component and previous.category not in word_list("device"))
+        kept = going_on(said, new, previous, vocabulary, has_noun=has_noun, is_relative=bool(changes))
     facts = asked_facts(said)
     if facts and _asks_only(facts, new, previous) and not _NO_GOODS.search(said):
         new = _about(facts, new, context)

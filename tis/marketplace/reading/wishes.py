@@ -46,7 +46,7 @@ WISHES = (
         "condition",
         ANY,
         f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"
-        f"\n(?:yang |yg )?(?:{_USED}|{_NEW}) (?:juga|jg|pun|too|also|(?:is |are )?(?:fine|ok(?:ay|e)?|boleh|gapapa|gpp))"
+        f"\n(?:yang |yg )?(?:{_USED}|{_NEW}) (?:juga|jg|pun|too|also|(?:is |are )?{_FINE})"
         f"(?: (?:{_FINE}|mau|ok))*\n(?:boleh|gapapa|gpp) (?:yang |yg )?{_USED}|also {_USED}|{_USED} or {_NEW}",
     ),
     _wish("condition", "new", f"(?:{_NOT}|selain|kecuali|tanpa|non) {_VERY}{_USED}"),
