@@ -183,6 +183,8 @@ class _Writer:
         if measure := self.found.values.get(card.id):
             yield f"{attribute_label(measure.key)}: {value_text(measure.value, self.language)}"
         yield from self.found.told.get(card.id, ())
+        if "price" in self.query.asked and (quantity := self.query.quantity or 1) > 1:
+            yield self.say("together", count=self.count(quantity), total=rupiah(quantity * card.price))
         if card.condition == "used":
             yield condition_text(card.condition, self.language)
         if card.distance_km is not None and card.fulfilment is None:

@@ -19,6 +19,7 @@ from tis.marketplace.search.query import ProductCount, ProductQuery
 from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter, middle_of
 from tis.marketplace.search.said_queries import product_query
 from tis.marketplace.search.spelling import document_counts
+from tis.marketplace.search.sql import run
 
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
 _DROPPED: dict[str, dict[str, Any]] = {
@@ -73,15 +74,16 @@ class GoodsSearch:
         return wanted_kind(query.text, query.category, self.search.vocabulary(self.session))
 
     def category_name(self, slug: str) -> str:
-        """In the language of the answer: of its names the one that most names of products begin with."""
-        phrases = [one for one, slugs in self.search.vocabulary(self.session).phrases.items() if slug in slugs]
-        if self.viewer.language == "en" or not phrases:
-            return slug.replace("-", " ")
-        counts = document_counts(self.session, [*(head_token(one[0]) for one in phrases), *(one[0] for one in phrases)])
-        most = max(
-            phrases, key=lambda one: (counts.get(head_token(one[0]), 0), len(one) == 1, counts.get(one[0], 0), one)
-        )
-        return " ".join(most) if most[0] in counts else slug.replace("-", " ")
+        """In the language of the answer. In Indonesia a mouse is a mouse, if that is how names of products begin."""
+        loanword = slug.replace("-", " ")
+        rows = run(self.session, "SELECT name_id FROM categories WHERE slug = :slug", {"slug": slug})
+        if self.viewer.language == "en" or not rows:
+            return loanword
+        own = str(rows[0][0]).lower()
+        words = [(head_token(one.split()[0]), *one.split()[1:]) for one in (loanword, own)]
+        counts = document_counts(self.session, [word for several in words for word in several])
+        of_loanword, of_own = (min(counts.get(word, 0) for word in several) for several in words)
+        return loanword if of_loanword > of_own else own
 
     def holds(self, kind: GoodsKind, product: ProductRow) -> bool | None:
         """Whether the product is of this kind; None if its name does not say what it is."""

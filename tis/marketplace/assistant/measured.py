@@ -1,6 +1,7 @@
 """The weight, screen or battery of a product, by what it means: sellers name it as they like, or only in the name."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ _UNITS: Mapping[Measured, Sequence[str]] = {
     "size": ("inch", "l", "ml", "m", "cm", "mm"),
 }
 _NAMED: Sequence[Measured] = ("weight", "screen", "battery", "ram", "storage", "camera", "power")
+_MEMORIES = re.compile(
+    r"(?<![\w/])(?P<ram>\d{1,2})(?: ?gb)?/(?P<storage>\d{2,4})(?: ?gb)?(?![\w/])", re.IGNORECASE
+)  # 8/256
 _LENGTHS = ("panjang", "length", "diameter", "lebar", "width", "tinggi", "height")
 
 
@@ -49,6 +53,9 @@ def measure_of(product: ProductRow, attribute: Measured) -> Measure | None:
     for words, name, value in attributes:
         if others.isdisjoint(words) and (found := _read(name, value)) and _unit_of(words, value) in wanted:
             return found
+    if attribute in ("ram", "storage") and (said := _MEMORIES.search(product.name)):
+        text = said["ram" if attribute == "ram" else "storage"]
+        return Measure(float(text) * units()["gb"].factor, units()["gb"].scale, f"{attribute}_gb", text)
     in_name = [
         Measure(number, scale, attribute, text)
         for number, unit, scale, text in amounts_in(product.name)

@@ -26,7 +26,7 @@ _OPENING = any_of(
     gimana|bagaimana|tapi|but|only|hanya|cuma|just|jangan|ganti|what if|maybe|mungkin)
     """
 )
-_WHICH = any_of(r"(?:(?:hmm+|oke?|ya|dan)\W+)*(?:ada )?(?:yang|yg)")
+_WHICH = any_of(r"(?:(?:hmm+|oke?|ya|dan|and)\W+)*(?:(?:ada )?(?:yang|yg)|with|without|dengan|tanpa|pakai|pake)")
 _PROPERTY = any_of(
     "warna(?:nya)?|ukuran(?:nya)?|motif|bahan(?:nya)?|tipe|type|model|size|colou?r|with|without|dengan|tanpa|ones?"
 )
@@ -198,7 +198,7 @@ def going_on(
     is_narrowed = bool(same) and len(alternatives) > 1 and _NARROWS.search(said) is not None
     if is_relative and same:
         return previous
-    if not (_OPENING.match(said) or _THEIR.search(said) or is_narrowed):
+    if not (_OPENING.match(said) or _WHICH.match(said) or _THEIR.search(said) or is_narrowed):
         return None
     if not same and _WHICH.match(said) and new.get("category") in (None, previous.category):
         return previous  # of shirts, `yang batik`

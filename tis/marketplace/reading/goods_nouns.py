@@ -8,6 +8,7 @@ from tis.marketplace.reading.vocabulary import MAX_PHRASE_WORDS, GoodsIndex, Phr
 from tis.marketplace.reading.word_lists import word_list
 
 _MAX_BRANDS = 20
+_SIZES = ("ukuran", "ukurannya", "size")
 _OR_WORDS = ("atau", "or", "ataupun")
 OR = "atau"  # in the text that is left; the search knows it
 
@@ -75,7 +76,7 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
         if one.is_brand and _is_brand_here(words, position, found, index):
             found.brands.append(index.brand_names.get(one.phrase, one.text))
             sentence.note(one.start, one.end, "brand", "brands")
-        elif not (one.is_noun or one.category) and _says_nothing(one) and not _saves(words, position):
+        elif not (one.is_noun or one.category) and _says_nothing(one) and not _is_wanted(words, position):
             continue
         else:
             found.text.append((one.start, one.text))
@@ -103,12 +104,12 @@ def _beside_own_name(phrase: Phrase, category: str | None, index: GoodsIndex) ->
     return []
 
 
-def _saves(words: Sequence[GoodsWord], position: int) -> bool:
-    return (
-        words[position].text == "hemat"
-        and words[position + 1 : position + 2] != []
-        and (words[position + 1].text in word_list("saved"))
-    )
+def _is_wanted(words: Sequence[GoodsWord], position: int) -> bool:
+    """The `hemat` of `hemat listrik`, the L of `ukuran L`."""
+    text, before, behind = words[position].text, words[:position][-1:], words[position + 1 : position + 2]
+    if text == "hemat":
+        return any(one.text in word_list("saved") for one in behind)
+    return len(text) == 1 and text.isalpha() and any(one.text in _SIZES for one in before)
 
 
 def _says_nothing(one: GoodsWord) -> bool:

@@ -59,6 +59,8 @@ def _limit(found: "re.Match[str]") -> MeasureLimit | None:
     number = float(found["number"].replace(".", "").replace(",", ".") if "," in found["number"] else found["number"])
     if re.fullmatch(r"\d{1,3}[.,]\d{3}", found["number"]):
         number = float(re.sub("[.,]", "", found["number"]))
+    if found["unit"] == "in":
+        return None  # `at least 5 in stock`
     if unit is None:
         return MeasureLimit(attribute=name, **_bound(found, number)) if name and not found["unit"] else None
     attribute = name or _OF_UNITS.get(unit.name)
