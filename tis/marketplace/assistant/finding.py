@@ -55,6 +55,19 @@ def _found_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[
     return replace(found, cards=found.cards[: found.total], relaxations=(), unverified_words=False, skipped=skipped)
 
 
+def find_in_any_stock(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
+    """Goods that are sold out, or too few, are named: silence would say that nobody sells them."""
+    found = find_goods(goods, query, skipped)
+    is_list = query.intent in ("search", "recommend") and not (query.compare or query.order_by or query.product_ids)
+    if found.total or skipped or not is_list or query.in_stock is False:
+        return found
+    in_any_stock = find_goods(goods, query.model_copy(update={"in_stock": False, "quantity": None}))
+    if not in_any_stock.total:
+        return found
+    cards = in_any_stock.cards[: in_any_stock.total]
+    return replace(in_any_stock, cards=cards, lacks_stock=True, unverified_words=False, relaxations=found.relaxations)
+
+
 def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery) -> list[int]:
     """Those of the ids that keep every limit of the query now: prices and stock change while a model speaks, and what
     its tools find need not keep them.
@@ -71,13 +84,12 @@ def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery)
 
 
 def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] = _NOTHING_SKIPPED) -> FoundGoods:
-    best, lacks_stock = best_goods(goods, query), False
-    if not best.total.count and query.in_stock is not False:
-        # Goods that are sold out, or too few, are named: silence would say that nobody sells them.
-        any_stock = query.model_copy(update={"in_stock": False, "quantity": None})
-        known = best_goods(goods, any_stock)
-        if lacks_stock := known.total.count > 0:
-            best = BestGoods(known.candidates[: known.total.count], known.total)
+    best = best_goods(goods, query)
+    if not best.total.count and query.intent == "stock" and query.in_stock is not False:
+        # "Is it in stock?" of what is sold out gets a no, not silence.
+        sold_out = query.model_copy(update={"in_stock": False, "quantity": None})
+        if goods.count(sold_out).count:
+            return _found(goods, sold_out)
     corrected = None
     if query.text:
         corrected = goods.search.find(goods.session, goods.product_query(query), _FIRST).corrected
@@ -89,7 +101,6 @@ def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] =
         total_is_exact=best.total.is_exact,
         corrected=corrected,
         unverified_words=best.total.is_exact and len(best.candidates) > best.total.count,
-        lacks_stock=lacks_stock,
         relaxations=list(_tried(goods, query)),
         nearest_place=place.name if place and nearest else None,
         nearest=nearest,
@@ -182,6 +193,8 @@ def _of_kind(
 
     def is_kept(one: Candidate, *, is_whole: bool) -> bool:
         is_said = said[one.product.id]
+        if is_said is None and query.category is not None:
+            return True
         return one.product.category in sure or (is_whole and not sure) if is_said is None else is_said
 
     return [one for one in whole if is_kept(one, is_whole=True)], [

@@ -68,7 +68,11 @@ class GoodsSearch:
         kind = self.kind_of(query)
         words = [query.text] if kind and kind.phrases else [query.category.replace("-", " "), query.text]
         text = " ".join(filter(None, words))[:MAX_QUERY_CHARS]
-        return query.model_copy(update={"category": None, "text": text})
+        changed = query.model_copy(update={"category": None, "text": text})
+        own = self.kind_of(query.model_copy(update={"category": None}))
+        if own and own.phrases and not self.search.count(self.session, product_query(changed, None), 1).count:
+            return query.model_copy(update={"category": None})  # its words name other goods
+        return changed
 
     def kind_of(self, query: StructuredQuery) -> GoodsKind | None:
         return wanted_kind(query.text, query.category, self.search.vocabulary(self.session))

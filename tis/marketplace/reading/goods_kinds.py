@@ -32,6 +32,9 @@ class GoodsKind:
         if not heads:
             return None
         kinds = {kind for head in heads for kind in _kinds_of(head.phrase, index)}
+        is_plain = all(not head.category and head.phrase[0] not in word_list("part") for head in heads)
+        if self.category is not None and is_plain and self.phrases.isdisjoint(kinds):
+            return None  # a noun of no category may be of any
         is_of_category = self.category is not None and self.category in {index.categories.get(kind) for kind in kinds}
         return is_of_category or not self.phrases.isdisjoint(kinds)
 
@@ -50,7 +53,7 @@ def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> Good
         own = index.own_names.get(head.phrase)
         return GoodsKind(frozenset(named), own)
     if category is not None:
-        return GoodsKind(frozenset(), category)
+        return GoodsKind(category=category) if category in vocabulary.parents else None
     unknown = {one.text for one in words if one.text.isalpha() and one.text not in index.known_words}
     unknown = {word for word in unknown if len(word) >= _MIN_LETTERS_OF_NAME}
     return GoodsKind(words=frozenset(unknown)) if unknown else None
