@@ -142,6 +142,8 @@ class _Writer:
         elif query.product_ids:
             untold = bool(found.told) and not any(found.told.values())
             yield self.say("untold", asked=self.asked()) if untold else self.say("pointed at")
+        elif found.lacks_near:
+            yield self.say("none near", names=joined_names(query.cities, self.language), total=total)
         elif found.lacks_stock:
             yield self.say("short of stock", limits=limits)
         elif self.is_partial(cards):

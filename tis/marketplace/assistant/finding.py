@@ -55,17 +55,27 @@ def _found_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[
     return replace(found, cards=found.cards[: found.total], relaxations=(), unverified_words=False, skipped=skipped)
 
 
-def find_in_any_stock(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
-    """Goods that are sold out, or too few, are named: silence would say that nobody sells them."""
+def find_for_talk(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
+    """Where nothing fits, goods that are sold out, too few, or not near are named: silence would say that nobody sells
+    them.
+    """
     found = find_goods(goods, query, skipped)
     is_list = query.intent in ("search", "recommend") and not (query.compare or query.order_by or query.product_ids)
-    if found.total or skipped or not is_list or query.in_stock is False:
+    if found.total or skipped or not is_list:
         return found
-    in_any_stock = find_goods(goods, query.model_copy(update={"in_stock": False, "quantity": None}))
-    if not in_any_stock.total:
-        return found
-    cards = in_any_stock.cards[: in_any_stock.total]
-    return replace(in_any_stock, cards=cards, lacks_stock=True, unverified_words=False, relaxations=found.relaxations)
+    if query.near_cities and query.sort not in (None, "distance"):
+        anywhere = find_goods(goods, query.model_copy(update={"near_cities": False, "cities": []}))
+        if anywhere.total:
+            return _of_whole_matches(anywhere, lacks_near=True)
+    if query.in_stock is not False:
+        in_any_stock = find_goods(goods, query.model_copy(update={"in_stock": False, "quantity": None}))
+        if in_any_stock.total:
+            return replace(_of_whole_matches(in_any_stock, lacks_stock=True), relaxations=found.relaxations)
+    return found
+
+
+def _of_whole_matches(found: FoundGoods, **changes: bool) -> FoundGoods:
+    return replace(found, cards=found.cards[: found.total], unverified_words=False, **changes)
 
 
 def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery) -> list[int]:

@@ -79,6 +79,7 @@ class FoundGoods:
     is_unmeasured: bool = False  # no product has that attribute
     category_name: str = ""  # in the language of the answer
     told: Mapping[int, Sequence[str]] = field(default_factory=dict)  # of the facts that were asked
+    lacks_near: bool = False  # these goods are there, but none is near the place that was named
     lacks_stock: bool = False  # these goods are there, but sold out, or fewer than are wanted
     missing: Sequence[str] = ()  # phrases of a comparison that no product matches
 
@@ -124,7 +125,7 @@ def _attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # A line of an answer says these of every product.
-FACTS_OF_LINES = frozenset({"price", "stock", "shop", "city", "rating", "condition"})
+FACTS_OF_LINES = frozenset({"price", "stock", "shop", "city", "distance", "rating", "condition"})
 
 
 def told_facts(product: ProductRow, facts: Sequence[str], language: Language) -> list[str]:

@@ -33,7 +33,7 @@ class GoodsKind:
             return None
         kinds = {kind for head in heads for kind in _kinds_of(head.phrase, index)}
         is_plain = all(not head.category and head.phrase[0] not in word_list("part") for head in heads)
-        if self.category is not None and is_plain and self.phrases.isdisjoint(kinds):
+        if not self.phrases and is_plain:
             return None  # a noun of no category may be of any
         is_of_category = self.category is not None and self.category in {index.categories.get(kind) for kind in kinds}
         return is_of_category or not self.phrases.isdisjoint(kinds)

@@ -1,5 +1,6 @@
 """Reads a sentence of a buyer by rules: each takes its words out of the sentence, in a fixed order."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,7 @@ from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
 from tis.marketplace.reading.word_lists import word_list
 
+_SIZES_OF_WEAR = range(16, 51)
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
 
@@ -87,9 +89,9 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     measured = take_measures(sentence)
     new |= take_prices(sentence)
     new |= take_places(sentence, index)
-    if "radius_km" in new:
+    if new.get("radius_km"):
         new.pop("near_cities", None)  # the radius says how near
-    if "radius_km" in new and not new.keys() & {"cities", "provinces"}:
+    if new.get("radius_km") and not new.keys() & {"cities", "provinces"}:
         new["near_user"] = True
     new |= {name: value for name, value in take_wishes(sentence).items() if name not in new}
     new |= take_leading_count(sentence) if "quantity" not in new else {}
@@ -132,6 +134,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         kept = previous
     if says_goodbye(said) and not goods.has_noun and "?" not in said and new.keys() <= _OF_SMALL_TALK:
         new = {"intent": "other"}
+    elif kept is not None and points_at_number(said) and (size := _size_of_wear(said, kept)):
+        new = merged(kept, {"text": size})  # `nomor 42` of shoes
     elif points_at_number(said) and _says_only_numbers(new, goods):
         new = {"intent": "other"}  # no list has them: that is no wish for goods with a 2 in their names
     elif _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
@@ -153,6 +157,11 @@ def _is_of_another(category: str, pointed: Sequence[int], shown: Sequence[ShownP
     return any(one.id in pointed and one.category not in (None, category) for one in shown)
 
 
+def _size_of_wear(said: str, previous: StructuredQuery) -> str | None:
+    numbers = [word for word in re.findall(r"\d+", said) if int(word) in _SIZES_OF_WEAR]
+    return numbers[0] if len(numbers) == 1 and previous.category in ("shoes", "clothing") else None
+
+
 def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
     if goods.has_noun or not _SETTING & new.keys() <= {"text", "in_stock", "compare"}:
         return False
@@ -165,7 +174,8 @@ def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
 
 def _asks_only(facts: Sequence[str], new: Mapping[str, Any], previous: StructuredQuery | None) -> bool:
     """`harganya berapa?` asks of goods that were shown; `harganya di bawah 5 juta?` and `harga laptop?` do not."""
-    if new.keys() - {"text", "product_ids", "in_stock", "intent", "category"} or new.get("in_stock") is False:
+    others = {"near_user", "sort"} if "distance" in facts else set()
+    if new.keys() - {"text", "product_ids", "in_stock", "intent", "category"} - others or new.get("in_stock") is False:
         return False
     if new.get("category") not in (None, previous.category if previous else None):
         return False
@@ -232,7 +242,7 @@ _BUYS = any_of(
 )
 _NO_GOODS = any_of(
     r"""
-    buat(?:kan|in)|tulis(?:kan|in)|ceritakan|terjemah(?:kan|in)|jelaskan|hitung(?:kan|in)
+    buat(?:kan|in)|tulis(?:kan|in)|ceritakan|terjemah(?:kan|in)|jelaskan|hitung(?:kan|in)?
     (?:write|tell) (?:me )?an? (?:poem|story|joke|essay|song|letter)|translate|puisi|pantun|ibu ?kota|capital of
     (?:berapa|what is|what'?s) \d+ ?[-+x*/:] ?\d+|menang(?:nya)? (?:siapa|pemilu|piala)|skor (?:bola|pertandingan)
     siapa (?:kamu|presiden|nama)|presiden|no ?resi|nomor resi|(?:pesanan|orderan|order)(?:an)? (?:saya|aku|gue)
