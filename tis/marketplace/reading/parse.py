@@ -186,9 +186,9 @@ def _asks_only(facts: Sequence[str], new: Mapping[str, Any], previous: Structure
 def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) -> dict[str, Any]:
     """The products that the question is about: those pointed at, else the first in an order, else all of the list."""
     previous, shown = context.previous, [one.id for one in context.last_results]
-    if previous is None or not shown:
-        return {"intent": "other"}
     pointed = new.get("product_ids") or list(spoken_of_before(context))
+    if not pointed and (previous is None or not shown):
+        return {"intent": "other"}
     if list(facts) == ["stock"]:
         return {"intent": "stock", "in_stock": True} | ({"product_ids": pointed} if pointed else {})
     return {"product_ids": pointed or shown, "asked": list(facts)}
