@@ -79,6 +79,8 @@ def sample_cards() -> list[ProductCard]:
             city=shop["city"],
             rating=None,
             rating_count=0,
+            distance_km=None,
+            fulfilment=None,
             attributes=product.get("attributes", {}),
             description=product.get("description", ""),
         )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
-from tis.marketplace.assistant.goods import FoundGoods, ProductCard, TriedRelaxation
+from tis.marketplace.assistant.goods import FoundGoods, ProductCard, TriedFilter
 from tis.marketplace.assistant.limit_texts import limits_text
 from tis.marketplace.assistant.viewers import Preferences, Viewer
 from tis.marketplace.assistant.wording import language_of_text, rupiah, templates
@@ -142,10 +142,10 @@ def test_a_comparison_names_the_best_of_each_kind() -> None:
 def test_where_nothing_is_found_the_tried_searches_are_counted() -> None:
     query = StructuredQuery(text="laptop", cities=["Jakarta"], max_price=5_000_000)
     tried = [
-        TriedRelaxation("max_price", query.model_copy(update={"max_price": 6_250_000}), 2, True),
-        TriedRelaxation("max_price", query.model_copy(update={"max_price": None}), 100, False),
-        TriedRelaxation("city", query.model_copy(update={"radius_km": 40.0}), 1, True),
-        TriedRelaxation("city", query.model_copy(update={"cities": []}), 7, True),
+        TriedFilter("max_price", 2, True, query.model_copy(update={"max_price": 6_250_000})),
+        TriedFilter("max_price", 100, False, query.model_copy(update={"max_price": None})),
+        TriedFilter("city", 1, True, query.model_copy(update={"radius_km": 40.0})),
+        TriedFilter("city", 7, True, query.model_copy(update={"cities": []})),
     ]
     found = replace(NOTHING, relaxations=tried, nearest_place="Jakarta", nearest=[NITRO])
     said = render_answer(found, [17], query, HERE)
@@ -176,7 +176,7 @@ def test_words_that_do_not_match_are_owned_up_to() -> None:
         "Saya mencari “laptop ungu”.",
         "Tidak ada produk yang cocok dengan semua kata Anda untuk “leptop ungu”; ini yang paling mendekati:",
     ]
-    tried = TriedRelaxation("city", StructuredQuery(), 4, True)
+    tried = TriedFilter("city", 4, True, StructuredQuery())
     elsewhere = replace(
         partly, relaxations=[tried], nearest_place="Bandung", nearest=[replace(TUF, id=5, fulfilment=None)]
     )
@@ -237,7 +237,7 @@ def test_the_rules_understand_each_suggestion(language: Any) -> None:
     shown = [ShownProduct(id=card.id, name=card.name, price=card.price) for card in (TUF, NITRO)]
     context = QueryContext(previous=before, last_results=shown)
     for without, change in changes:
-        tried = TriedRelaxation(without, before.model_copy(update=change), 3, True)
+        tried = TriedFilter(without, 3, True, before.model_copy(update=change))
         said = render_answer(replace(NOTHING, relaxations=[tried]), [], before, Viewer(language=language))
         assert parse_query(said.suggestions[0], context, VOCABULARY).query == tried.query
     for query in (before, StructuredQuery(category="laptop", sort="price_asc", product_ids=[17])):

@@ -13,12 +13,12 @@ from tis.marketplace.assistant.conversations import (
     MAX_MESSAGE_CHARS,
     MAX_MESSAGES,
     add_message,
+    newest_messages,
     open_conversation,
-    recent_messages,
     save_state,
     state_of,
 )
-from tis.marketplace.assistant.viewers import preferences_of, save_preferences
+from tis.marketplace.assistant.viewers import save_preferences, viewer_of
 from tis.marketplace.auth.accounts import user_account
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.reading.structured_query import MAX_SHOWN, StructuredQuery
@@ -42,8 +42,8 @@ def test_a_conversation_is_found_again_with_what_was_said(shop: Shop) -> None:
         state = state_of(again)
         assert state.query == query and list(state.shown_ids) == [7, 9]
         add_message(session, again, "t2", "user", "yang lebih murah?", {})
-        latest = [(one.role, one.content) for one in recent_messages(session, again, 2)]
-        assert latest == [("assistant", "Ada dua."), ("user", "yang lebih murah?")]
+        latest = [(one.role, one.content) for one in newest_messages(session, again, 2)]
+        assert latest == [("user", "yang lebih murah?"), ("assistant", "Ada dua.")]
 
 
 def test_nobody_opens_the_conversation_of_another(shop: Shop) -> None:
@@ -62,7 +62,7 @@ def test_a_turn_that_is_repeated_is_written_once(shop: Shop) -> None:
         first = add_message(session, conversation, "t1", "user", "kipas", {"n": 1})
         again = add_message(session, conversation, "t1", "user", "kipas lain", {})
         assert again is first and first.content == "kipas"
-        assert len(recent_messages(session, conversation, 9)) == 1
+        assert len(newest_messages(session, conversation, 9)) == 1
 
 
 def test_a_turn_that_is_written_by_two_at_once_is_written_once(shop: Shop) -> None:
@@ -135,10 +135,10 @@ def test_preferences_are_empty_until_they_are_saved(shop: Shop) -> None:
     account = Principal(user_account(user_id), user_id)
     saved = {"brands": ["asus"], "max_price": 12_000_000, "city": "Bandung", "condition": "new"}
     with shop.market.writing() as session:
-        assert list(preferences_of(session, user_id).brands) == []
+        assert list(viewer_of(session, user_id, "id").preferences.brands) == []
         save_preferences(session, account, user_id, saved)
     with shop.market.reading() as session:
-        found = preferences_of(session, user_id)
+        found = viewer_of(session, user_id, "id").preferences
         assert {**vars(found), "brands": list(found.brands)} == saved
 
 
@@ -160,4 +160,4 @@ def test_nothing_is_written_for_an_account_that_was_deleted(shop: Shop) -> None:
         save_preferences(session, account, user_id, {"city": "Solo"})
     with market.reading() as session:
         own = select(func.count()).select_from(Conversation).where(Conversation.user_id == user_id)
-        assert session.scalar(own) == 0 and not preferences_of(session, user_id).city
+        assert session.scalar(own) == 0 and not viewer_of(session, user_id, "id").preferences.city

@@ -56,7 +56,7 @@ QUERY = StructuredQuery(text="laptop gaming", max_price=12_000_000, cities=["Jak
 
 
 def reasons(text: str, cards: list[ProductCard] = CARDS, query: StructuredQuery = QUERY) -> list[str]:
-    return [one.reason for one in verify(text, cards, query).dropped]
+    return verify(text, cards, query).reasons
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def reasons(text: str, cards: list[ProductCard] = CARDS, query: StructuredQuery 
 )
 def test_what_the_cards_prove_is_kept(text: str) -> None:
     result = verify(text, CARDS, QUERY)
-    assert result.dropped == [] and result.kept
+    assert result.reasons == [] and result.kept
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,6 @@ def test_what_the_cards_prove_is_kept(text: str) -> None:
         ("Аsus TUF bagus.", "script"),
         ("Stok ٣.", "script"),
         ("...", "empty"),
-        ("bagus " * 100, "too long"),
     ],
 )
 def test_what_they_do_not_prove_is_dropped(text: str, reason: str) -> None:
@@ -212,7 +211,7 @@ def test_what_they_do_not_prove_is_dropped(text: str, reason: str) -> None:
 
 def test_one_false_sentence_does_not_take_the_others_with_it() -> None:
     result = verify("ASUS TUF cocok. Harganya Rp 1.000.000! Rp. 11.999.000 saja. Ada garansi lima tahun?", [TUF], QUERY)
-    assert result.kept == "ASUS TUF cocok. Rp. 11.999.000 saja." and len(result.dropped) == 2
+    assert result.kept == "ASUS TUF cocok. Rp. 11.999.000 saja." and len(result.reasons) == 2
 
 
 def test_of_one_card_nothing_is_the_cheapest() -> None:
@@ -228,8 +227,7 @@ def test_brands_of_the_catalogue_are_known() -> None:
 
 
 def test_long_texts_are_bounded() -> None:
-    result = verify("Bagus. " * 10_000, CARDS, QUERY)
-    assert len(result.kept) < MAX_TEXT_CHARS and {one.reason for one in result.dropped} == {"too many"}
+    assert MAX_TEXT_CHARS - 10 < len(verify("Bagus. " * 10_000, CARDS, QUERY).kept) <= MAX_TEXT_CHARS
     for part in ("a.", "1 ", "( ", '"', "Rp ", "A a ", "1-", "\n"):
         verify(part * 50_000, CARDS, QUERY)
 
@@ -316,7 +314,7 @@ def test_a_listing_does_not_speak_through_the_model() -> None:
     listing = replace(TUF, description=orders)
     result = verify(f"{orders} ASUS TUF cocok untuk gim.", [listing, NITRO], QUERY)
     assert result.kept == "Garansi seumur hidup. ASUS TUF cocok untuk gim."  # what the seller promises may be said
-    assert [one.reason for one in result.dropped] == ["markup", "amount", "stock", "rating"]
+    assert result.reasons == ["markup", "amount", "stock", "rating"]
 
 
 def test_the_city_of_the_buyer_is_not_that_of_a_shop() -> None:

@@ -1,8 +1,13 @@
 """The shopping assistant: understands a sentence, finds products, and answers with nothing that is not so.
 
-`ShoppingAssistant` has the steps: `parse_query` and `merge` understand, `find_goods` finds, `ranked` orders, a model
-picks among the ids (`picks_schema`), `verify` drops what the cards do not prove, `render_answer` writes.
-`AssistantTurn` records the steps as events; `resume_turn` goes on with those of another process. `catalogue_tools` are
-the same search for models and, through `CatalogueAccess`, for MCP clients. All that an answer may say is on a
-`ProductCard`.
+A question comes in at `chat_routes`, which stores it in `conversations` and starts a turn. `turn` records the stages as
+events, and goes on with those of another process. Each stage is a method of `shopping_assistant`:
+
+understand   rules (`reading`) fill in a query, `extraction` lets a model add to it
+find         `finding` decides what is looked for, `goods_search` asks the search, `ranking` orders, `goods` are cards
+answer       `picking` lets a model choose ids; `verifier` drops what the cards do not prove (`name_claims`,
+             `number_claims`, `offer_claims`, by the words of `card_words`); `answer_texts` and `limit_texts` write
+
+`viewers` know who asks, `wording` has the templates and words of both languages. `catalogue_tools` are the same search
+for models and, through `mcp_access`, for MCP clients.
 """

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tis.marketplace.assistant.goods import FACTS_OF_LINES, MAX_CARDS, FoundGoods, ProductCard
 from tis.marketplace.assistant.goods_search import without_unused_radius
 from tis.marketplace.assistant.limit_texts import joined_names, limits_text, relaxation_text, suggestions_of
-from tis.marketplace.assistant.ranking import met_preferences
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.assistant.wording import (
     condition_text,
@@ -217,14 +216,12 @@ class _Writer:
 
     def preferred(self, cards: Sequence[ProductCard]) -> Iterator[str]:
         """Of the first product that meets any preference."""
+        likes = self.viewer.preferences
         for card in cards:
-            met = met_preferences(
-                self.viewer.preferences, brand=card.brand, price=card.price, city=card.city, condition=card.condition
-            )
-            if met:
+            if met := likes.met_by(card.brand, card.price, card.city, card.condition):
                 values = {
                     "brand": card.brand,
-                    "max_price": rupiah(self.viewer.preferences.max_price or 0),
+                    "max_price": rupiah(likes.max_price or 0),
                     "city": card.city,
                     "condition": condition_text(card.condition, self.language),
                 }
@@ -263,7 +260,7 @@ class _Writer:
         found = self.found
         said = set[str]()
         for tried in found.relaxations[:_MAX_TRIED]:
-            count = self.count(tried.count, is_exact=tried.is_exact)
+            count = self.count(tried.count, is_exact=tried.count_is_exact)
             if count in said:
                 continue  # nothing more than what was said
             said.add(count)

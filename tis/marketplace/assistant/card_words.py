@@ -1,28 +1,23 @@
 """The words of cards, in the order in which they stand there: what a sentence may say is looked up in them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 from tis.marketplace.assistant.goods import ProductCard
+from tis.marketplace.assistant.wording import word_list
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.reading.word_lists import word_list
+from tis.marketplace.reading.word_lists import word_list as reading_words
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|%")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
-_SPELLINGS = {
-    **dict.fromkeys(("inci", "inchi", "inches"), "inch"),
-    **dict.fromkeys(("watt", "watts"), "w"),
-    **dict.fromkeys(("liter", "litre", "litres", "liters"), "l"),
-    **dict.fromkeys(("kilogram", "kilo"), "kg"),
-    **dict.fromkeys(("gram", "gr"), "g"),
-    **dict.fromkeys(("persen", "percent", "pct"), "%"),
-    **dict.fromkeys(("kilometer", "kilometers", "kilometre", "kilometres"), "km"),
-    **dict.fromkeys(("meter", "meters", "metre", "metres", "mtr"), "m"),
-    **dict.fromkeys(("thn", "year", "years"), "tahun"),
-    **dict.fromkeys(("bln", "month", "months"), "bulan"),
-}
+_UNITS = ("inch", "w", "l", "kg", "g", "%", "km", "m", "tahun", "bulan")
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    return {spelling: unit for unit in _UNITS for spelling in word_list(f"spelling {unit}")}
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ class Token:
         if self.is_number:
             return f"{number_of(self.text):.10g}"
         word = self.text.casefold()
-        return _SPELLINGS.get(word, word)
+        return _spellings().get(word, word)
 
     @property
     def number(self) -> float:
@@ -162,9 +157,8 @@ def _mentions(tokens: Sequence[Token], cards: Sequence[CardWords]) -> Iterator[M
     for position in range(len(tokens)):
         own = _mention_at(tokens, position, cards)
         if own and mention and own.is_product == mention.is_product:
-            both = [card for card in mention.cards if card in own.cards]
-            if both:
-                mention = Mention(mention.start, both, own.is_product)
+            if both := [card for card in mention.cards if card in own.cards]:
+                mention = replace(mention, cards=both)
                 continue
         if mention:
             yield mention
@@ -179,7 +173,7 @@ def _mention_at(tokens: Sequence[Token], position: int, cards: Sequence[CardWord
     wanted = [token.key]
     if token.is_number:
         wanted += [one.key for one in tokens[position + 1 : position + 2]]
-    if len("".join(wanted)) < 2 or token.key in word_list("function") or (token.is_number and len(wanted) < 2):
+    if len("".join(wanted)) < 2 or token.key in reading_words("function") or (token.is_number and len(wanted) < 2):
         return None
     for is_product in (True, False):
         own = [card for card in cards if says_in(wanted, card.names if is_product else card.shop)]

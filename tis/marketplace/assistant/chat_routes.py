@@ -1,9 +1,11 @@
-"""`POST /api/chat/search`: begins a turn of the assistant, or follows one that runs; the stream of a conversation."""
+"""`POST /api/chat/search`: begins a turn of the assistant, or follows one that runs; the stream of a conversation.
+
+A question is stored in its conversation, an `AssistantTurn` answers it, and every response reads the turn's recording.
+"""
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Header, Request, Response
@@ -23,9 +25,8 @@ from tis.http.event_stream import (
     whole_turn,
 )
 from tis.marketplace.assistant.chat_schemas import (
-    CANCEL_EXAMPLE,
     CHAT_RESPONSES,
-    SEARCH_EXAMPLE,
+    EXAMPLES,
     STREAM_RESPONSES,
     ActingFor,
     ChatSearch,
@@ -47,6 +48,7 @@ from tis.marketplace.assistant.wording import language_of_talk
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.unknown_fields import CheckedRoute
+from tis.marketplace.products.delivery import Language
 from tis.marketplace.products.product_detail import LanguageDep
 from tis.marketplace.rates import limited
 from tis.marketplace.users.chat_streams import stream_owner
@@ -88,7 +90,7 @@ async def chat_search(
     request: Request,
     context: ContextDep,
     sessions: SessionsDep,
-    body: Annotated[ChatSearch, Body(openapi_examples=body_example(SEARCH_EXAMPLE))],
+    body: Annotated[ChatSearch, Body(openapi_examples=body_example(EXAMPLES["question"]))],
     language: LanguageDep,
     key: RetryKey = None,
     last_event_id: LastEventId = None,
@@ -99,20 +101,20 @@ async def chat_search(
     `stream`, events come while the answer is made; after a disconnect, `GET /api/chat/stream/{session_id}` with
     `Last-Event-ID` goes on where you were. Your user needs AI access.
     """
-    asked = await run_in_threadpool(_open, context, body, key)
-    said_in = language_of_talk((body.query, *asked.said_before), language)
-    session_id, owner = asked.session_id, stream_owner(asked.user_id)
+    spec, last_answer = await run_in_threadpool(_open, context, body, key, language)
+    session_id, owner = spec.session_id, stream_owner(spec.user_id)
     session, cursor = sessions.peek(owner, session_id), parse_cursor(last_event_id, None, session_id)
-    fingerprint = _fingerprint(body.query, key, session)
+    number = 0 if session is None else session.latest.record.number + (not session.is_running)
+    fingerprint = _fingerprint(body.query, key, number)
     if session and cursor and body.stream:
         earlier = await turn_after_cursor(session, cursor[1])
-        if earlier.fingerprint == _fingerprint(body.query, key, session, earlier):
+        if earlier.fingerprint == _fingerprint(body.query, key, earlier.record.number):
             return _follow(session, earlier, cursor[1])
     wanted = SessionRequest(owner, session_id, fingerprint)
     found = sessions.find_turn(wanted)
     if found is None:
-        turn_id = asked.turn_id or _digest(session_id, fingerprint, asked.last_answer)
-        spec = TurnSpec(turn_id, asked.user_id, session_id, asked.conversation_id, body.query, said_in)
+        if not spec.turn_id:
+            spec = replace(spec, turn_id=_digest(session_id, fingerprint, last_answer))
         await run_in_threadpool(_add_question, context, spec)
         market, admission = cast(TurnDatabase, context.market), cast(Admission, request.app.state.admission)
         source = AssistantTurn(spec.to_json(), lambda: market, admission, ticket_of(request))
@@ -127,9 +129,7 @@ async def chat_search(
     ticket_of(request).answer()
     if not body.stream:
         return await _whole(request, stream, turn)
-    after = turn.first_index - 1
-    await stream.recording.require(after)
-    return event_stream(stream, turn, after, AssistantFraming())
+    return await _from_start(stream, turn)
 
 
 @router.get("/stream/{session_id}", response_class=Response, responses=STREAM_RESPONSES)
@@ -145,37 +145,21 @@ async def follow_conversation(
     session = sessions.find(owner, session_id)
     cursor = parse_cursor(last_event_id, None, session_id)
     if cursor is None:
-        after = session.latest.first_index - 1
-        await session.recording.require(after)
-        return event_stream(session, session.latest, after, AssistantFraming())
+        return await _from_start(session, session.latest)
     return _follow(session, await turn_after_cursor(session, cursor[1]), cursor[1])
 
 
-@router.post("/cancel/{session_id}", responses=responses(CANCEL_EXAMPLE))
+@router.post("/cancel/{session_id}", responses=responses(EXAMPLES["cancelled"]))
 async def cancel_answer(
-    context: ContextDep,
-    sessions: SessionsDep,
-    session_id: SessionId,
-    user_id: ActingFor = None,
+    context: ContextDep, sessions: SessionsDep, session_id: SessionId, user_id: ActingFor = None
 ) -> dict[str, str]:
     """Cancel the running answer of a conversation. Idempotent."""
     owner = stream_owner(await run_in_threadpool(_caller, context, user_id))
     return {"session_id": session_id, "status": await sessions.cancel(owner, session_id)}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Who asks, and in which conversation. `turn_id`: of the question, if it has a key."""
-
-    user_id: int
-    conversation_id: int
-    session_id: str
-    turn_id: str | None
-    last_answer: int
-    said_before: Sequence[str]  # the newest first
-
-
-def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
+def _open(context: RequestContext, body: ChatSearch, key: str | None, language: Language) -> tuple[TurnSpec, int]:
+    """The turn, whose id is empty if the question has no key, and the last answer of its conversation."""
     with context.writing() as (session, principal):
         user = find_user(session, acting_user(session, principal, body.user_id))
         if not user.ai_access_enabled:
@@ -183,14 +167,21 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None) -> Asked:
         # Else a retry of a first question would begin another conversation.
         new_id = f"chat_{_digest(user.id, key)}" if key is not None else None
         conversation = open_conversation(session, user.id, body.session_id, body.conversation_id, new_id=new_id)
-        session_id, turn_id = conversation.session_id, None
+        session_id, turn_id = conversation.session_id, ""
         if key is not None:
             turn_id = _digest(session_id, "key", key)
             if not is_question_of(session, conversation, turn_id, body.query):
                 raise Unprocessable("This Idempotency-Key was used for another question.")
-        messages = recent_messages(session, conversation, _MAX_READ)
-        said = [one.content for one in reversed(messages) if one.role == "user"]
-        return Asked(user.id, conversation.id, session_id, turn_id, last_answer_id(session, conversation), said)
+        messages = reversed(recent_messages(session, conversation, _MAX_READ))
+        said_before = (one.content for one in messages if one.role == "user")
+        said_in = language_of_talk((body.query, *said_before), language)
+        spec = TurnSpec(turn_id, user.id, session_id, conversation.id, body.query, said_in)
+        return spec, last_answer_id(session, conversation)
+
+
+async def _from_start(session: StreamSession, turn: Turn) -> Response:
+    await session.recording.require(turn.first_index - 1)
+    return event_stream(session, turn, turn.first_index - 1, AssistantFraming())
 
 
 def _follow(session: StreamSession, turn: Turn, after: int) -> Response:
@@ -204,15 +195,11 @@ def _caller(context: RequestContext, user_id: int | None) -> int:
         return acting_user(session, principal, user_id)
 
 
-def _fingerprint(query: str, key: str | None, session: StreamSession | None, turn: Turn | None = None) -> str:
-    """Without a key, a question that is being answered is the same one; asked again later it is a new one. With `turn`:
-    as it would be of that turn.
+def _fingerprint(query: str, key: str | None, number: int) -> str:
+    """Without a key, a question that is being answered is the same one; asked again later it is a new one: `number` is
+    that of its turn.
     """
-    if key is not None:
-        return f"key {_digest(key, query)}"
-    number = 0 if session is None else session.latest.record.number + (not session.is_running)
-    number = turn.record.number if turn else number
-    return f"turn {number} {_digest(query)}"
+    return f"turn {number} {_digest(query)}" if key is None else f"key {_digest(key, query)}"
 
 
 def _digest(*values: object) -> str:

@@ -37,19 +37,8 @@ _ROLE_MARKERS = re.compile(
 )
 _TAG = re.compile(r"</?[a-z!][^<>]{0,300}>", re.IGNORECASE)
 _CODE = re.compile(r"`+|~{3,}")
-_PATTERNS = (
-    (_IMAGE, " "),
-    (_LINK, r" \1 "),
-    (_ROLE_MARKERS, " "),
-    (_TAG, " "),
-    (_EMAIL, " "),
-    (_ADDRESS, " "),
-    (_PHONE, " "),
-    (_CODE, " "),
-)
+_REMOVED = (_ROLE_MARKERS, _TAG, _EMAIL, _ADDRESS, _PHONE, _CODE)
 _MAX_PASSES = 4  # what is left may be one of these again
-
-
 # In a name these look like the price and stock that the answer writes behind it; "Voucher Rp 50.000" does not.
 _OFFERS = re.compile(
     r"[:;,|=]\s{0,2}(?:rp|idr)\.?\s{0,2}\d[\d.,]{0,20}-?(?:\s?(?:juta|jt|ribu|rb|k)\b)?"
@@ -69,8 +58,9 @@ def clean_text(text: str, max_chars: int) -> str:
     cleaned = _visible(text[:MAX_READ_CHARS])
     for _ in range(_MAX_PASSES):
         before = cleaned
-        for pattern, replacement in _PATTERNS:
-            cleaned = pattern.sub(replacement, cleaned)
+        cleaned = _LINK.sub(r" \1 ", _IMAGE.sub(" ", cleaned))
+        for pattern in _REMOVED:
+            cleaned = pattern.sub(" ", cleaned)
         if cleaned == before:
             break
     return cut(" ".join(cleaned.split()), max_chars)

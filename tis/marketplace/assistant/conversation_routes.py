@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tis.http.dependencies import SessionsDep
 from tis.marketplace.assistant import conversations, viewers
-from tis.marketplace.assistant.chat_schemas import ActingFor, SessionId
+from tis.marketplace.assistant.chat_schemas import EXAMPLES, ActingFor, SessionId
 from tis.marketplace.context import ContextDep
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.fields import City, Price, ShortName, key_of
@@ -25,29 +25,7 @@ from tis.marketplace.users.service import acting_user
 
 router = APIRouter(tags=["assistant"], route_class=CheckedRoute)
 _NO_STORE = {"Cache-Control": "no-store"}
-_SESSION_ID = "chat_5f0c8d8e2b0f4e7c9d0a1b2c3d4e5f60"
-_CONVERSATION_EXAMPLE: dict[str, Any] = {
-    "conversation_id": 12,
-    "session_id": _SESSION_ID,
-    "title": "Saya butuh laptop gaming di Jakarta, budget 12 juta",
-    "created_at": "2026-11-23T03:00:00Z",
-    "updated_at": "2026-11-23T03:00:02Z",
-}
-_MESSAGE_EXAMPLE: dict[str, Any] = {
-    "id": 41,
-    "turn_id": "turn_1",
-    "role": "user",
-    "content": "Saya butuh laptop gaming di Jakarta, budget 12 juta",
-    "details": {},
-    "created_at": "2026-11-23T03:00:00Z",
-}
-_PREFERENCES_BODY_EXAMPLE: dict[str, Any] = {
-    "brands": ["asus", "lenovo"],
-    "max_price": 12_000_000,
-    "city": "Bandung",
-    "condition": "new",
-}
-_PREFERENCES_EXAMPLE = {**_PREFERENCES_BODY_EXAMPLE, "updated_at": "2026-11-23T03:00:00Z"}
+_PREFERENCES_EXAMPLE = {**EXAMPLES["preferences"], "updated_at": "2026-11-23T03:00:00Z"}
 # Errors of routes, for `docs.responses`.
 _OWN_CONVERSATION = {**USER_REQUIRED, 404: conversations.NO_CONVERSATION}
 _OTHER_USER = {404: "User not found"}
@@ -111,7 +89,7 @@ class MessageView(BaseModel):
 @router.get(
     "/chat/conversations",
     response_model=list[ConversationView],
-    responses=responses([_CONVERSATION_EXAMPLE], USER_REQUIRED, _OTHER_USER),
+    responses=responses([EXAMPLES["conversation"]], USER_REQUIRED, _OTHER_USER),
 )
 def list_own_conversations(
     context: ContextDep, request: Request, user_id: ActingFor = None, before: Before = None, limit: Limit = 50
@@ -144,7 +122,7 @@ async def delete_own_conversations(context: ContextDep, sessions: SessionsDep, u
 @router.get(
     "/chat/conversations/{session_id}",
     response_model=list[MessageView],
-    responses=responses([_MESSAGE_EXAMPLE], _OWN_CONVERSATION),
+    responses=responses([EXAMPLES["message"]], _OWN_CONVERSATION),
 )
 def list_own_messages(
     session_id: SessionId,
@@ -157,7 +135,8 @@ def list_own_messages(
     """List the messages of one of your conversations, newest first."""
     with context.reading() as (session, principal):
         owner = acting_user(session, principal, user_id)
-        rows = conversations.list_messages(session, owner, session_id, before, limit + 1)
+        conversation = conversations.find_conversation(session, owner, session_id)
+        rows = conversations.newest_messages(session, conversation, limit + 1, before)
         response = page_response(request, rows, limit, MessageView.model_validate, lambda row: row.id)
     response.headers.update(_NO_STORE)
     return response
@@ -195,7 +174,7 @@ def get_own_preferences(context: ContextDep, user_id: ActingFor = None) -> Prefe
 @router.put("/users/me/preferences", responses=responses(_PREFERENCES_EXAMPLE, USER_REQUIRED, _OTHER_USER))
 def replace_own_preferences(
     context: ContextDep,
-    body: Annotated[PreferencesForm, Body(openapi_examples=body_example(_PREFERENCES_BODY_EXAMPLE))],
+    body: Annotated[PreferencesForm, Body(openapi_examples=body_example(EXAMPLES["preferences"]))],
     user_id: ActingFor = None,
 ) -> PreferencesView:
     """Say what you prefer; a field that is left out is cleared. Preferences break ties, they never hide a product."""

@@ -85,12 +85,7 @@ def find_conversation(session: Session, user_id: int, session_id: str) -> Conver
 
 
 def add_message(
-    session: Session,
-    conversation: Conversation,
-    turn_id: str,
-    role: Role,
-    content: str,
-    details: Mapping[str, Any],
+    session: Session, conversation: Conversation, turn_id: str, role: Role, content: str, details: Mapping[str, Any]
 ) -> ConversationMessage:
     """The message that is there, if the turn has one of this role already. `content` is cut at MAX_MESSAGE_CHARS.
 
@@ -107,13 +102,13 @@ def add_message(
     # The answer to a question that was accepted has room, too.
     if num_messages >= (MAX_MESSAGES - 1 if role == "user" else MAX_MESSAGES):
         raise Conflict(FULL_CONVERSATION, code="conversation_full")
-    text = storable_text(content)
+    text, stored = storable_text(content), storable_json(details)
     message = ConversationMessage(
         conversation_id=conversation.id,
         turn_id=turn_id,
         role=role,
         content=text[:MAX_MESSAGE_CHARS],
-        details=_bounded(storable_json(details)),
+        details=stored if len(json.dumps(stored)) <= MAX_DETAILS_CHARS else {"omitted": True},
     )
     session.add(message)
     if role == "user" and conversation.title is None:
@@ -146,11 +141,6 @@ def last_answer_id(session: Session, conversation: Conversation) -> int:
         ConversationMessage.conversation_id == conversation.id, ConversationMessage.role == "assistant"
     )
     return session.scalar(answers) or 0
-
-
-def recent_messages(session: Session, conversation: Conversation, limit: int) -> Sequence[ConversationMessage]:
-    """The newest `limit` messages, oldest first."""
-    return list(reversed(_newest_messages(session, conversation.id, None, limit)))
 
 
 def state_of(conversation: Conversation) -> ConversationState:
@@ -188,11 +178,14 @@ def list_conversations(session: Session, user_id: int, before: int | None, limit
     return session.scalars(own.order_by(Conversation.id.desc()).limit(limit)).all()
 
 
-def list_messages(
-    session: Session, user_id: int, session_id: str, before: int | None, limit: int
+def newest_messages(
+    session: Session, conversation: Conversation, limit: int, before: int | None = None
 ) -> Sequence[ConversationMessage]:
     """Newest first."""
-    return _newest_messages(session, find_conversation(session, user_id, session_id).id, before, limit)
+    messages = select(ConversationMessage).where(ConversationMessage.conversation_id == conversation.id)
+    if before is not None:
+        messages = messages.where(ConversationMessage.id < before)
+    return session.scalars(messages.order_by(ConversationMessage.id.desc()).limit(limit)).all()
 
 
 def delete_conversation(session: Session, principal: Principal, user_id: int, session_id: str) -> None:
@@ -227,10 +220,6 @@ def storable_json(value: Any) -> Any:
     return value
 
 
-def _bounded(details: dict[str, Any]) -> dict[str, Any]:
-    return details if len(json.dumps(details)) <= MAX_DETAILS_CHARS else {"omitted": True}
-
-
 def _lock(session: Session, conversation: Conversation) -> None:
     lock_account(session, user_account(conversation.user_id))
     locked = select(Conversation.id).where(Conversation.id == conversation.id).with_for_update()
@@ -243,12 +232,3 @@ def _make_room(session: Session, user_id: int) -> None:
     latest = own.order_by(Conversation.updated_at.desc(), Conversation.id.desc())
     if too_many := session.scalars(latest.offset(MAX_CONVERSATIONS - 1)).all():
         session.execute(delete(Conversation).where(Conversation.id.in_(too_many)))
-
-
-def _newest_messages(
-    session: Session, conversation_id: int, before: int | None, limit: int
-) -> Sequence[ConversationMessage]:
-    messages = select(ConversationMessage).where(ConversationMessage.conversation_id == conversation_id)
-    if before is not None:
-        messages = messages.where(ConversationMessage.id < before)
-    return session.scalars(messages.order_by(ConversationMessage.id.desc()).limit(limit)).all()

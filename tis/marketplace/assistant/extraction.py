@@ -95,7 +95,8 @@ def merge(text: str, rules: ParsedQuery, model: ExtractedQuery, vocabulary: Voca
         said = getattr(model, name)
         if getattr(query, name) is None and said is not None:
             changes[name] = said
-    explain = [Explanation(field=name, rule="model", words=_words_of(value)) for name, value in changes.items()]
+    words_of = {name: ", ".join(one) if isinstance(one, list) else str(one) for name, one in changes.items()}
+    explain = [Explanation(field=name, rule="model", words=words_of[name]) for name in changes]
     return Interpretation(
         query=query.model_copy(update=changes),
         source="merged" if changes else "rules",
@@ -146,7 +147,3 @@ def _quoted_cities(model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict
     found = [gazetteer().find(quoted) for quoted in model.places if occurs(quoted)]
     cities = list(dict.fromkeys(places[0].name for places in found if len(places) == 1))
     return {"cities": cities} if cities else {}
-
-
-def _words_of(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)

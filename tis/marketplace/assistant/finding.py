@@ -89,7 +89,7 @@ def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery)
     hits = goods.search.find(goods.session, limits, PageRequest(MAX_SHOWN, with_total=False)).hits
     kept = {hit.product.id for hit in hits}
     if pointed := [one for one in ids if one in query.product_ids and one not in kept]:
-        kept |= _visible(goods, pointed)
+        kept |= {card.id for card in goods.cards(pointed)}
     return [one for one in ids if one in kept]
 
 
@@ -213,22 +213,17 @@ def _of_kind(
 
 
 def _candidates(goods: GoodsSearch, wanted: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
-    """In the order of the search: those that match all words before those that match some."""
+    """In the order of the search: those that match all words before those that match some.
+
+    Without words nothing says which of thousands are read: those that some part of the score likes best.
+    """
+    has_order = wanted.text is not None or wanted.sort not in (None, "relevance")
+    likely: list[Sort | None] = ["rating"] if wanted.origin is None else ["rating", "distance"]
     found: dict[int, Candidate] = {}
-    for sort in _orders_read(wanted):
+    for sort in [wanted.sort] if has_order else likely:
         for one in goods.search.candidates(goods.session, replace(wanted, sort=sort), limit):
             found.setdefault(one.product.id, one)
     return list(found.values())
-
-
-def _orders_read(wanted: ProductQuery) -> Iterator[Sort | None]:
-    """Without words nothing says which of thousands are read: those that some part of the score likes best."""
-    if wanted.text is not None or wanted.sort not in (None, "relevance"):
-        yield wanted.sort
-        return
-    yield "rating"
-    if wanted.origin is not None:
-        yield "distance"
 
 
 def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOrder) -> FoundGoods:
@@ -255,7 +250,7 @@ def _pointed_at(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:
     visible = goods.search.candidates(goods.session, limits, MAX_CANDIDATES)
     found = {one.product.id for one in visible}
     if not found or query.intent == "stock":
-        found = _visible(goods, query.product_ids)
+        found = {card.id for card in goods.cards(query.product_ids)}
     ids = [one for one in dict.fromkeys(query.product_ids) if one in found]
     if query.sort not in (None, "relevance"):
         ids = [one.product.id for one in ranked(visible, query, goods.viewer)] or ids
@@ -268,10 +263,6 @@ def _told(goods: GoodsSearch, ids: Sequence[int], facts: Sequence[str]) -> dict[
     further = [fact for fact in facts if fact not in FACTS_OF_LINES]
     hits = goods.search.lookup(goods.session, ids, None) if further else []
     return {hit.product.id: told_facts(hit.product, further, goods.viewer.language) for hit in hits}
-
-
-def _visible(goods: GoodsSearch, ids: Sequence[int]) -> set[int]:
-    return {card.id for card in goods.cards(ids)}
 
 
 def _compared(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from tis.marketplace.assistant.clean_text import clean_name, clean_text
 from tis.marketplace.assistant.measured import Measure
@@ -27,13 +27,14 @@ _MAX_ATTRIBUTES = 6
 _MAX_ATTRIBUTE_CHARS = 40
 
 
-@dataclass(frozen=True)
-class ProductCard:
-    """A product as answers render it and as models read it: no address, no coordinates, no person."""
+@dataclass(frozen=True, kw_only=True)
+class FoundProduct:
+    """A product as the database has it when the answer is given."""
 
     id: int
     name: str
     price: int
+    currency: Literal["IDR"] = "IDR"
     category: str
     brand: str | None
     condition: str
@@ -43,20 +44,26 @@ class ProductCard:
     city: str
     rating: float | None
     rating_count: int
-    distance_km: float | None = None
-    fulfilment: Fulfilment | None = None
+    distance_km: float | None
+    fulfilment: Fulfilment | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductCard(FoundProduct):
+    """All that answers and models may say of a product: no address, no coordinates, no person."""
+
     attributes: Mapping[str, Any] = field(default_factory=dict)
     description: str = ""
 
 
 @dataclass(frozen=True)
-class TriedRelaxation:
-    """A search with one filter dropped or widened, which was really made: `count` products match it."""
+class TriedFilter:
+    """What would be found without a filter, or with a wider one; it was really counted."""
 
     without: str
-    query: StructuredQuery
     count: int
-    is_exact: bool
+    count_is_exact: bool
+    query: StructuredQuery
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class FoundGoods:
     total_is_exact: bool = True
     corrected: str | None = None
     unverified_words: bool = False  # few products match all words: behind them are those that match some
-    relaxations: Sequence[TriedRelaxation] = ()
+    relaxations: Sequence[TriedFilter] = ()
     skipped: frozenset[int] = frozenset()  # what turns before have shown, left out because the buyer wants others
     nearest_place: str | None = None
     nearest: Sequence[ProductCard] = ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.assistant.goods import ProductCard, TriedRelaxation, card_of
+from tis.marketplace.assistant.goods import ProductCard, TriedFilter, card_of
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
@@ -16,13 +16,15 @@ from tis.marketplace.search.product_candidates import MAX_LOOKED_UP
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductCount, ProductQuery
-from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, RelaxedFilter, middle_of
+from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, middle_of
 from tis.marketplace.search.said_queries import product_query
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
 
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
-_DROPPED: dict[str, dict[str, Any]] = {
+_Changes = dict[str, Any]
+# What is left of a query without one of its filters, nearest to the query first.
+_DROPPED: dict[str, _Changes] = {
     "text": {"text": ""},
     "quantity": {"quantity": None},
     "fulfilment": {"fulfilment": None},
@@ -32,6 +34,18 @@ _DROPPED: dict[str, dict[str, Any]] = {
     "city": {"cities": [], "provinces": [], "radius_km": None},
     "brand": {"brands": []},
 }
+# Other fields that a relaxation of the search may change.
+_RELAXED: list[_Changes] = [
+    {"radius_km": None},
+    {"radius_km": None, "cities": []},
+    {"cities": []},
+    {"cities": [], "provinces": []},
+    {"provinces": []},
+    {"in_stock": False},
+    {"min_price": None},
+    {"category": None},
+    *_DROPPED.values(),
+]
 
 
 @dataclass(frozen=True)
@@ -93,21 +107,24 @@ class GoodsSearch:
         """Whether the product is of this kind; None if its name does not say what it is."""
         return kind.holds(product.name, product.brand, self.search.vocabulary(self.session))
 
-    def tried_relaxations(self, query: StructuredQuery) -> list[TriedRelaxation]:
+    def tried_relaxations(self, query: StructuredQuery) -> list[TriedFilter]:
         """Those that the fields of the query can say: the search of each is the one that was counted.
 
         Where no filter alone hides the goods, two are dropped: Bandung has no phones, and no phone elsewhere is used.
         """
-        tried = list[TriedRelaxation]()
+        tried = list[TriedFilter]()
         for relaxed in self.search.relaxations(self.session, self.product_query(query)):
-            changed = query.model_copy(update=_changes(query, relaxed))
-            if _is_same_search(self.product_query(changed), relaxed.query):
-                tried.append(TriedRelaxation(relaxed.without, changed, relaxed.count, relaxed.is_exact))
+            wanted = relaxed.query
+            changes: list[_Changes] = [{"max_price": wanted.max_price}, {"radius_km": wanted.radius_km}, *_RELAXED]
+            for changed in (query.model_copy(update=one) for one in changes):
+                if _is_same_search(self.product_query(changed), wanted):
+                    tried.append(TriedFilter(relaxed.without, relaxed.count, relaxed.is_exact, changed))
+                    break
         if not tried and not self.count(query).count:
             tried = list(islice(self._dropped_pairs(query), _MAX_PAIRS))
         return tried
 
-    def _dropped_pairs(self, query: StructuredQuery) -> Iterator[TriedRelaxation]:
+    def _dropped_pairs(self, query: StructuredQuery) -> Iterator[TriedFilter]:
         """Nearest to the query first. The words are dropped only where the category says what is wanted."""
         droppable = [
             name
@@ -118,7 +135,7 @@ class GoodsSearch:
             changed = query.model_copy(update=_DROPPED[one] | _DROPPED[other])
             found = self.count(changed, MAX_RELAXED_COUNT)
             if found.count:
-                yield TriedRelaxation(f"{one} and {other}", changed, found.count, found.is_exact)
+                yield TriedFilter(f"{one} and {other}", found.count, found.is_exact, changed)
 
 
 def without_unused_radius(query: StructuredQuery, viewer: Viewer) -> StructuredQuery:
@@ -136,34 +153,6 @@ def limits_only(query: StructuredQuery, ids: Sequence[int]) -> StructuredQuery:
     if query.intent == "stock":
         changes |= {"in_stock": False, "quantity": None}
     return query.model_copy(update=changes)
-
-
-def _changes(query: StructuredQuery, relaxed: RelaxedFilter) -> dict[str, Any]:
-    """What the filter that was relaxed is in the fields of the query."""
-    wanted = relaxed.query
-    match relaxed.without:
-        case "max_price":
-            return {"max_price": wanted.max_price}
-        case "radius_km" if wanted.radius_km is not None or query.near_user:
-            return {"radius_km": wanted.radius_km}
-        case "radius_km":
-            return {"radius_km": None, "cities": []}
-        case "city" if wanted.radius_km is not None and not query.near_user:
-            return {"radius_km": wanted.radius_km}
-        case "city" if wanted.provinces:
-            return {"cities": []}
-        case "city":
-            return {"cities": [], "provinces": []}
-        case "province":
-            return {"provinces": []}
-        case "brand":
-            return {"brands": []}
-        case "available_only":
-            return {"in_stock": False}
-        case "quantity" | "fulfilment" | "min_rating" | "condition" | "min_price" | "category":
-            return {relaxed.without: None}
-        case _:
-            return {}
 
 
 def _is_same_search(one: ProductQuery, other: ProductQuery) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from tis.marketplace.assistant.clean_text import clean_text
-from tis.marketplace.assistant.goods import FoundGoods, TriedRelaxation
+from tis.marketplace.assistant.goods import FoundGoods, TriedFilter
 from tis.marketplace.assistant.wording import (
     condition_text,
     decimal_text,
@@ -80,7 +80,7 @@ def _limits(query: StructuredQuery, language: Language, category_name: str) -> I
         yield "quantity", {"count": whole_text(query.quantity, language)}
 
 
-def relaxation_text(query: StructuredQuery, tried: TriedRelaxation, language: Language) -> str:
+def relaxation_text(query: StructuredQuery, tried: TriedFilter, language: Language) -> str:
     """What the tried search changes: `Sampai Rp 15.000.000`."""
     changed = tried.query
     if tried.without == "max_price" and changed.max_price is not None:

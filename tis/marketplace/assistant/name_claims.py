@@ -21,8 +21,10 @@ class NameClaims:
     def __init__(self, cards: Sequence[CardWords], query: StructuredQuery, known_brands: Collection[str]) -> None:
         self._cards = cards
         self._brands = known_brands
-        self._said = query_fields(query)
-        self._known = {word for card in cards for word in card.words} | {word for field in self._said for word in field}
+        said = query_fields(query)
+        # What may be named together: the words of one card and of the buyer.
+        self._fields = [said, *((*card.fields, *said) for card in cards)]
+        self._known = {word for fields in self._fields for field in fields for word in field}
 
     def reason(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> str | None:
         if meant.is_contradictory or self._has_unknown_name(sentence, tokens):
@@ -31,8 +33,8 @@ class NameClaims:
 
     def _has_unknown_name(self, sentence: str, tokens: Sequence[Token]) -> bool:
         for quoted in _QUOTED.finditer(sentence):
-            keys = tuple(token.key for token in _tokens_inside(tokens, quoted.span()))
-            if keys and not self._is_written(keys):
+            keys = [one.key for one in tokens if quoted.start() <= one.start and one.end <= quoted.end()]
+            if keys and not any(says_in(keys, fields) for fields in self._fields):
                 return True
         if any(self._is_foreign_brand(token) for token in tokens):
             return True
@@ -50,12 +52,7 @@ class NameClaims:
         if run[0].start == 0 and keys[0] not in self._known and not run[0].text.isupper():
             keys = keys[1:]
         keys = [key for key in keys if key not in _FREE_NAMES]
-        return any(_is_made_of(keys, (*card.fields, *self._said)) for card in self._cards) or _is_made_of(
-            keys, self._said
-        )
-
-    def _is_written(self, keys: Sequence[str]) -> bool:
-        return any(card.says(keys) for card in self._cards) or says_in(keys, self._said)
+        return any(_is_made_of(keys, fields) for fields in self._fields)
 
     def _has_wrong_place(self, tokens: Sequence[Token], meant: Meant) -> bool:
         """None of the cards that are spoken of is there: the city of the buyer is not that of a shop."""
@@ -71,10 +68,6 @@ class NameClaims:
 def _is_there(card: CardWords, keys: Sequence[str]) -> bool:
     is_found = city_test(" ".join(keys))
     return card.words.issuperset(keys) or (is_found is not None and is_found(key_of(card.card.city)))
-
-
-def _tokens_inside(tokens: Sequence[Token], span: tuple[int, int]) -> list[Token]:
-    return [token for token in tokens if span[0] <= token.start and token.end <= span[1]]
 
 
 def _capital_runs(sentence: str, tokens: Sequence[Token]) -> Iterator[list[Token]]:

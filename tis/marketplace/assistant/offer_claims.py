@@ -5,105 +5,29 @@ from collections.abc import Callable, Sequence
 
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, keys_of, says_in
 from tis.marketplace.assistant.goods import ProductCard
+from tis.marketplace.assistant.wording import claim_pattern
 from tis.marketplace.reading.structured_query import StructuredQuery
 
-# A promise of the seller, by the beginnings of its words; the card must have a word that begins so, too.
-_PROMISES = re.compile(
-    r"\b(garansi|bergaransi|warrant|guarante|jaminan|terjamin|dijamin|diskon|discount|promo|cashback|gratis|free\b|ongkir"
-    r"|bonus|hadiah|voucher|kupon|coupon|cicil|angsuran|installment|refund|retur|dikembalikan|return\b|cod\b|obral|flash"
-    r"|official|resmi|authorized|original|ori\b|orisinal|asli|genuine|authentic|bersertifikat|certified|sni\b|bpom|halal"
-    r"|hemat|potongan|rebate|gift|uang kembali|money.back|best.?seller|limited|edisi terbatas|exclusive|eksklusif"
-    r"|tanpa biaya|bebas biaya|no (?:extra )?(?:cost|fee)|biaya kirim|shipping|pelanggan|customer|testimoni|pembeli)",
-    re.IGNORECASE,
-)
+# The card must have a word that begins as the promise does.
 _SHORT_PROMISES = {"bergaransi": "garansi", "dijamin": "jamin", "terjamin": "jamin"}
-_MARKET = re.compile(
-    r"\b(?:(?:se|di )(?:luruh )?-?(?:indonesia|nusantara|jagat|dunia|pasaran|kelasnya|internet)|sepanjang masa"
-    r"|mana ?pun|anywhere|(?:in|on|of) the (?:world|market|internet|country)|in (?:indonesia|town)|of all time|online"
-    r"|nationwide|terlaris|terpopuler|terpercaya|terlengkap|tak tertandingi|nomor satu|number one"
-    r"|(?:no\.? ?|nomor |number |#)1 (?:di|in)\b|best.?selling|most (?:popular|trusted)|unbeatable|harga terbaik"
-    r"|best (?:price|deal)|dijamin termurah)",
-    re.IGNORECASE,
-)
-_Value = Callable[[CardWords], float | None]
-_SUPERLATIVES: tuple[tuple["re.Pattern[str]", _Value], ...] = (
-    (
-        re.compile(
-            r"\b(?:ter|paling )murah|\b(?:cheapest|lowest.priced?|least expensive|most affordable)", re.IGNORECASE
-        ),
-        lambda one: one.card.price,
-    ),
-    (re.compile(r"\b(?:ter|paling )mahal|\bmost expensive", re.IGNORECASE), lambda one: -one.card.price),
-    (
-        re.compile(r"\b(?:ter|paling )dekat|\b(?:nearest|closest)", re.IGNORECASE),
-        lambda one: one.card.distance_km,
-    ),
-    (
-        re.compile(
-            r"(?:nilai|rating|ulasan)\w* (?:ter|paling )(?:tinggi|bagus|baik)|\b(?:best|highest|top).rated",
-            re.IGNORECASE,
-        ),
-        lambda one: None if one.card.rating is None else -one.card.rating,
-    ),
-    (
-        re.compile(r"stok\w* (?:ter|paling )banyak|\bmost stock", re.IGNORECASE),
-        lambda one: -one.card.available_quantity,
-    ),
-)
-_COMPARATIVES = re.compile(
-    r"\b(?:lebih (?:murah|mahal|dekat|jauh)|cheaper|nearer|closer|farther|more expensive)", re.IGNORECASE
-)
-_SOLD_OUT = re.compile(
-    r"\b(?:stok(?:nya)? (?:habis|kosong)|habis terjual|sold out|out of stock|tidak tersedia|not available)", re.I
-)
-_IN_STOCK = re.compile(r"\b(?:tersedia|ready(?: stock| stok)?|in stock|available|masih ada)\b", re.IGNORECASE)
-_PICK_UP = re.compile(r"\b(?:diambil|ambil sendiri|pick(?:ed)?[ -]?up|collect)\b", re.IGNORECASE)
-_COURIER = re.compile(
-    r"\b(?:kurir|diantar|courier|same[ -]day|hari ini|today|besok|tomorrow|instan|instant)\b", re.IGNORECASE
-)
-_VAGUE_STOCK = re.compile(
-    r"\bstok\w*\b(?!.{0,60}paling)[^.]{0,60}\b(?:banyak|melimpah|terbatas|menipis)\b"
-    r"|\b(?:limited|plenty of|lots of) stock",
-    re.IGNORECASE,
-)
 _NEAR_KM = 15.0
 _GOOD_RATING = 4.0
-# What a sentence says of goods in words that the columns of a product decide.
-_FACTS: tuple[tuple[str, "re.Pattern[str]", Callable[[ProductCard], bool]], ...] = (
-    (
-        "condition",
-        re.compile(r"\b(?:bekas|second|used|preloved|refurbished)\b(?! to\b)", re.IGNORECASE),
-        lambda card: card.condition == "used",
-    ),
-    (
-        "condition",
-        re.compile(r"\b(?:kondisi baru|barang baru|masih baru|brand.new|bnib|segel)\b", re.IGNORECASE),
-        lambda card: card.condition == "new",
-    ),
-    (
-        "distance",
-        re.compile(
-            r"\bdekat (?:dengan|dari|sama) (?:anda|lokasi|rumah)|\b(?:near|close to) (?:you|your)", re.IGNORECASE
-        ),
-        lambda card: card.distance_km is not None and card.distance_km <= _NEAR_KM,
-    ),
-    (
-        "rating",
-        re.compile(
-            r"\b(?:rating|nilai|ulasan|penilaian)(?:nya)? (?:sangat )?(?:tinggi|bagus|baik)"
-            r"|\b(?:highly|well).rated|good reviews",
-            re.IGNORECASE,
-        ),
-        lambda card: card.rating is not None and card.rating >= _GOOD_RATING,
-    ),
-)
-_NUMBER_WORDS = re.compile(
-    r"\b(?:dua|tiga|empat|lima|enam|tujuh|delapan|sembilan|sepuluh|sebelas|\w+ belas|\w+ puluh|ratus\w*|seratus"
-    r"|seribu|sejuta|miliar|setengah|separuh|selusin|(?<!\d )(?<!\d)(?:ribu|juta|million|thousand)|ribuan|jutaan"
-    r"|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|hundred\w*"
-    r"|millions|thousands|half|dozen|double|twice|triple)\b(?:\s+(\w+))?",
-    re.IGNORECASE,
-)
+_Value = Callable[[ProductCard], float | None]
+# What a superlative counts: the product with the least is meant.
+_SUPERLATIVES: dict[str, _Value] = {
+    "cheapest": lambda card: card.price,
+    "dearest": lambda card: -card.price,
+    "nearest": lambda card: card.distance_km,
+    "best rated": lambda card: None if card.rating is None else -card.rating,
+    "most in stock": lambda card: -card.available_quantity,
+}
+# What a sentence says of goods in words that the columns of a product decide, and the reason to drop it.
+_FACTS: dict[str, tuple[str, Callable[[ProductCard], bool]]] = {
+    "used": ("condition", lambda card: card.condition == "used"),
+    "new": ("condition", lambda card: card.condition == "new"),
+    "near": ("distance", lambda card: card.distance_km is not None and card.distance_km <= _NEAR_KM),
+    "well rated": ("rating", lambda card: card.rating is not None and card.rating >= _GOOD_RATING),
+}
 _COUNTS = {"dua": 2, "tiga": 3, "empat": 4, "lima": 5, "enam": 6, "tujuh": 7, "delapan": 8, "two": 2, "three": 3}
 _COUNTS |= {"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 _COUNTED = {"pilihan", "produk", "barang", "opsi", "options", "products", "choices", "items", "toko", "shops", "hasil"}
@@ -124,8 +48,8 @@ class OfferClaims:
             return "promise"
         if self._is_wrong_stock(sentence, tokens, meant):
             return "stock"
-        for reason, pattern, is_so in _FACTS:
-            for found in pattern.finditer(sentence):
+        for fact, (reason, is_so) in _FACTS.items():
+            for found in claim_pattern(fact).finditer(sentence):
                 if not all(is_so(one.card) for one in meant.at(_position(tokens, found.start()))):
                     return reason
         if self._is_wrong_delivery(sentence, tokens, meant):
@@ -133,12 +57,12 @@ class OfferClaims:
         return "number" if self._has_number_words(sentence) else None
 
     def _is_too_high(self, sentence: str, meant: Meant) -> bool:
-        if _MARKET.search(sentence):
+        if claim_pattern("market").search(sentence):
             return True
-        for pattern, value in _SUPERLATIVES:
-            if pattern.search(sentence) and not self._is_first(meant, value):
+        for name, value in _SUPERLATIVES.items():
+            if claim_pattern(name).search(sentence) and not self._is_first(meant, value):
                 return True
-        if not _COMPARATIVES.search(sentence):
+        if not claim_pattern("comparison").search(sentence):
             return False
         is_asked = self._query.max_price is not None or self._query.sort in ("price_asc", "price_desc", "distance")
         return bool(meant.named) or not (is_asked or self._query.near_user)
@@ -147,25 +71,25 @@ class OfferClaims:
         """One product is named, and it has the best value of all."""
         if len(meant.named) != 1 or len(meant.named[0]) != 1 or len(self._cards) < 2:
             return False
-        values = [value(card) for card in self._cards]
+        values = [value(one.card) for one in self._cards]
         known = [one for one in values if one is not None]
-        return bool(known) and value(meant.named[0][0]) == min(known)
+        return bool(known) and value(meant.named[0][0].card) == min(known)
 
     def _is_promise(self, sentence: str, meant: Meant) -> bool:
         cards = [card for cards in meant.named for card in cards] or list(self._cards)
-        for found in _PROMISES.finditer(sentence):
-            begin = found[1].casefold()
+        for found in claim_pattern("promise").finditer(sentence):
+            begin = found[0].casefold()
             begin = _SHORT_PROMISES.get(begin, begin)
             if not any(word.startswith(begin[:6]) for card in cards for word in card.words):
                 return True
         return False
 
     def _is_wrong_stock(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> bool:
-        if _VAGUE_STOCK.search(sentence):
+        if claim_pattern("vague stock").search(sentence):
             return True
-        for pattern, is_there in ((_SOLD_OUT, False), (_IN_STOCK, True)):
-            for found in pattern.finditer(sentence):
-                if is_there and _SOLD_OUT.search(sentence):
+        for name, is_there in (("sold out", False), ("in stock", True)):
+            for found in claim_pattern(name).finditer(sentence):
+                if is_there and claim_pattern("sold out").search(sentence):
                     continue
                 cards = meant.at(_position(tokens, found.start()))
                 if not cards or any((card.card.available_quantity > 0) != is_there for card in cards):
@@ -174,8 +98,8 @@ class OfferClaims:
 
     def _is_wrong_delivery(self, sentence: str, tokens: Sequence[Token], meant: Meant) -> bool:
         """What the card advises may be said, or what its seller writes."""
-        for pattern, suggestion in ((_PICK_UP, "pickup"), (_COURIER, "courier")):
-            for found in pattern.finditer(sentence):
+        for suggestion in ("pickup", "courier"):
+            for found in claim_pattern(suggestion).finditer(sentence):
                 keys = tuple(found[0].casefold().replace("-", " ").split())
                 for card in meant.at(_position(tokens, found.start())):
                     advice = card.card.fulfilment
@@ -186,11 +110,12 @@ class OfferClaims:
         return False
 
     def _has_number_words(self, sentence: str) -> bool:
-        for found in _NUMBER_WORDS.finditer(sentence):
-            if found[1] and any(says_in(keys_of(found[0]), card.labels) for card in self._cards):
+        for found in claim_pattern("number").finditer(sentence):
+            counted = re.match(r"\s+(\w+)", sentence[found.end() :])
+            if counted and any(says_in(keys_of(found[0] + counted[0]), card.labels) for card in self._cards):
                 continue  # the name of a fridge of `dua pintu`
-            count = _COUNTS.get(found[0].split()[0].casefold())
-            if count is None or count > len(self._cards) or (found[1] or "").casefold() not in _COUNTED:
+            count = _COUNTS.get(found[0].casefold())
+            if count is None or count > len(self._cards) or not counted or counted[1].casefold() not in _COUNTED:
                 return True
         return False
 

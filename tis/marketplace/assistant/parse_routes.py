@@ -1,6 +1,6 @@
 """The route that tells how a sentence is understood."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from starlette.concurrency import run_in_threadpool
 
 from tis.http.admission import ticket_of
-from tis.marketplace.assistant.chat_schemas import Interpretation
+from tis.marketplace.assistant.chat_schemas import EXAMPLES, Interpretation
 from tis.marketplace.assistant.shopping_assistant import Asking, today
 from tis.marketplace.assistant.turn import TurnDatabase
 from tis.marketplace.assistant.viewers import count_tokens, has_tokens_left
@@ -22,24 +22,8 @@ from tis.marketplace.tables import User
 from tis.marketplace.users.chat_streams import stream_owner
 
 router = APIRouter(tags=["assistant"], route_class=CheckedRoute)
-_SENTENCE = "Saya butuh laptop gaming di Jakarta, budget 12 juta, jangan yang bekas"
-_PARSED: dict[str, Any] = {
-    "query": {
-        **StructuredQuery().model_dump(),
-        "category": "laptop",
-        "text": "gaming",
-        "max_price": 12_000_000,
-        "cities": ["Jakarta"],
-        "condition": "new",
-    },
-    "source": "rules",
-    "explain": [
-        {"field": "max_price", "rule": "ceiling", "words": "budget 12 juta"},
-        {"field": "cities", "rule": "place", "words": "di Jakarta"},
-        {"field": "condition", "rule": "words of condition", "words": "jangan yang bekas"},
-        {"field": "category", "rule": "main noun", "words": "laptop gaming"},
-    ],
-}
+# With all fields of a query.
+_PARSED = EXAMPLES["parsed"] | {"query": StructuredQuery().model_dump() | EXAMPLES["parsed"]["query"]}
 
 
 def _not_blank(query: str) -> str:
@@ -49,7 +33,7 @@ def _not_blank(query: str) -> str:
 
 
 class SentenceForm(StrictBody):
-    model_config = schema_example({"query": _SENTENCE, "context": {"user": {"city": "Depok"}}})
+    model_config = schema_example(EXAMPLES["sentence"])
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS), AfterValidator(_not_blank)]
     context: QueryContext = Field(default_factory=QueryContext)

@@ -3,21 +3,14 @@
 What it writes beside the ids is text that a verifier checks; names, prices, stock and distances are rendered by code.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tis.marketplace.assistant.clean_text import cut
 from tis.marketplace.assistant.goods import FoundGoods, ProductCard
-from tis.marketplace.assistant.wording import (
-    condition_text,
-    kilometres_text,
-    rating_text,
-    rupiah,
-    say,
-    value_text,
-)
+from tis.marketplace.assistant.wording import condition_text, kilometres_text, rating_text, rupiah, say, value_text
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.reading.structured_query import StructuredQuery
 
@@ -72,11 +65,7 @@ def picks_schema(ids: Sequence[int]) -> dict[str, Any]:
 
 
 def pick_messages(
-    text: str,
-    query: StructuredQuery,
-    found: FoundGoods,
-    history: Sequence[tuple[str, str]],
-    language: Language,
+    text: str, query: StructuredQuery, found: FoundGoods, history: Sequence[tuple[str, str]], language: Language
 ) -> list[dict[str, Any]]:
     """The search that code has made stands there as the call of a tool, so that products come as its result.
 
@@ -131,6 +120,6 @@ def read_picks(reply: str, ids: Sequence[int]) -> PickedGoods | None:
         picked = PickedGoods.model_validate_json(reply)
     except ValidationError:
         return None
-    known: Mapping[int, Pick] = {pick.id: pick for pick in reversed(picked.picks) if pick.id in ids}
-    ordered = [known[one] for one in dict.fromkeys(pick.id for pick in picked.picks) if one in known]
-    return picked.model_copy(update={"picks": ordered}) if ordered else None
+    first = {pick.id: pick for pick in reversed(picked.picks) if pick.id in ids}
+    picks = [pick for pick in picked.picks if first.get(pick.id) is pick]
+    return picked.model_copy(update={"picks": picks}) if picks else None

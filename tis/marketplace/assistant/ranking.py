@@ -10,10 +10,8 @@ Preferences of the buyer count only where two scores are equal to `TIE_PLACES` p
 import math
 from collections.abc import Iterable
 
-from tis.marketplace.assistant.viewers import Preferences, Viewer
-from tis.marketplace.kit.fields import key_of
+from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.search.city_filter import city_test
 from tis.marketplace.search.product_candidates import Candidate
 from tis.marketplace.tables import UNRATED
 
@@ -48,29 +46,11 @@ def ranked(
 
     def place(candidate: Candidate) -> tuple[float, ...]:
         product, own = candidate.product, score(candidate, query)
-        met = met_preferences(
-            viewer.preferences,
-            brand=product.brand,
-            price=product.price,
-            city=product.shop_city,
-            condition=product.condition,
-        )
+        met = viewer.preferences.met_by(product.brand, product.price, product.shop_city, product.condition)
         tier = candidate.tier if by_tier else 0
         return (*_asked_order(candidate, query), tier, -round(own, TIE_PLACES), -len(met), -own, product.id)
 
     return sorted(candidates, key=place)
-
-
-def met_preferences(preferences: Preferences, *, brand: str | None, price: int, city: str, condition: str) -> list[str]:
-    """The names of those that are met."""
-    is_in_city = city_test(preferences.city) if preferences.city else None
-    met = {
-        "brand": bool(brand) and key_of(brand or "") in {key_of(one) for one in preferences.brands},
-        "max_price": preferences.max_price is not None and price <= preferences.max_price,
-        "city": is_in_city is not None and is_in_city(key_of(city)),
-        "condition": preferences.condition == condition,
-    }
-    return [name for name, is_met in met.items() if is_met]
 
 
 def _asked_order(candidate: Candidate, query: StructuredQuery) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from tis.errors import Forbidden
 from tis.marketplace.assistant.answer_texts import AnswerText, render_answer
 from tis.marketplace.assistant.catalogue_tools import CatalogueDatabase, catalogue_tools
 from tis.marketplace.assistant.chat_schemas import AnsweredBy, Interpretation
-from tis.marketplace.assistant.conversations import find_conversation, recent_messages, state_of
+from tis.marketplace.assistant.conversations import find_conversation, newest_messages, state_of
 from tis.marketplace.assistant.extraction import (
     MAX_EXTRACTED_TOKENS,
     extraction_messages,
@@ -121,10 +121,14 @@ class ShoppingAssistant:
             shown_ids = state.shown_ids[:MAX_CARDS]
             shown = {card.id: card for card in GoodsSearch(self._database.search, session, viewer).cards(shown_ids)}
             # The newest one is the sentence that is to be answered.
-            history = [(one.role, one.content) for one in recent_messages(session, conversation, MAX_HISTORY + 1)[:-1]]
+            messages = reversed(newest_messages(session, conversation, MAX_HISTORY + 1)[1:])
+            history = [(one.role, one.content) for one in messages]
             may_use_model = has_tokens_left(session, user_id, today(), self.limits.tokens_per_day)
         # What is gone keeps its number.
-        results = [_shown(shown[one]) if one in shown else ShownProduct(id=one) for one in shown_ids]
+        results = [
+            ShownProduct.model_validate(shown[one], from_attributes=True) if one in shown else ShownProduct(id=one)
+            for one in shown_ids
+        ]
         user = KnownUser(city=viewer.city)
         query_context = QueryContext(user=user, previous=state.query, last_results=results)
         return TurnContext(viewer, query_context, history, may_use_model, state.seen_ids)
@@ -243,9 +247,3 @@ def _once(ids: Sequence[int], cards: Sequence[ProductCard]) -> list[int]:
 
 def _whole_matches(found: FoundGoods) -> FoundGoods:
     return replace(found, cards=found.cards[: found.total]) if found.total else found
-
-
-def _shown(card: ProductCard) -> ShownProduct:
-    return ShownProduct(
-        id=card.id, name=card.name, price=card.price, brand=card.brand, category=card.category, city=card.city
-    )

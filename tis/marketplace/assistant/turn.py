@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, Self
 
+from pydantic import TypeAdapter
 from sqlalchemy.orm import Session
 
 from tis.admission.admission import Admission
@@ -19,15 +20,9 @@ from tis.admission.ticket import Ticket
 from tis.cancellation import Cancelled, race_cancel
 from tis.engine.errors import GenerationInterrupted
 from tis.errors import ServiceError
-from tis.marketplace.assistant.chat_schemas import (
-    ChatSearchAnswer,
-    Citation,
-    FoundProduct,
-    Interpretation,
-    TriedFilter,
-)
+from tis.marketplace.assistant.chat_schemas import ChatSearchAnswer, Citation, Interpretation
 from tis.marketplace.assistant.conversations import add_message, find_conversation, save_state, state_of
-from tis.marketplace.assistant.goods import ProductCard
+from tis.marketplace.assistant.goods import FoundProduct
 from tis.marketplace.assistant.shopping_assistant import AnswerDraft, Asking, ShoppingAssistant, today
 from tis.marketplace.assistant.viewers import count_tokens
 from tis.marketplace.kit.threads import in_thread
@@ -42,6 +37,7 @@ from tis.streaming.stores.store import Status
 KIND = "marketplace_chat"
 _VERSION = 2
 _UNREADABLE = "The server was restarted during this answer, and cannot read the stored part of it."
+_PRODUCTS = TypeAdapter(list[FoundProduct])
 _NUM_BEFORE_TEXT = 3  # events: created, interpreted, products
 
 
@@ -195,7 +191,7 @@ class AssistantTurn:
         finding = in_thread(assistant.find, query, context.viewer, frozenset(seen_ids))
         found = await race_cancel(self._cancelled.wait(), finding)
         if self._num_shown < _NUM_BEFORE_TEXT:
-            products = [one.model_dump(mode="json") for one in _products(found.cards)]
+            products = _PRODUCTS.dump_python(list(found.cards), mode="json")
             yield _block(None, "products", products=products, products_found=len(products))
         answering = assistant.answer(asking, query, found, context)
         draft, num_tokens = await race_cancel(self._cancelled.wait(), answering)
@@ -208,21 +204,17 @@ class AssistantTurn:
 
 
 def _response(spec: TurnSpec, interpretation: Interpretation, draft: AnswerDraft) -> ChatSearchAnswer:
-    cards = {card.id: card for card in draft.cards}
-    cited = [cards[one] for one in draft.text.cited_ids if one in cards]
+    cited = draft.cards[: len(draft.text.cited_ids)]
     return ChatSearchAnswer(
         session_id=spec.session_id,
         response="\n".join(draft.text.sentences),
         products_found=len(draft.cards),
         conversation_id=spec.conversation_id,
-        products=_products(draft.cards),
+        products=list(draft.cards),
         citations=[Citation(product_id=one.id, name=one.name, url=f"/api/products/{one.id}") for one in cited],
         interpreted=interpretation,
         suggestions=draft.text.suggestions,
-        relaxations=[
-            TriedFilter(without=one.without, count=one.count, count_is_exact=one.is_exact, query=one.query)
-            for one in draft.found.relaxations
-        ],
+        relaxations=list(draft.found.relaxations),
         language=spec.language,
         answered_by=draft.answered_by,
         notice=draft.notice,
@@ -248,10 +240,6 @@ def _save(market: TurnDatabase, spec: TurnSpec, completed: Mapping[str, Any]) ->
             last = before if is_of_list or not shown else shown
             save_state(session, conversation, query, last, completed["seen"])
         count_tokens(session, spec.user_id, today(), completed["tokens"])
-
-
-def _products(cards: Sequence[ProductCard]) -> list[FoundProduct]:
-    return [FoundProduct.model_validate(card, from_attributes=True) for card in cards]
 
 
 def event_json(kind: str, **fields: Any) -> dict[str, Any]:

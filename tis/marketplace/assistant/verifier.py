@@ -18,8 +18,6 @@ from tis.marketplace.kit.suspicious_texts import instruction_like
 from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_TEXT_CHARS = 2_000
-_MAX_SENTENCE_CHARS = 400
-_MAX_SENTENCES = 12
 _ABBREVIATIONS = r"(?<!\b[Rr]p)(?<!\bRP)(?<!\b[Nn]o)(?<!\b[Jj]l)(?<!\bKab)(?<!\bkab)"
 _SENTENCE_END = re.compile(rf"{_ABBREVIATIONS}(?<=[.!?…])[\"”')]?\s+")
 _MARKS = re.compile(r"^\s*(?:[-*•–]\s+|\d{1,2}[.)]\s+(?=\D))|[*_]{1,3}")  # of lists and emphasis
@@ -28,15 +26,9 @@ _SPELT_ADDRESS = re.compile(r"\b(?:dot|titik)\s+(?:com|co|id|net|org)\b|\bhttps?
 
 
 @dataclass(frozen=True)
-class DroppedSentence:
-    sentence: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class VerifiedText:
     kept: str
-    dropped: list[DroppedSentence]
+    reasons: list[str]  # of the sentences that were dropped
 
 
 def verify(
@@ -44,14 +36,9 @@ def verify(
 ) -> VerifiedText:
     """`known_brands`: the keys of all brands of the catalogue; those of other products must not be named."""
     checker = _Checker(cards, query, known_brands)
-    kept, dropped = list[str](), list[DroppedSentence]()
-    for number, sentence in enumerate(_sentences(text[:MAX_TEXT_CHARS])):
-        reason = "too many" if number >= _MAX_SENTENCES else checker.reason(sentence)
-        if reason is None:
-            kept.append(sentence)
-        else:
-            dropped.append(DroppedSentence(sentence, reason))
-    return VerifiedText(" ".join(kept), dropped)
+    checked = [(sentence, checker.reason(sentence)) for sentence in _sentences(text[:MAX_TEXT_CHARS])]
+    kept = " ".join(sentence for sentence, reason in checked if reason is None)
+    return VerifiedText(kept, [reason for _, reason in checked if reason is not None])
 
 
 class _Checker:
@@ -62,8 +49,6 @@ class _Checker:
         self._names = NameClaims(self._cards, query, known_brands)
 
     def reason(self, sentence: str) -> str | None:
-        if len(sentence) > _MAX_SENTENCE_CHARS:
-            return "too long"
         if contact_in(sentence) or _SPELT_ADDRESS.search(sentence):
             return "contact"
         if has_markup(sentence) or not _NOT_PROSE.isdisjoint(sentence):

@@ -10,9 +10,11 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.auth.accounts import account_holder, lock_account, user_account
 from tis.marketplace.kit import audit
+from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.products.delivery import Language
+from tis.marketplace.search.city_filter import city_test
 from tis.marketplace.search.relaxed_filters import point_of_city
 from tis.marketplace.tables import ChatUsage, User, UserPreferences
 
@@ -25,6 +27,17 @@ class Preferences:
     max_price: int | None = None
     city: str | None = None
     condition: str | None = None
+
+    def met_by(self, brand: str | None, price: int, city: str, condition: str) -> list[str]:
+        """The names of those that a product meets."""
+        is_in_city = city_test(self.city) if self.city else None
+        met = {
+            "brand": bool(brand) and key_of(brand or "") in {key_of(one) for one in self.brands},
+            "max_price": self.max_price is not None and price <= self.max_price,
+            "city": is_in_city is not None and is_in_city(key_of(city)),
+            "condition": self.condition == condition,
+        }
+        return [name for name, is_met in met.items() if is_met]
 
 
 @dataclass(frozen=True)
@@ -52,13 +65,9 @@ def viewer_of(session: Session, user_id: int | None, language: Language) -> View
         return Viewer(language)
     has_place = user.latitude is not None and user.longitude is not None
     origin = Point(user.latitude or 0.0, user.longitude or 0.0) if has_place else None
-    return Viewer(language, origin, user.city, preferences_of(session, user.id))
-
-
-def preferences_of(session: Session, user_id: int) -> Preferences:
-    """Empty without any."""
-    row = session.get(UserPreferences, user_id)
-    return Preferences(tuple(row.brands), row.max_price, row.city, row.condition) if row else Preferences()
+    row = session.get(UserPreferences, user.id)
+    likes = Preferences(tuple(row.brands), row.max_price, row.city, row.condition) if row else Preferences()
+    return Viewer(language, origin, user.city, likes)
 
 
 def save_preferences(

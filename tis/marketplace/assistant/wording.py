@@ -1,6 +1,7 @@
 """How the assistant speaks: its templates and lists of words, amounts and numbers, and the language of a buyer.
 
-The sentences stand in `templates.csv`, the words in `word_lists.csv`. Only `rupiah` writes a currency.
+Sentences stand in `templates.csv`, words in `word_lists.csv`, what is said of offers in `claim_patterns.csv`. Only
+`rupiah` writes a currency.
 """
 
 import csv
@@ -26,6 +27,14 @@ def word_list(name: str) -> frozenset[str]:
     if not words:
         raise KeyError(name)
     return words
+
+
+@cache
+def claim_pattern(name: str) -> "re.Pattern[str]":
+    """Finds what a sentence says of an offer, from the beginning of a word on."""
+    rows = [row["pattern"] for row in _read_table("claim_patterns.csv") if row["name"] == name]
+    assert rows, name
+    return re.compile("|".join(rf"\b(?:{one})" for one in rows), re.IGNORECASE)
 
 
 def _read_table(name: str) -> list[dict[str, str]]:
