@@ -11,11 +11,11 @@ from tis.errors import BadRequest
 from tis.marketplace.columns import now
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
+from tis.marketplace.search.cursor import ListPosition, decode_cursor, encode_cursor
 from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.search.supplier_index import index_supplier_words
-from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
+from tis.marketplace.search.text_query import Term, TermGroup, TextQuery, UnderstoodText
 from tis.marketplace.suppliers.deletion import erase_supplier
 from tis.marketplace.tables import Supplier
 
@@ -154,7 +154,7 @@ def test_a_rebuild_repairs_the_words_of_a_shop(catalogue: Catalogue) -> None:
 def test_a_cursor_with_a_forged_token_of_a_shop_is_rejected(token: str) -> None:
     key, query = CursorKey(), ProductQuery("teko")
     group = TermGroup((Term(("teko",)),), shop_tokens=(token,))
-    forged = encode_cursor(ListPosition(ResolvedQuery(TextQuery((group,))), 7), query, key)
+    forged = encode_cursor(ListPosition(UnderstoodText(TextQuery((group,))), 7), query, key)
     with pytest.raises(BadRequest):
         decode_cursor(forged, query, key)
 

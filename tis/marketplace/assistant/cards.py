@@ -12,9 +12,8 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point, shown_distance
 from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.schemas import rating_of
-from tis.marketplace.search.product_candidates import MAX_LOOKED_UP
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.query import SearchHit
+from tis.marketplace.search.query import MAX_LOOKED_UP, SearchHit
 from tis.marketplace.search.relaxed_filters import point_of_city
 
 MAX_MODEL_CHARS = 400

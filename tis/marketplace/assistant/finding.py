@@ -14,9 +14,16 @@ from tis.marketplace.assistant.tried_relaxations import tried_relaxations
 from tis.marketplace.assistant.wanted_goods import cards_for, goods_query, limits_only, with_known_category
 from tis.marketplace.reading.parse import parse_query
 from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
-from tis.marketplace.search.product_candidates import MAX_CANDIDATES, MAX_LOOKED_UP, Candidate
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.query import PageRequest, ProductCount, ProductQuery, Sort
+from tis.marketplace.search.query import (
+    MAX_CANDIDATES,
+    MAX_LOOKED_UP,
+    Candidate,
+    PageRequest,
+    ProductCount,
+    ProductQuery,
+    Sort,
+)
 from tis.marketplace.search.relaxed_filters import FEW, NamedPoint, point_of_city, query_around
 
 _MAX_COUNTED = 1000

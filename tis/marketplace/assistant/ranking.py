@@ -15,8 +15,8 @@ from tis.marketplace.assistant.goods import Preferences, Viewer
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.city_filter import city_test
-from tis.marketplace.search.product_candidates import Candidate
 from tis.marketplace.search.product_rows import ProductRow
+from tis.marketplace.search.query import Candidate
 from tis.marketplace.tables import UNRATED
 
 TIE_PLACES = 2

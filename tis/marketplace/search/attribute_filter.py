@@ -1,6 +1,6 @@
 """Attributes of products: the rows that are kept of them, and the filters that read these."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,26 +37,23 @@ class AttributeFilter:
 
 
 def attribute_conditions(
-    filters: Sequence[AttributeFilter], rare: Iterable[AttributeFilter], product_id: str
-) -> tuple[list[str], dict[str, object]]:
+    filters: Sequence[AttributeFilter], rare: Sequence[AttributeFilter], product_id: str
+) -> Iterator[tuple[str, dict[str, object]]]:
     """`product_id` is the column of the candidates."""
-    conditions, values = list[str](), dict[str, object]()
-    of_few = set(rare)
     for number, one in enumerate(filters):
-        prefix = f"attr{number}"
-        tests, named = one.tests(prefix)
-        values |= {prefix: one.name, **named}
-        if one in of_few:
+        name = f"attr{number}"
+        tests, values = one.tests(name)
+        if one in rare:
             # With a LIMIT it is read once: PostgreSQL would read the range of numbers again for each product.
-            ids = f"SELECT product_id FROM ({_product_ids(prefix, tests)} LIMIT {_NO_LIMIT}) y"
-            conditions.append(f"{product_id} IN ({ids})")
+            ids = f"SELECT product_id FROM ({_product_ids(name, tests)} LIMIT {_NO_LIMIT}) y"
+            condition = f"{product_id} IN ({ids})"
         else:
             row = (
                 f"(SELECT 1 FROM product_attributes a WHERE a.product_id = {product_id}"
-                f" AND a.name = :{prefix} AND ({' OR '.join(tests)}))"
+                f" AND a.name = :{name} AND ({' OR '.join(tests)}))"
             )
-            conditions.append(f"{row} IS NULL" if one.operator == "ne" else f"{row} = 1")
-    return conditions, values
+            condition = f"{row} IS NULL" if one.operator == "ne" else f"{row} = 1"
+        yield condition, {name: one.name, **values}
 
 
 def rare_filters(

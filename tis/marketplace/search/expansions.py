@@ -19,14 +19,6 @@ _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MAX_CATEGORY_TOKENS = 40
 
 
-@dataclass(frozen=True)
-class UnderstoodText:
-    text_query: TextQuery
-    corrected: str | None = None
-    did_you_mean: str | None = None  # the query with common words in place of rare ones that are like them
-    is_cut: bool = False  # it has more words than are looked for
-
-
 @dataclass
 class QueryExpansions:
     """Synonyms of each phrase of a query, and the tokens of the categories that it names."""

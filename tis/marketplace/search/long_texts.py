@@ -11,10 +11,10 @@ from tis.marketplace.reading.tokens import head_token, said_words
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.expansions import QueryExpansions, UnderstoodText, phrases_of
+from tis.marketplace.search.expansions import QueryExpansions, phrases_of
 from tis.marketplace.search.main_noun import nouns_of, with_noun
 from tis.marketplace.search.spelling import document_counts, stems_of
-from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery
+from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery, UnderstoodText
 
 MIN_WORDS = 25  # of a long text
 _SENTENCE = re.compile(r"[.!?;\n]+(?=\s|$)|\n")

@@ -18,7 +18,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.query import Names, ProductQuery, Sort
 from tis.marketplace.search.relaxed_filters import middle_of
 from tis.marketplace.search.sql import run
-from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.text_query import MAX_WORDS, TextMatch, TextQuery
 
 _MAX_WORDS = 25  # a pasted text names places and brands for other reasons
 # What a text may say, by the names of the query that it becomes, and the filters that go before it.
@@ -107,10 +107,9 @@ def _rest(sentence: Sentence, names: set[str]) -> str:
 def names_a_product(session: Session, index: TextIndex, text: str) -> bool:
     """`Kemeja Murah Jaya`, whatever its words say elsewhere."""
     words = tokenize(text)
-    groups = tuple(TermGroup((Term((word,)),)) for word in dict.fromkeys(words))
-    if not 0 < len(groups) <= MAX_WORDS:
+    if not 0 < len(set(words)) <= MAX_WORDS:
         return False
-    source = index.match_source(TextMatch(TextQuery(groups), "name"))
+    source = index.match_source(TextMatch(TextQuery.of_words(*dict.fromkeys(words)), "name"))
     source = replace(source, tables=f"{source.tables} JOIN products q ON q.id = p.product_id")
     sql = source.select("q.name", f"LIMIT {_MAX_NAMES}", "p.sellable >= 0")
     return any(tokenize(name) == words for [name] in run(session, sql, source.values))
