@@ -8,11 +8,10 @@ from tests.marketplace.search.conftest import JAKARTA, SECRET
 from tis.database.database import Database
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.search.attribute_filter import AttributeFilter, rare_filters
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.candidates import candidate_query
-from tis.marketplace.search.filter_keys import STOCKED, FilterKeys, ids_with_stock
-from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.filter_keys import STOCKED, FilterKeys, ids_with_stock, rare_filters
+from tis.marketplace.search.query import AttributeFilter, ProductQuery
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
 from tis.marketplace.seed.large_catalogue import insert_catalogue

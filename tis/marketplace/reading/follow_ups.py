@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
 
 _NEW_TOPIC = any_of(
@@ -61,11 +61,7 @@ _ANY_BRAND = any_of(
     (?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)(?: tertentu)?
     """
 )
-_OTHER_BRAND = any_of(
-    r"""
-    (?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?
-    """
-)
+_OTHER_BRAND = whole_words(r"(?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?")
 _ANYWHERE = any_of(
     r"""
     (?:di )?(?:kota|daerah|tempat) (?:mana saja|mana aja|manapun|lain)|di mana (?:saja|aja)|dimana (?:saja|aja)

@@ -1,26 +1,10 @@
 """Words that wish for something beside the goods: an order of the list, their condition, stock, delivery or pickup."""
 
-import re
-from dataclasses import dataclass
 from typing import Any
 
 from tis.marketplace.reading.sentence import Sentence, any_of
 
-
-@dataclass(frozen=True)
-class Wish:
-    """Words that set a field. ANY takes the words and leaves the field as it is."""
-
-    field: str
-    value: Any
-    pattern: "re.Pattern[str]"
-
-
-def _wish(field: str, value: Any, forms: str) -> Wish:
-    return Wish(field, value, any_of(forms))
-
-
-ANY = "any"
+_ANY = "any"  # takes the words and leaves the field as it is
 _NOT = "(?:tidak|tdk|ga|gak|gk|ngga|nggak|enggak|kagak|jangan|jgn|bukan|not|no|isn'?t|don'?t want(?: it)?)"
 _VERY = "(?:terlalu |too |so |yang |yg |usah |mau |begitu |very |that )*"
 _USED = "(?:bekas|(?:second|2nd)(?:[ -]?hand)?|seken|sekon|used|preloved)"
@@ -40,12 +24,12 @@ _OF = "(?: dari| dr| dengan| dgn| sama| ama| di| lokasi| tempat| tempat tinggal)
 _CAN = "(?:bisa |mau |bs |yang |yg |harus )*"
 _STOCK = "(?:ketersediaan|stok|sto[ck]{1,2}|stcok)(?:nya)?"
 _STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
-# In this order: what one has taken the next does not see.
-WISHES = (
-    _wish("condition", ANY, f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"),
-    _wish("condition", "new", f"(?:{_NOT}|selain|kecuali|tanpa|non) {_VERY}{_USED}"),
-    _wish("condition", "used", f"{_NOT} {_VERY}{_NEW}"),
-    _wish(
+# Fields, the values that words set them to, and forms of these words. What one has taken the next does not see.
+_FORMS: tuple[tuple[str, Any, str], ...] = (
+    ("condition", _ANY, f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"),
+    ("condition", "new", f"(?:{_NOT}|selain|kecuali|tanpa|non) {_VERY}{_USED}"),
+    ("condition", "used", f"{_NOT} {_VERY}{_NEW}"),
+    (
         "sort",
         "price_asc",
         rf"""
@@ -53,8 +37,8 @@ WISHES = (
         (?:kurang|less) mahal
         """,
     ),
-    _wish("near_user", True, f"{_NOT} {_VERY}(?:jauh(?:[ -]jauh|2)?|far)(?: (?:dari|from) (?:{_HERE}|{_MY_PLACE}))?"),
-    _wish(
+    ("near_user", True, f"{_NOT} {_VERY}(?:jauh(?:[ -]jauh|2)?|far)(?: (?:dari|from) (?:{_HERE}|{_MY_PLACE}))?"),
+    (
         "in_stock",
         False,
         rf"""
@@ -65,7 +49,7 @@ WISHES = (
         (?:show|tampilkan|lihatkan)(?: me)?(?: also)? (?:{_SOLD_OUT})(?: ones| items)?
         """,
     ),
-    _wish(
+    (
         "sort",
         "newest",
         """
@@ -73,9 +57,9 @@ WISHES = (
         newest|latest|new arrivals?|most recent
         """,
     ),
-    _wish("sort", "price_asc", f"{_OF_PRICE}{_LOW} (?:to|ke) (?:the |yang )?{_HIGH}"),
-    _wish("sort", "price_desc", f"{_OF_PRICE}{_HIGH} (?:to|ke) (?:the |yang )?{_LOW}"),
-    _wish(
+    ("sort", "price_asc", f"{_OF_PRICE}{_LOW} (?:to|ke) (?:the |yang )?{_HIGH}"),
+    ("sort", "price_desc", f"{_OF_PRICE}{_HIGH} (?:to|ke) (?:the |yang )?{_LOW}"),
+    (
         "sort",
         "price_asc",
         """
@@ -85,7 +69,7 @@ WISHES = (
         (?:the )?cheapest|(?:the )?lowest[ -]priced?|(?:the )?least expensive
         """,
     ),
-    _wish(
+    (
         "sort",
         "price_desc",
         """
@@ -93,7 +77,7 @@ WISHES = (
         (?:most|more) expensive|highest[ -]priced?
         """,
     ),
-    _wish(
+    (
         "sort",
         "rating",
         """
@@ -104,7 +88,7 @@ WISHES = (
         (?:by|berdasarkan) (?:rating|review|ulasan)
         """,
     ),
-    _wish(
+    (
         "sort",
         "distance",
         rf"""
@@ -113,7 +97,7 @@ WISHES = (
         urut(?:kan)? (?:dari )?(?:yang )?(?:jarak|terdekat)|jarak terdekat|by distance
         """,
     ),
-    _wish(
+    (
         "near_user",
         True,
         rf"""
@@ -124,7 +108,7 @@ WISHES = (
         (?:dekat|deket)(?: aja| saja)
         """,
     ),
-    _wish(
+    (
         "fulfilment",
         "pickup",
         r"""
@@ -133,7 +117,7 @@ WISHES = (
         (?:datang|beli|dtg) (?:langsung )?(?:ke|di) (?:toko|tempat)(?:nya)?|cod di toko|in[ -]store|diambil
         """,
     ),
-    _wish(
+    (
         "fulfilment",
         "delivery",
         rf"""
@@ -142,7 +126,7 @@ WISHES = (
         (?:home )?deliver(?:y|ed|s|able)?(?: to my (?:home|house|place|door))?|ship(?:s|ped|ping)?(?: to me)?|sent to me
         """,
     ),
-    _wish(
+    (
         "in_stock",
         True,
         rf"""
@@ -154,8 +138,8 @@ WISHES = (
         (?:cek |check )?{_STOCK}
         """,
     ),
-    _wish("condition", "used", f"(?:kondisi )?(?:{_USED}|bekasan|pre-?loved|pre-?owned)(?: (?:pakai|aja|saja|ones?))?"),
-    _wish(
+    ("condition", "used", f"(?:kondisi )?(?:{_USED}|bekasan|pre-?loved|pre-?owned)(?: (?:pakai|aja|saja|ones?))?"),
+    (
         "condition",
         "new",
         r"""
@@ -165,7 +149,7 @@ WISHES = (
         new(?! balance| era| york)
         """,
     ),
-    _wish(
+    (
         "sort",
         "price_asc",
         rf"""
@@ -173,8 +157,9 @@ WISHES = (
         cheap|affordable|inexpensive|(?:low|on a|tight) budget|budget (?=laptop|phone|hp|smartphone)
         """,
     ),
-    _wish("sort", "relevance", "paling relevan|most relevant"),
+    ("sort", "relevance", "paling relevan|most relevant"),
 )
+_WISHES = [(field, value, any_of(forms)) for field, value, forms in _FORMS]
 STOCK_QUESTION = any_of(
     rf"""
     {_STOCK}|(?:masih|masi|msh) ada|(?:ready|tersedia|available|in stock)|any left|left|sisa|berapa lagi|still have
@@ -193,10 +178,10 @@ RECOMMEND = any_of(
 def take_wishes(sentence: Sentence) -> dict[str, Any]:
     """The fields that they set; the first words that set a field go before later ones."""
     found: dict[str, Any] = {}
-    for wish in WISHES:
-        while match := wish.pattern.search(sentence.text):
-            sentence.take_found(match, f"words of {wish.field}", *([] if wish.field in found else [wish.field]))
-            found.setdefault(wish.field, wish.value)
-            if wish.field == "sort" and wish.value == "distance":
+    for field, value, pattern in _WISHES:
+        while match := pattern.search(sentence.text):
+            sentence.take_found(match, f"words of {field}", *([] if field in found else [field]))
+            found.setdefault(field, value)
+            if value == "distance":
                 found.setdefault("near_user", True)
-    return {name: value for name, value in found.items() if value != ANY}
+    return {name: value for name, value in found.items() if value != _ANY}

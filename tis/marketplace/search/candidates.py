@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.reading.tokens import category_token
-from tis.marketplace.search.attribute_filter import attribute_conditions
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
-from tis.marketplace.search.filter_keys import FilterKeys
+from tis.marketplace.search.filter_keys import FilterKeys, attribute_tests, with_attribute
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import id_list, placeholders
@@ -44,8 +43,7 @@ def candidate_query(
     conditions = [*filter_conditions(query, keys)]
     # With a sign, SQLite does not ask the text index for each product of a set.
     id_of_filters = source.product_id if source.product_id == "p.product_id" else f"+{source.product_id}"
-    for sql, named in attribute_conditions(query.attributes, keys.rare_attributes, id_of_filters):
-        conditions.append(("attributes", sql, named))
+    conditions += _attribute_conditions(query, keys, id_of_filters)
     distance_km, tables = None, source.tables
     if query.origin:
         distance_km = haversine_sql("p", index.least_function)
@@ -133,6 +131,24 @@ def _city_conditions(query: ProductQuery, keys: FilterKeys, prefix: str) -> Iter
         _, values = placeholders(f"{prefix}city", parts)
         matches = " OR ".join(f"p.city_key LIKE :{name} ESCAPE '!'" for name in values)
         yield "city", f"({matches})", values
+
+
+def _attribute_conditions(query: ProductQuery, keys: FilterKeys, product_id: str) -> Iterator[FilterCondition]:
+    """`product_id` is the column of the candidates."""
+    for number, one in enumerate(query.attributes):
+        name = f"attr{number}"
+        tests, values = attribute_tests(one, name)
+        if one in keys.rare_attributes:
+            # With a LIMIT it is read once: PostgreSQL would read the range of numbers again for each product.
+            ids = f"SELECT product_id FROM ({with_attribute(name, tests)} LIMIT {NO_LIMIT}) y"
+            condition = f"{product_id} IN ({ids})"
+        else:
+            row = (
+                f"(SELECT 1 FROM product_attributes a WHERE a.product_id = {product_id}"
+                f" AND a.name = :{name} AND ({' OR '.join(tests)}))"
+            )
+            condition = f"{row} IS NULL" if one.operator == "ne" else f"{row} = 1"
+        yield "attributes", condition, {name: one.name, **values}
 
 
 def _is_one_of(column: str, keys: Sequence[str], name: str) -> tuple[str, dict[str, object]]:

@@ -1,6 +1,6 @@
 """What the names in the filters of a query mean in this catalogue: keys of categories and cities, ids of products."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
@@ -8,10 +8,9 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.reading.tokens import joined_word, tokenize
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.search.attribute_filter import AttributeFilter, rare_filters
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import CityKeys, resolve_cities
-from tis.marketplace.search.query import ProductQuery, SearchLimits
+from tis.marketplace.search.query import AttributeFilter, ProductQuery, SearchLimits
 from tis.marketplace.search.sql import id_list, placeholders, run
 from tis.marketplace.search.text_query import TextMatch, TextQuery
 
@@ -19,6 +18,7 @@ _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
 STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity LIMIT :max_products"
 _MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
 _NUM_TIERS_READ = 4  # usually
+_SIGNS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 @dataclass(frozen=True)
@@ -101,3 +101,46 @@ def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:
         )
         in_use += (key for [key] in run(session, sql, values))
     return in_use
+
+
+def attribute_tests(one: AttributeFilter, prefix: str) -> tuple[list[str], dict[str, object]]:
+    """Conditions on a row of this name, one of which must hold; each is a range of an index."""
+    if one.operator in _SIGNS:
+        return [f"a.number {_SIGNS[one.operator]} :{prefix}_n"], {f"{prefix}_n": one.numbers[0]}
+    tests, values = list[str](), dict[str, object]()
+    for column, own in (("number", one.numbers), ("text_key", one.keys)):
+        if own:
+            names, named = placeholders(f"{prefix}_{column[0]}", own)
+            tests.append(f"a.{column} IN {names}")
+            values |= named
+    return tests, values
+
+
+def rare_filters(
+    session: Session, filters: Iterable[AttributeFilter], max_products: int
+) -> tuple[AttributeFilter, ...]:
+    """Those that at most so many products pass."""
+    return tuple(
+        one for one in filters if one.operator != "ne" and _count(session, one, max_products + 1) <= max_products
+    )
+
+
+def unknown_attributes(session: Session, filters: Iterable[AttributeFilter]) -> tuple[str, ...]:
+    """Names that no product has."""
+    names = dict.fromkeys(one.name for one in filters)
+    sql = "SELECT 1 FROM product_attributes WHERE name = :name LIMIT 1"
+    return tuple(name for name in names if not run(session, sql, {"name": name}))
+
+
+def _count(session: Session, one: AttributeFilter, most: int) -> int:
+    tests, values = attribute_tests(one, "attr")
+    sql = f"SELECT count(*) FROM (SELECT product_id FROM ({with_attribute('attr', tests)}) y LIMIT :most) x"
+    [(count,)] = run(session, sql, {"attr": one.name, "most": most, **values})
+    return int(count)
+
+
+def with_attribute(prefix: str, tests: Sequence[str]) -> str:
+    """Selects the products that pass one of the tests."""
+    return " UNION ALL ".join(
+        f"SELECT a.product_id FROM product_attributes a WHERE a.name = :{prefix} AND {test}" for test in tests
+    )

@@ -9,11 +9,16 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.search.attribute_filter import unknown_attributes
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.cursor import ListPosition, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filter_keys import FilterKeys, category_counts, category_keys, filter_keys
+from tis.marketplace.search.filter_keys import (
+    FilterKeys,
+    category_counts,
+    category_keys,
+    filter_keys,
+    unknown_attributes,
+)
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import load_products

@@ -5,17 +5,27 @@ from typing import Literal, Self
 
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
-from tis.marketplace.search.attribute_filter import AttributeFilter
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.text_query import TextQuery
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
 FacetName = Literal["category", "brand", "city", "price", "attributes"]
 FulfilmentKind = Literal["delivery", "pickup"]
+AttributeOperator = Literal["eq", "ne", "gte", "gt", "lte", "lt"]
 Names = tuple[str, ...]
 MAX_CANDIDATES = 200
 MAX_LOOKED_UP = 100
 _COMFORTABLE_SHARE = 0.2  # of a limit: a price that far from it fits well
+
+
+@dataclass(frozen=True)
+class AttributeFilter:
+    """`eq` takes any number of values and passes one of them; `ne` also passes products without the attribute."""
+
+    name: str
+    operator: AttributeOperator
+    numbers: tuple[float, ...] = ()
+    keys: Names = ()  # of texts
 
 
 @dataclass(frozen=True)
