@@ -11,7 +11,6 @@ from tis.marketplace.reading.amounts import (
     take_measures,
     take_prices,
 )
-from tis.marketplace.reading.attribute_orders import take_attribute_order
 from tis.marketplace.reading.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
 from tis.marketplace.reading.goods_nouns import SaidGoods, take_goods
 from tis.marketplace.reading.negations import take_negations
@@ -34,7 +33,7 @@ from tis.marketplace.reading.structured_query import (
     StructuredQuery,
 )
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
+from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_attribute_order, take_wishes
 
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 

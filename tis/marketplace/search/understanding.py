@@ -11,8 +11,7 @@ from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions
-from tis.marketplace.search.long_texts import MIN_WORDS, understand_long
-from tis.marketplace.search.main_noun import purpose_of, with_main_noun
+from tis.marketplace.search.main_noun import MIN_WORDS, purpose_of, understand_long, with_main_noun
 from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
 from tis.marketplace.search.supplier_index import shop_counts
 from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery, UnderstoodText
