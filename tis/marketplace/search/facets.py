@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -36,7 +37,7 @@ _COLUMNS: dict[FacetName, str] = {
 _RANGES = " ".join(f"WHEN p.price < {edge} THEN '{number}'" for number, edge in enumerate(_PRICE_EDGES[1:]))
 _VALUES = _COLUMNS | {"price": f"CASE {_RANGES} ELSE '{len(_PRICE_EDGES) - 1}' END"}
 _LABEL_COLUMNS: dict[FacetName, str] = {"category": "p.category", "brand": "p.brand", "city": "s.city"}
-_FIELDS: dict[FacetName, dict[str, object]] = {
+_FIELDS: dict[FacetName, dict[str, Any]] = {
     "category": {"category": None},
     "brand": {"brand": None, "brands": ()},
     "city": {"city": None, "cities": ()},
