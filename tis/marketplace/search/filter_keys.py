@@ -32,8 +32,9 @@ class FilterKeys:
 
 
 def filter_keys(
-    session: Session, index: TextIndex, vocabulary: Vocabulary, query: ProductQuery, limits: SearchLimits
+    session: Session, index: TextIndex, query: ProductQuery, categories: Sequence[str] | None, limits: SearchLimits
 ) -> FilterKeys:
+    """`categories` are the `category_keys` of the query's category."""
     ids = query.product_ids
     if query.sku is not None:
         ids = _within(ids, ids_of_sku(session, index, query.sku))
@@ -42,7 +43,7 @@ def filter_keys(
     # The set of these products is read anew for each tier of a text.
     most = limits.max_products_of_rare_attributes // (1 if query.text is None else _NUM_TIERS_READ)
     return FilterKeys(
-        None if query.category is None else tuple(category_keys(session, vocabulary, query.category)),
+        None if categories is None else tuple(categories),
         resolve_cities(session, query, limits.max_products_of_rare_cities),
         ids,
         rare_filters(session, query.attributes, most),

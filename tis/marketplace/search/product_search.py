@@ -184,7 +184,8 @@ class ProductSearch:
         return understand(session, self.index, self._vocabulary.current(session), query.text)
 
     def _keys(self, session: Session, query: ProductQuery) -> FilterKeys:
-        return filter_keys(session, self.index, self._vocabulary.current(session), query, self._limits)
+        categories = None if query.category is None else self.category_keys(session, query.category)
+        return filter_keys(session, self.index, query, categories, self._limits)
 
     def _pager(self, session: Session, query: ProductQuery, understood: UnderstoodText) -> KeysetPager:
         return KeysetPager(session, self.index, query, understood, self._keys(session, query), self._limits)

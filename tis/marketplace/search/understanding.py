@@ -10,7 +10,7 @@ from tis.marketplace.reading.tokens import SaidWord, said_words, shop_token
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions
+from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, compounds_of
 from tis.marketplace.search.main_noun import MIN_WORDS, purpose_of, understand_long, with_main_noun
 from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
 from tis.marketplace.search.supplier_index import shop_counts
@@ -33,7 +33,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     if not words:
         return UnderstoodText(TextQuery(()))
     is_last_said = words[-1] == said[-1].word  # nothing stands behind it, so it may go on
-    expansions, counts = QueryExpansions.of(vocabulary, words), document_counts(session, words)
+    expansions, counts = QueryExpansions.of(vocabulary, words), _counts(session, words)
     shops = words_of_shops(session, vocabulary, words)
     least_chars = 0 if len(words) <= _MAX_WORDS_OF_A_NAME else _MIN_CHARS_IN_A_SENTENCE
     known = {*shops, *units(), *expansions.words}
@@ -44,7 +44,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     corrected = [corrections.get(word, word) for word in words]
     if is_corrected := corrected != words:
         words = list(dict.fromkeys(corrected))
-        expansions, counts = QueryExpansions.of(vocabulary, words), document_counts(session, words)
+        expansions, counts = QueryExpansions.of(vocabulary, words), _counts(session, words)
         shops = words_of_shops(session, vocabulary, words)
     for word, other in beside.items():
         for phrase in ((other,), *vocabulary.synonyms.get((other,), ())):
@@ -53,7 +53,7 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
         if one.word in words:
             expansions.add_synonym((one.word,), one.parts)
     expansions.add_measures(words)
-    expansions.add_compounds(session, words)
+    expansions.add_compounds(words, counts)
     pairs = _alternatives(
         [one.word for one in said], [one for one, tokens in expansions.category_tokens.items() if tokens]
     )
@@ -85,6 +85,10 @@ def _joined(query: TextQuery, pairs: Collection[tuple[str, str]]) -> TextQuery:
             groups.append(group)
         last = said[-1]
     return replace(query, groups=tuple(groups))
+
+
+def _counts(session: Session, words: Sequence[str]) -> dict[str, int]:
+    return document_counts(session, [*words, *compounds_of(words).values()])
 
 
 def _telling(vocabulary: Vocabulary, said: Sequence[SaidWord]) -> Sequence[SaidWord]:
