@@ -16,8 +16,8 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.service import lock_supplier_shared
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.product_search import ProductSearch, SearchLimits
-from tis.marketplace.search.query import PageRequest, ProductQuery, SearchResults
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.query import PageRequest, ProductQuery, SearchLimits, SearchResults
 from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
 

@@ -19,7 +19,7 @@ from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.index import head_word
+from tis.marketplace.search.index_entry import head_word
 from tis.marketplace.search.supplier_index import supplier_tokens, words_of_shop
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 

@@ -20,9 +20,8 @@ from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.product_search import ProductSearch, SearchLimits
-from tis.marketplace.search.query import PageRequest, ProductQuery
-from tis.marketplace.search.ranking_plan import RankingLimits
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.query import PageRequest, ProductQuery, SearchLimits
 from tis.marketplace.tables import Product, Supplier
 
 _FOLDER = REPOSITORY / "benchmarks" / "judged_queries"
@@ -154,7 +153,7 @@ def test_the_queries_find_something_and_have_second_pages(expected: dict[Product
 
 
 def test_large_tiers_are_as_small_ones(on_sqlite: Market, expected: dict[ProductQuery, list[Any]]) -> None:
-    walking = ProductSearch(on_sqlite.search.index, SearchLimits(ranking=RankingLimits(max_sorted=0)))
+    walking = ProductSearch(on_sqlite.search.index, SearchLimits(max_sorted=0))
     short = [query for query in expected if len((query.text or "").split()) <= 2][::3]
     assert [query for query in short if two_pages(on_sqlite, walking, query) != expected[query]] == []
     assert {bool(query.origin) for query in short} == {True, False}

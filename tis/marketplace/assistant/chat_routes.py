@@ -38,8 +38,8 @@ from tis.marketplace.assistant.conversations import (
     find_conversation,
     is_question_of,
     last_answer_id,
+    newest_messages,
     open_conversation,
-    recent_messages,
     remove_question,
 )
 from tis.marketplace.assistant.shopping_assistant import NO_AI_ACCESS
@@ -172,7 +172,7 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None, language: 
             turn_id = _digest(session_id, "key", key)
             if not is_question_of(session, conversation, turn_id, body.query):
                 raise Unprocessable("This Idempotency-Key was used for another question.")
-        messages = reversed(recent_messages(session, conversation, _MAX_READ))
+        messages = newest_messages(session, conversation, _MAX_READ)
         said_before = (one.content for one in messages if one.role == "user")
         said_in = language_of_talk((body.query, *said_before), language)
         spec = TurnSpec(turn_id, user.id, session_id, conversation.id, body.query, said_in)

@@ -9,7 +9,7 @@ from tis.marketplace.assistant.goods import (
     MAX_CARDS,
     FoundGoods,
     ProductCard,
-    TriedRelaxation,
+    TriedFilter,
     card_of,
     told_facts,
 )
@@ -19,8 +19,15 @@ from tis.marketplace.assistant.ranking import ranked
 from tis.marketplace.reading.goods_nouns import OR
 from tis.marketplace.reading.parse import parse_query
 from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
-from tis.marketplace.search.product_candidates import MAX_CANDIDATES, MAX_LOOKED_UP, Candidate
-from tis.marketplace.search.query import PageRequest, ProductCount, ProductQuery, Sort
+from tis.marketplace.search.query import (
+    MAX_CANDIDATES,
+    MAX_LOOKED_UP,
+    Candidate,
+    PageRequest,
+    ProductCount,
+    ProductQuery,
+    Sort,
+)
 from tis.marketplace.search.relaxed_filters import FEW, NamedPoint, point_of_city, query_around
 
 _MAX_COUNTED = 1000
@@ -117,12 +124,12 @@ def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] =
     )
 
 
-def _tried(goods: GoodsSearch, query: StructuredQuery) -> Iterator[TriedRelaxation]:
+def _tried(goods: GoodsSearch, query: StructuredQuery) -> Iterator[TriedFilter]:
     """Counted as they would be found."""
     for tried in goods.tried_relaxations(query):
         total = best_goods(goods, tried.query).total
         if total.count:
-            yield replace(tried, count=total.count, is_exact=total.is_exact)
+            yield replace(tried, count=total.count, count_is_exact=total.is_exact)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
 from tis.marketplace.reading.tokens import head_token
-from tis.marketplace.search.product_candidates import MAX_LOOKED_UP
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.query import ProductCount, ProductQuery
+from tis.marketplace.search.query import MAX_LOOKED_UP, ProductCount, ProductQuery
 from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, middle_of
 from tis.marketplace.search.said_queries import product_query
 from tis.marketplace.search.spelling import document_counts

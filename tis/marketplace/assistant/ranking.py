@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.search.product_candidates import Candidate
+from tis.marketplace.search.query import Candidate
 from tis.marketplace.tables import UNRATED
 
 TIE_PLACES = 2

@@ -6,7 +6,7 @@ from typing import Any
 
 from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.goods_nouns import OR
-from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
 from tis.marketplace.reading.vocabulary import GoodsIndex, Vocabulary
 from tis.marketplace.reading.word_lists import word_list
@@ -64,11 +64,7 @@ _ANY_BRAND = any_of(
     (?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)(?: tertentu)?
     """
 )
-_OTHER_BRAND = any_of(
-    r"""
-    (?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?
-    """
-)
+_OTHER_BRAND = whole_words(r"(?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?")
 _ANYWHERE = any_of(
     r"""
     (?:di )?(?:kota|daerah|tempat) (?:mana saja|mana aja|manapun|lain)|di mana (?:saja|aja)|dimana (?:saja|aja)

@@ -13,7 +13,6 @@ from tis.marketplace.reading.amounts import (
     take_prices,
 )
 from tis.marketplace.reading.asked import asked_facts, only_asks
-from tis.marketplace.reading.attribute_orders import take_attribute_order
 from tis.marketplace.reading.follow_ups import (
     going_on,
     is_new_topic,
@@ -45,7 +44,7 @@ from tis.marketplace.reading.structured_query import (
     StructuredQuery,
 )
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
+from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_attribute_order, take_wishes
 from tis.marketplace.reading.word_lists import word_list
 
 _SIZES_OF_WEAR = range(16, 51)

@@ -30,11 +30,7 @@ _ORDINAL_WORDS = (
     r"|(?<=the )second|second(?= (?:one|and|dan|product|option))"
 )
 _MORE_ORDINALS = f"(?:{_AND}(?:yang |yg |the )?(?:{_ORDINAL_WORDS}|second))*"
-_ORDINAL = any_of(
-    rf"""
-    (?:(?:yang|yg|the|{_THING})\s)*(?:{_ORDINAL_WORDS}){_MORE_ORDINALS}(?:\s{_ONES})?
-    """
-)
+_ORDINAL = whole_words(rf"(?:(?:yang|yg|the|{_THING})\s)*(?:{_ORDINAL_WORDS}){_MORE_ORDINALS}(?:\s{_ONES})?")
 _TWO_NUMBERS = whole_words(rf"{_DIGIT}\s?(?:,|dan|and|sama|&|vs|dengan|with|ama)\s?{_DIGIT}{_MORE}")
 _FIRST_SOME = any_of(
     r"""
@@ -42,11 +38,7 @@ _FIRST_SOME = any_of(
     (?P<some2>[2-9]|dua|tiga|empat|lima) (?:yang )?(?:pertama|teratas)
     """
 )
-_LAST = any_of(
-    r"""
-    (?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)
-    """
-)
+_LAST = whole_words(r"(?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)")
 _TOP = whole_words(r"(?:yang |yg )(?:paling )?(?:atas|teratas)|the top one")
 _BOTH = whole_words(r"(?:ke)?dua-?duanya|keduanya|dua-duanya|both(?: of them)?")
 _ALL = whole_words(r"(?:ke)?(?:tiga|empat|lima)nya|semuanya|all of (?:them|these)|mereka|them all")

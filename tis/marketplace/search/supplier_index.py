@@ -5,7 +5,7 @@ Written where a supplier or a review changes. Locked after all other tables, in 
 table, which reads and locks no product, so buyers and other suppliers go on: `docs/decisions/0014-transactions.md`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Row, delete, func, insert, select, update
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
 from tis.marketplace.kit.ratings import weighted_stars
-from tis.marketplace.reading.tokens import is_cell_token, shop_token, tokenize
+from tis.marketplace.reading.tokens import shop_token, tokenize
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
@@ -140,21 +140,6 @@ def shop_words(session: Session, supplier_ids: Iterable[int]) -> dict[int, list[
     names = select(Supplier.id, Supplier.business_name, Supplier.city, Supplier.province)
     rows = session.execute(names.where(Supplier.id.in_(supplier_ids))).all()
     return {supplier_id: words_of_shop(name, city, province) for supplier_id, name, city, province in rows}
-
-
-def products_of_other_words(
-    session: Session, index: TextIndex, products: Mapping[int, Row[Any]], known: Sequence[int]
-) -> set[int]:
-    """Products whose entries have other words than their shop."""
-    shops = shop_words(session, {product.supplier_id for product in products.values()})
-    indexed = index.shop_tokens(session, known)
-    return {
-        one
-        for one, tokens in indexed.items()
-        if one in products
-        and {token for token in tokens if not is_cell_token(token)}
-        != set(map(shop_token, shops[products[one].supplier_id]))
-    }
 
 
 def words_of_shop(name: str, city: str, province: str | None) -> list[str]:

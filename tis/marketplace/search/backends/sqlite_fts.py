@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.search.backends.text_index import TEXTS, IndexEntry, RowSource, TextIndex
+from tis.marketplace.search.backends.text_index import TEXTS, RowSource, TextIndex
+from tis.marketplace.search.index_entry import IndexEntry
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TextMatch, TextScope
 
@@ -53,7 +54,7 @@ class SqliteFtsIndex(TextIndex):
             " VALUES (:product_id, :name, :labels, :description, :tokens) ON CONFLICT (product_id) DO UPDATE SET"
             " name = excluded.name, labels = excluded.labels, description = excluded.description,"
             " tokens = excluded.tokens",
-            [vars(entry) for entry in entries],
+            [entry.rows for entry in entries],
         )
 
     def after_rebuild(self, session: Session) -> None:

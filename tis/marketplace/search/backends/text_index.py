@@ -7,36 +7,13 @@ from typing import ClassVar
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import is_cell_token, is_head_token, is_of_shop
+from tis.marketplace.reading.tokens import is_of_shop
+from tis.marketplace.search.index_entry import IndexEntry, counted_words
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
 
 TEXTS = ("name", "labels", "description")
 _NUM_TEXTS: dict[TextScope, int] = {"name": 1, "labels": 2, "text": 3, "shop": 3}
-
-
-@dataclass(frozen=True)
-class IndexEntry:
-    """One product as it is indexed: words separated by one space, and tokens."""
-
-    product_id: int
-    name: str
-    labels: str  # brand, tags, category
-    description: str
-    tokens: str  # those of the supplier are the last ones, and its grid cell is the first of these
-
-    @property
-    def cell(self) -> str:
-        return next(token for token in self.tokens.split() if is_cell_token(token))
-
-    @property
-    def words(self) -> set[str]:
-        return counted_words(self.name, self.labels, self.description, self.tokens)
-
-
-def counted_words(name: str, labels: str, description: str, tokens: str) -> set[str]:
-    """All that the lexicon counts: also the token of the name's first word."""
-    return {*name.split(), *labels.split(), *description.split(), *filter(is_head_token, tokens.split())}
 
 
 @dataclass(frozen=True)
@@ -101,7 +78,7 @@ class TextIndex:
             "INSERT INTO product_words (product_id, name, labels, description, tokens)"
             " VALUES (:product_id, :name, :labels, :description, :tokens)",
             [
-                {name: value if name == "product_id" else f" {value} " for name, value in vars(entry).items()}
+                {name: value if name == "product_id" else f" {value} " for name, value in entry.rows.items()}
                 for entry in entries
             ],
         )
