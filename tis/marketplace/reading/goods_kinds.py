@@ -4,7 +4,7 @@ A `tinta printer` is no printer and a laptop bag no laptop: of the nouns of a na
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tis.marketplace.reading.goods_nouns import GoodsWord, goods_words, main_nouns
 from tis.marketplace.reading.sentence import Sentence
@@ -32,7 +32,7 @@ class GoodsKind:
         if not heads:
             return None
         kinds = {kind for head in heads for kind in _kinds_of(head.phrase, index)}
-        is_plain = all(not head.category and head.phrase[0] not in word_list("part") for head in heads)
+        is_plain = all(not head.category and word_list("part").isdisjoint(head.phrase) for head in heads)
         if not self.phrases and is_plain:
             return None  # a noun of no category may be of any
         is_of_category = self.category is not None and self.category in {index.categories.get(kind) for kind in kinds}
@@ -42,7 +42,8 @@ class GoodsKind:
 def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> GoodsKind | None:
     """None if the words name no goods: then all of the category are, or all that match."""
     index = vocabulary.goods
-    words = list(goods_words(Sentence(text).words(), index))
+    # The brands of a query stand in a field of their own: a `tenda` in its words is a tent.
+    words = [replace(one, is_brand=False) for one in goods_words(Sentence(text).words(), index)]
     nouns = main_nouns(words, index)
     nouns = [*nouns[:1], *(one for one in nouns[1:] if one.phrase[0] not in word_list("component"))]
     if category is not None:
