@@ -575,7 +575,7 @@ class ProductFacts(Table):
 
 
 class ProductAttribute(Table):
-    """An attribute of a product as it is filtered and counted by. Written by `search/attribute_filter.py` alone."""
+    """An attribute of a product as it is filtered and counted by. Written by `search/index.py` alone."""
 
     __tablename__ = "product_attributes"
 

@@ -14,8 +14,8 @@ from tis.marketplace.assistant.ranking import ranked, score
 from tis.marketplace.assistant.viewers import Preferences, Viewer
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.search.product_candidates import Candidate
 from tis.marketplace.search.product_rows import ProductRow
+from tis.marketplace.search.query import Candidate
 
 NO_VIEWER = Viewer()
 SHOP = {"shop_city": "Jakarta", "raw_created_at": "2026-01-01T00:00:00+00:00"}

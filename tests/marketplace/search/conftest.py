@@ -15,9 +15,9 @@ from tis.database.database import Database
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.products.service import lock_supplier_shared
-from tis.marketplace.search.backends.like import LikeIndex
-from tis.marketplace.search.product_search import ProductSearch, SearchLimits
-from tis.marketplace.search.query import PageRequest, ProductQuery, SearchResults
+from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.query import PageRequest, ProductQuery, SearchLimits, SearchResults
 from tis.marketplace.search.vocabulary_cache import expire_categories
 from tis.marketplace.tables import Lexeme, Product, Supplier, Synonym
 
@@ -123,7 +123,7 @@ def market_of_backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.T
         url = new_sqlite(tmp_path_factory.mktemp("search"))
     market = Market(Database(url), MarketRules(jwt_secret=SECRET))
     if request.param == "like":
-        market.search = ProductSearch(LikeIndex(least_function="min"))
+        market.search = ProductSearch(TextIndex(least_function="min"))
     yield market
     market.close()
 

@@ -13,14 +13,14 @@ from tests.marketplace.search.conftest import JAKARTA, Catalogue
 from tis.errors import BadRequest
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor, query_bytes
+from tis.marketplace.search.cursor import ListPosition, decode_cursor, encode_cursor, query_bytes
 from tis.marketplace.search.query import PageRequest, ProductQuery, Sort
-from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
+from tis.marketplace.search.text_query import Term, TermGroup, TextQuery, UnderstoodText
 
 KEY = CursorKey(b"a secret")
 SORTS: list[Sort | None] = [None, *get_args(Sort)]
 QUERY = ProductQuery(text="teko", sort="relevance")
-POSITION = ListPosition(ResolvedQuery(TextQuery((TermGroup((Term(("teko",), True),)),))), 7, 3.5, 1, 90)
+POSITION = ListPosition(UnderstoodText(TextQuery((TermGroup((Term(("teko",), True),)),))), 7, 3.5, 1, 90)
 
 
 def test_a_decoded_cursor_equals_the_position_it_was_made_of() -> None:
@@ -56,7 +56,7 @@ def test_a_cursor_of_another_version_injects_no_query_syntax(word: str) -> None:
         TextQuery((TermGroup((Term((word,)),)),)),
         TextQuery((TermGroup((Term(("x",)),), ("§" + word,)),)),
     ):
-        forged = encode_cursor(ListPosition(ResolvedQuery(text_query), 7), QUERY, KEY)
+        forged = encode_cursor(ListPosition(UnderstoodText(text_query), 7), QUERY, KEY)
         if word == "" and text_query.groups[0].category_tokens:
             continue
         with pytest.raises(BadRequest):
@@ -68,18 +68,16 @@ def test_a_cursor_of_another_version_injects_no_query_syntax(word: str) -> None:
     [
         b"{}",
         b"null",
-        b'{"resolved":{},"product_id":NaN}',
-        b'{"resolved":{},"product_id":7,"value":NaN}',
-        b'{"resolved":{},"product_id":7,"value":1e999}',
-        b'{"resolved":{},"product_id":9223372036854775808}',
-        b'{"resolved":{},"product_id":7,"max_product_id":9223372036854775808}',
-        b'{"resolved":{},"product_id":7,"tier":-1}',
-        b'{"resolved":{},"product_id":7,"ring":6}',
-        b'{"resolved":{"categories":[]},"product_id":7}',
-        b'{"resolved":{"cities":["jakarta"]},"product_id":7}',
-        b'{"resolved":{"text_query":{"groups":[{"terms":[]}]}},"product_id":7}',
-        b'{"resolved":{"text_query":{"groups":[{"terms":[{"words":[]}]}]}},"product_id":7}',
-        b'{"resolved":{"text_query":{"groups":[{"terms":[],"category_tokens":["\xc2\xa7a b"]}]}},"product_id":7}',
+        b'{"understood":{},"product_id":NaN}',
+        b'{"understood":{},"product_id":7,"value":NaN}',
+        b'{"understood":{},"product_id":7,"value":1e999}',
+        b'{"understood":{},"product_id":9223372036854775808}',
+        b'{"understood":{},"product_id":7,"max_product_id":9223372036854775808}',
+        b'{"understood":{},"product_id":7,"tier":-1}',
+        b'{"understood":{},"product_id":7,"ring":6}',
+        b'{"understood":{"text_query":{"groups":[{"terms":[]}]}},"product_id":7}',
+        b'{"understood":{"text_query":{"groups":[{"terms":[{"words":[]}]}]}},"product_id":7}',
+        b'{"understood":{"text_query":{"groups":[{"terms":[],"category_tokens":["\xc2\xa7a b"]}]}},"product_id":7}',
         b"\xff",
     ],
 )
@@ -115,7 +113,7 @@ resolved = st.fixed_dictionaries(
     },
 )
 payloads = st.fixed_dictionaries(
-    {"resolved": resolved, "product_id": st.sampled_from([0, 7]) | odd},
+    {"understood": resolved, "product_id": st.sampled_from([0, 7]) | odd},
     optional={"value": odd, "tier": odd, "ring": odd | st.sampled_from([4, 5, 6]), "max_product_id": odd},
 )
 

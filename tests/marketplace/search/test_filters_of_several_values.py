@@ -5,7 +5,7 @@ import pytest
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalogue
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.candidates import candidate_query
-from tis.marketplace.search.cursor import ResolvedQuery
+from tis.marketplace.search.filter_keys import FilterKeys
 from tis.marketplace.search.query import FacetName, FacetValue, PageRequest, ProductQuery
 from tis.marketplace.search.sql import run
 
@@ -170,7 +170,7 @@ def test_of_too_many_cities_to_name_parts_are_compared(catalogue: Catalogue) -> 
     catalogue.put_all([{"name": city, "shop": catalogue.shop(city)} for city in ("Ruko_1", "Ruko 2", "Blok 3")])
     for cities, names in ((("ruko", "blok"), ["Blok 3", "Ruko 2", "Ruko_1"]), (("_", "3"), ["Blok 3", "Ruko_1"])):
         query = ProductQuery(cities=cities)
-        candidates = candidate_query(catalogue.search.index, query, ResolvedQuery(), None, None)
+        candidates = candidate_query(catalogue.search.index, query, FilterKeys(), None, None)
         with catalogue.market.reading() as session:
             rows = run(session, candidates.select("p.product_id"), candidates.values)
             found = catalogue.search.lookup(session, [product_id for [product_id] in rows])

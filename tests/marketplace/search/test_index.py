@@ -16,10 +16,10 @@ from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.columns import now
 from tis.marketplace.reading.tokens import head_token, indexed_words
 from tis.marketplace.search.backends import choose_backend
-from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
+from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.index import head_word
+from tis.marketplace.search.index_entry import head_word
 from tis.marketplace.search.supplier_index import supplier_tokens, words_of_shop
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 
@@ -199,5 +199,5 @@ def test_thousands_of_products_and_unknown_ids_are_indexed_in_one_call(catalogue
 
 def test_a_database_without_full_text_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert isinstance(choose_backend(Database("sqlite://"), has_fts5=lambda: False), LikeIndex)
+        assert type(choose_backend(Database("sqlite://"), has_fts5=lambda: False)) is TextIndex
     assert "no full-text index" in caplog.text

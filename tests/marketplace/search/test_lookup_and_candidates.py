@@ -5,8 +5,7 @@ import pytest
 from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.search.product_candidates import Candidate, price_fit
-from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.query import Candidate, ProductQuery, price_fit
 
 BOTH = pytest.mark.parametrize("text", ["teko", None])
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.marketplace.search.conftest import Catalogue
 from tis.marketplace.reading.measures import equal_measures
-from tis.marketplace.search.long_texts import wished_clauses
+from tis.marketplace.search.main_noun import wished_clauses
 from tis.marketplace.search.suggestions import suggest
 
 
@@ -86,7 +86,7 @@ def test_of_a_pasted_text_the_wish_is_looked_for(catalogue: Catalogue) -> None:
     assert not any("hiking" in clause for clause in wished_clauses(PASTED))
 
 
-def test_the_vocabulary_knows_brands_and_places_and_suggests_brands(catalogue: Catalogue) -> None:
+def test_the_vocabulary_knows_brands_and_suggests_them(catalogue: Catalogue) -> None:
     for brand in ("Asus", "Asrock", None, "Bosch"):
         catalogue.put("Barang", brand=brand)
     catalogue.limit_search()  # brands are read again after a minute
@@ -94,7 +94,6 @@ def test_the_vocabulary_knows_brands_and_places_and_suggests_brands(catalogue: C
         vocabulary = catalogue.search.vocabulary(session)
         suggested = suggest(session, catalogue.search, "as")
     assert vocabulary.brands == ("asrock", "asus", "bosch")
-    assert [place.name for place in vocabulary.places.find("jaksel")] == ["Jakarta Selatan"]
     assert [one.text for one in suggested if one.kind == "brand"] == ["asrock", "asus"]
 
 

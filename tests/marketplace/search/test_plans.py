@@ -8,12 +8,10 @@ from tests.marketplace.search.conftest import JAKARTA, SECRET
 from tis.database.database import Database
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules
-from tis.marketplace.search.attribute_filter import AttributeFilter, rare_filters
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.candidates import candidate_query
-from tis.marketplace.search.cursor import ResolvedQuery
-from tis.marketplace.search.filters import STOCKED, ids_with_stock
-from tis.marketplace.search.query import ProductQuery
+from tis.marketplace.search.filter_keys import STOCKED, FilterKeys, ids_with_stock, rare_filters
+from tis.marketplace.search.query import AttributeFilter, ProductQuery
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
 from tis.marketplace.seed.large_catalogue import insert_catalogue
@@ -21,7 +19,7 @@ from tis.marketplace.seed.large_catalogue import insert_catalogue
 pytestmark = pytest.mark.slow
 
 GAMING = TextMatch(TextQuery((TermGroup((Term(("gaming",)),)),)))
-LAPTOPS = ResolvedQuery(categories=("laptop",))
+LAPTOPS = FilterKeys(categories=("laptop",))
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +31,16 @@ def large(database_url: str) -> Iterator[Market]:
     market.close()
 
 
-def plan(
-    market: Market, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, tail: str = ""
-) -> list[str]:
+def plan(market: Market, query: ProductQuery, keys: FilterKeys, match: TextMatch | None, tail: str = "") -> list[str]:
     """The lines of `EXPLAIN`."""
-    candidates = candidate_query(choose_backend(market.database), query, resolved, match, query.radius_km)
+    candidates = candidate_query(choose_backend(market.database), query, keys, match, query.radius_km)
     explain = "EXPLAIN QUERY PLAN " if market.database.dialect == "sqlite" else "EXPLAIN (ANALYZE, TIMING OFF) "
     with market.reading() as session:
         return [str(row[-1]) for row in run(session, explain + candidates.select("1", tail), candidates.values)]
 
 
 def test_the_text_index_is_read_once_for_any_number_of_suppliers_in_the_radius(large: Market) -> None:
-    steps = plan(large, ProductQuery("gaming", origin=Point(*JAKARTA), radius_km=25.0), ResolvedQuery(), GAMING)
+    steps = plan(large, ProductQuery("gaming", origin=Point(*JAKARTA), radius_km=25.0), FilterKeys(), GAMING)
     if large.database.dialect == "sqlite":
         first, second = steps
         assert "VIRTUAL TABLE" in first and "PRIMARY KEY" in second
@@ -76,8 +72,8 @@ BY_PRICE = "ORDER BY p.price, p.product_id LIMIT 20"
 
 
 def test_an_excluded_word_is_no_search_for_each_row(large: Market) -> None:
-    in_text = plan(large, ProductQuery("gaming", exclude_terms=("bekas",)), ResolvedQuery(), GAMING)
-    in_list = plan(large, ProductQuery(exclude_terms=("bekas",), sort="price_asc"), ResolvedQuery(), None, BY_PRICE)
+    in_text = plan(large, ProductQuery("gaming", exclude_terms=("bekas",)), FilterKeys(), GAMING)
+    in_list = plan(large, ProductQuery(exclude_terms=("bekas",), sort="price_asc"), FilterKeys(), None, BY_PRICE)
     if large.database.dialect == "sqlite":
         assert len([step for step in in_text if "VIRTUAL TABLE" in step]) == 1
         assert in_list[0] == "SCAN p USING INDEX ix_product_search_price" and "LIST SUBQUERY 1" in in_list[1]
@@ -89,7 +85,7 @@ def test_an_excluded_word_is_no_search_for_each_row(large: Market) -> None:
 
 def test_stock_and_shop_are_read_of_the_rows_of_a_page_only(large: Market) -> None:
     query = ProductQuery(quantity=2, fulfilment="delivery", origin=Point(*JAKARTA), sort="price_asc")
-    steps = plan(large, query, ResolvedQuery(), None, BY_PRICE)
+    steps = plan(large, query, FilterKeys(), None, BY_PRICE)
     assert any("ix_product_search_price" in step for step in steps)
     if large.database.dialect == "sqlite":
         assert len([step for step in steps if "USING INTEGER PRIMARY KEY" in step]) == 2
@@ -100,7 +96,7 @@ def test_stock_and_shop_are_read_of_the_rows_of_a_page_only(large: Market) -> No
 
 def test_products_are_read_by_their_ids_and_not_near_the_buyer(large: Market) -> None:
     query = ProductQuery(product_ids=(1, 2, 3), origin=Point(*JAKARTA), radius_km=100.0, sort="distance")
-    first, *_ = plan(large, query, ResolvedQuery(product_ids=query.product_ids), None)
+    first, *_ = plan(large, query, FilterKeys(product_ids=query.product_ids), None)
     assert "PRIMARY KEY" in first or "pk_product_search" in first
 
 
@@ -116,7 +112,7 @@ def test_a_quantity_that_no_product_has_is_known_from_an_index(large: Market) ->
 def test_attributes_are_looked_up_by_product_behind_the_text(large: Market, is_rare: bool) -> None:
     ram = AttributeFilter("ram_gb", "gte", (16.0,))
     query, rare = ProductQuery("gaming", attributes=(ram,)), (ram,) if is_rare else ()
-    steps = plan(large, query, ResolvedQuery(rare_attributes=rare), GAMING)
+    steps = plan(large, query, FilterKeys(rare_attributes=rare), GAMING)
     of_attributes = [step for step in steps if " a USING" in step or "product_attributes" in step]
     if large.database.dialect == "sqlite":
         [text, products, *_] = [step for step in steps if "SCAN f" in step or "SEARCH p" in step]
@@ -135,16 +131,16 @@ def test_attributes_are_looked_up_by_product_behind_the_text(large: Market, is_r
 def test_without_a_text_products_of_a_rare_attribute_are_read_first(large: Market) -> None:
     few = AttributeFilter("weight_g", "eq", (777.0,))
     with large.reading() as session:
-        resolved = ResolvedQuery(rare_attributes=rare_filters(session, [few], 100))
+        keys = FilterKeys(rare_attributes=rare_filters(session, [few], 100))
         assert rare_filters(session, [few, AttributeFilter("color", "ne", keys=("hitam",))], 0) == ()
-    steps = plan(large, ProductQuery(attributes=(few,)), resolved, None, "ORDER BY p.product_id LIMIT 20")
+    steps = plan(large, ProductQuery(attributes=(few,)), keys, None, "ORDER BY p.product_id LIMIT 20")
     assert any("ix_product_attributes_name_number" in step for step in steps)
     assert not any("Seq Scan" in step or "SCAN p" in step for step in steps)
 
 
 def test_the_best_rated_products_come_from_an_index_and_only_they_are_looked_up(large: Market) -> None:
     query = ProductQuery("gaming", max_price=10**9)
-    steps = plan(large, query, ResolvedQuery(), None, "ORDER BY p.rating_rank DESC, p.product_id DESC LIMIT 80")
+    steps = plan(large, query, FilterKeys(), None, "ORDER BY p.rating_rank DESC, p.product_id DESC LIMIT 80")
     assert any("ix_product_search_rating" in step for step in steps)
     assert not any("TEMP B-TREE" in step or "Sort" in step for step in steps)
     index = choose_backend(large.database)

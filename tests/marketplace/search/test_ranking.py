@@ -10,7 +10,6 @@ from tests.marketplace.search.conftest import BANDUNG, JAKARTA, SURABAYA, Catalo
 from tests.marketplace.search.test_keyset_paging import pages
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchHit
-from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.sql import run
 
 # Kilometres from the buyer in Jakarta: 0, 4, 11, 28, 71, 116, 662.
@@ -37,14 +36,15 @@ def many(catalogue: Catalogue) -> Catalogue:
     return catalogue
 
 
-SMALL, LARGE = RankingLimits(), RankingLimits(max_sorted=0)
-ENDS_EARLY = RankingLimits(max_sorted=0, max_walked=5)
+SMALL: dict[str, int] = {}
+LARGE = {"max_sorted": 0}
+ENDS_EARLY = {"max_sorted": 0, "max_walked": 5}
 
 
 def sizes(catalogue: Catalogue) -> Iterator[None]:
     """As a small tier, which is sorted whole, as a large one, and as one in which few of the best rated are found."""
     for limits in (SMALL, LARGE, ENDS_EARLY):
-        catalogue.limit_search(ranking=limits)
+        catalogue.limit_search(**limits)
         yield
 
 
@@ -106,7 +106,7 @@ def test_a_page_behind_a_small_tier_may_be_read_as_a_large_one(many: Catalogue) 
     whole = [hit.product.id for hit in hits(many, query)]
     seen, cursor, number, key = [], None, 0, many.search.cursor_key
     while cursor or not number:
-        many.limit_search(ranking=(SMALL, LARGE, ENDS_EARLY)[number % 3])
+        many.limit_search(**(SMALL, LARGE, ENDS_EARLY)[number % 3])
         many.search.cursor_key = key
         number += 1
         with many.market.reading() as session:

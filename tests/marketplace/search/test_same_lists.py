@@ -19,11 +19,9 @@ from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.market import Market, MarketRules
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.product_search import ProductSearch, SearchLimits
-from tis.marketplace.search.query import PageRequest, ProductQuery
-from tis.marketplace.search.ranking_plan import RankingLimits
+from tis.marketplace.search.product_search import ProductSearch
+from tis.marketplace.search.query import PageRequest, ProductQuery, SearchLimits
 from tis.marketplace.tables import Product, Supplier
 
 _FOLDER = REPOSITORY / "benchmarks" / "judged_queries"
@@ -155,7 +153,7 @@ def test_the_queries_find_something_and_have_second_pages(expected: dict[Product
 
 
 def test_large_tiers_are_as_small_ones(on_sqlite: Market, expected: dict[ProductQuery, list[Any]]) -> None:
-    walking = ProductSearch(on_sqlite.search.index, SearchLimits(ranking=RankingLimits(max_sorted=0)))
+    walking = ProductSearch(on_sqlite.search.index, SearchLimits(max_sorted=0))
     short = [query for query in expected if len((query.text or "").split()) <= 2][::3]
     assert [query for query in short if two_pages(on_sqlite, walking, query) != expected[query]] == []
     assert {bool(query.origin) for query in short} == {True, False}
@@ -178,7 +176,7 @@ def test_other_databases_give_the_lists_of_sqlite(
 def test_a_database_without_a_text_index_gives_the_same_lists(
     tmp_path: Path, expected: dict[ProductQuery, list[Any]]
 ) -> None:
-    market = filled_market(f"sqlite:///{tmp_path}/market.db", LikeIndex(least_function="min"))
+    market = filled_market(f"sqlite:///{tmp_path}/market.db", TextIndex(least_function="min"))
     try:
         others = [query for query in list(expected)[::3] if two_pages(market, market.search, query) != expected[query]]
     finally:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import text as sql
 
 from tests.marketplace.search.conftest import BANDUNG, Catalogue, lock_supplier
 from tests.marketplace.search.test_index import assert_index_agrees
@@ -11,11 +10,10 @@ from tis.errors import BadRequest
 from tis.marketplace.columns import now
 from tis.marketplace.kit.cursor_key import CursorKey
 from tis.marketplace.kit.principal import Principal
-from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
-from tis.marketplace.search.index_renewal import IndexRenewal
+from tis.marketplace.search.cursor import ListPosition, decode_cursor, encode_cursor
 from tis.marketplace.search.query import PageRequest, ProductQuery
 from tis.marketplace.search.supplier_index import index_supplier_words
-from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
+from tis.marketplace.search.text_query import Term, TermGroup, TextQuery, UnderstoodText
 from tis.marketplace.suppliers.deletion import erase_supplier
 from tis.marketplace.tables import Supplier
 
@@ -129,18 +127,6 @@ def test_pages_totals_and_facets_include_goods_of_the_shop(catalogue: Catalogue)
     assert catalogue.names("gelas sinar", sort="price_asc")[0] == "Gelas 5"
 
 
-def test_products_of_an_older_version_get_the_words_of_their_shop(catalogue: Catalogue) -> None:
-    shop = named_shop(catalogue, "Sinar Abadi")
-    product = catalogue.put("Gembor", shop=shop)
-    renewal = IndexRenewal(catalogue.market.reading, catalogue.market.writing, catalogue.search)
-    with catalogue.market.writing() as session:
-        catalogue.search.index.move(session, shop, "¤1x1")
-        session.execute(sql("UPDATE product_search SET words_digest = 0"))
-        assert catalogue.search.index.shop_tokens(session, [product]) == {product: {"¤1x1"}}
-    assert catalogue.names("abadi") == [] and catalogue.names("gembor") == ["Gembor"]
-    assert renewal.renew_some() == 1 and catalogue.names("abadi") == ["Gembor"]
-
-
 def test_a_rebuild_repairs_the_words_of_a_shop(catalogue: Catalogue) -> None:
     shop = named_shop(catalogue, "Sinar Abadi")
     catalogue.put("Gembor", shop=shop)
@@ -154,7 +140,7 @@ def test_a_rebuild_repairs_the_words_of_a_shop(catalogue: Catalogue) -> None:
 def test_a_cursor_with_a_forged_token_of_a_shop_is_rejected(token: str) -> None:
     key, query = CursorKey(), ProductQuery("teko")
     group = TermGroup((Term(("teko",)),), shop_tokens=(token,))
-    forged = encode_cursor(ListPosition(ResolvedQuery(TextQuery((group,))), 7), query, key)
+    forged = encode_cursor(ListPosition(UnderstoodText(TextQuery((group,))), 7), query, key)
     with pytest.raises(BadRequest):
         decode_cursor(forged, query, key)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard
+from tis.marketplace.assistant.goods import FACTS_OF_LINES, MAX_CARDS, FoundGoods, ProductCard
 from tis.marketplace.assistant.goods_search import without_unused_radius
 from tis.marketplace.assistant.limit_texts import joined_names, limits_text, relaxation_text, suggestions_of
 from tis.marketplace.assistant.viewers import Viewer
@@ -20,13 +20,14 @@ from tis.marketplace.assistant.wording import (
 )
 from tis.marketplace.products.compare import HIGHER, LOWER, best_index
 from tis.marketplace.products.delivery import Language
+from tis.marketplace.reading.asked import asked_facts
 from tis.marketplace.reading.attribute_values import attribute_label
+from tis.marketplace.reading.parse import says_goodbye
 from tis.marketplace.reading.pointing import points_at_number
 from tis.marketplace.reading.structured_query import StructuredQuery
 
 NUM_PICKS = 3  # where no model picks
 _MAX_TRIED = 4
-_THANKS = re.compile(r"\b(?:terima ?kasih|makasih|trims|thanks?|thx|tq)\b", re.IGNORECASE)
 _GREETING = re.compile(
     r"\b(?:halo|hallo|hai|hi|hello|hey|selamat|pagi|siang|sore|malam|good (?:morning|evening)|assalamualaikum)\b"
     r"|\b(?:kamu|anda|you) (?:siapa|bisa)|apa kabar|siapa (?:kamu|anda)|what can you|who are you|bantuan|help",
@@ -84,11 +85,17 @@ class _Writer:
 
     @property
     def limits(self) -> str:
-        return limits_text(without_unused_radius(self.query, self.viewer), self.language)
+        query = without_unused_radius(self.query, self.viewer)
+        return limits_text(query, self.language, self.found.category_name)
 
     @property
     def is_comparison(self) -> bool:
         return self.query.intent == "compare" or self.query.compare is not None
+
+    @property
+    def near_place(self) -> str | None:
+        """The city from which the distances are measured."""
+        return self.query.cities[0] if self.query.near_cities and self.query.cities else None
 
     def say(self, template: str, /, **values: object) -> str:
         return say(self.language, template, **values)
@@ -111,7 +118,7 @@ class _Writer:
         return self.found.unverified_words and self.found.total < len(cards)
 
     def notices(self) -> Iterator[str]:
-        if self.found.corrected:
+        if self.found.corrected and self.found.cards:
             yield self.say("corrected", text=self.found.corrected)
         query = self.query
         is_around_user = query.radius_km is not None and not (query.cities or query.provinces)
@@ -127,12 +134,17 @@ class _Writer:
             if found.missing:
                 yield self.missing()
             yield self.say("comparison", count=len(cards)) if len(cards) > 1 else self.say("one to compare")
-        elif query.intent == "stock" and not self.is_partial(cards):
+        elif query.intent == "stock" and not self.is_partial(cards) and not query.asked:
             return
         elif query.order_by is not None:
             yield self.say("unmeasured" if found.is_unmeasured else "in order", order=self.order())
         elif query.product_ids:
-            yield self.say("pointed at")
+            untold = bool(found.told) and not any(found.told.values())
+            yield self.say("untold", asked=self.asked()) if untold else self.say("pointed at")
+        elif found.lacks_near:
+            yield self.say("none near", names=joined_names(query.cities, self.language), total=total)
+        elif found.lacks_stock:
+            yield self.say("short of stock", limits=limits)
         elif self.is_partial(cards):
             yield self.say("few with all words" if found.total else "some words", total=total, limits=limits)
         elif found.skipped:
@@ -147,7 +159,7 @@ class _Writer:
         for number, card in enumerate(cards, start=1):
             if self.query.intent == "stock" and (number <= self.found.total or not self.is_partial(cards)):
                 yield self.stock_answer(card)
-            yield self.line(card, number, self.query.cities[0] if self.query.near_cities else None)
+            yield self.line(card, number, self.near_place)
         if self.is_comparison:
             yield from self.bests(cards)
         yield from self.preferred(cards)
@@ -171,6 +183,9 @@ class _Writer:
         """The distance only where no advice on delivery says it."""
         if measure := self.found.values.get(card.id):
             yield f"{attribute_label(measure.key)}: {value_text(measure.value, self.language)}"
+        yield from self.found.told.get(card.id, ())
+        if "price" in self.query.asked and (quantity := self.query.quantity or 1) > 1:
+            yield self.say("together", count=self.count(quantity), total=rupiah(quantity * card.price))
         if card.condition == "used":
             yield condition_text(card.condition, self.language)
         if card.distance_km is not None and card.fulfilment is None:
@@ -217,7 +232,7 @@ class _Writer:
     def nothing(self) -> list[str]:
         query = self.query
         if self.found.skipped:
-            return [self.say("no others", limits=limits_text(query, self.language))]
+            return [self.say("no others", limits=limits_text(query, self.language, self.found.category_name))]
         if query.order_by is not None and query.order_by.beyond:
             return [self.say("none beyond", order=self.order())]
         if query.product_ids or (query.compare and query.compare.product_ids):
@@ -233,6 +248,9 @@ class _Writer:
         order = self.query.order_by
         assert order is not None
         return self.say(f"{'least' if order.least else 'most'} {order.attribute}")
+
+    def asked(self) -> str:
+        return ", ".join(self.say(f"fact {fact}") for fact in self.query.asked if fact not in FACTS_OF_LINES)
 
     def missing(self) -> str:
         return self.say("missing", names=joined_names(self.found.missing, self.language))
@@ -254,8 +272,10 @@ class _Writer:
                 yield self.line(card, number, found.nearest_place)
 
     def other(self, sentence: str) -> list[str]:
-        if _THANKS.search(sentence):
+        if says_goodbye(sentence.lower()):
             return [self.say("thanks")]
+        if asked_facts(sentence.lower()):
+            return [self.say("which product")]
         if points_at_number(sentence):
             return [self.say("no such number")]
         return [self.say("hello" if _GREETING.search(sentence) else "no shopping"), self.say("example")]

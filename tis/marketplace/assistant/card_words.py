@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from tis.marketplace.assistant.goods import ProductCard
 from tis.marketplace.assistant.wording import word_list
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS
+from tis.marketplace.reading.word_lists import word_list as reading_words
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|%")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
@@ -173,7 +173,7 @@ def _mention_at(tokens: Sequence[Token], position: int, cards: Sequence[CardWord
     wanted = [token.key]
     if token.is_number:
         wanted += [one.key for one in tokens[position + 1 : position + 2]]
-    if len("".join(wanted)) < 2 or token.key in FUNCTION_WORDS or (token.is_number and len(wanted) < 2):
+    if len("".join(wanted)) < 2 or token.key in reading_words("function") or (token.is_number and len(wanted) < 2):
         return None
     for is_product in (True, False):
         own = [card for card in cards if says_in(wanted, card.names if is_product else card.shop)]

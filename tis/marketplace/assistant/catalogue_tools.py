@@ -29,7 +29,8 @@ from tis.mcp_client.tool_types import LocalTool, McpTool, McpToolResult
 
 _READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 _NO_CENTRE = "It counts from one named city, or from the caller's place, which is not known."
-_NOT_FOR_TOOLS = ("intent", "compare", "product_ids", "order_by")  # here the name of the tool says what is wanted
+# Here the name of the tool says what is wanted.
+_NOT_FOR_TOOLS = ("intent", "compare", "product_ids", "order_by", "asked", "measures", "total_price")
 _MAX_CATEGORIES = 200  # more would make the schema longer than the prompts of small models
 _MAX_PROBLEMS, _MAX_PROBLEM_CHARS, _MAX_NAME_CHARS = 3, 200, 60
 _SEARCH = (

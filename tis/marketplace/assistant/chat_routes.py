@@ -38,12 +38,13 @@ from tis.marketplace.assistant.conversations import (
     find_conversation,
     is_question_of,
     last_answer_id,
+    newest_messages,
     open_conversation,
     remove_question,
 )
 from tis.marketplace.assistant.shopping_assistant import NO_AI_ACCESS
 from tis.marketplace.assistant.turn import AssistantTurn, TurnDatabase, TurnSpec, event_json
-from tis.marketplace.assistant.wording import language_of_text
+from tis.marketplace.assistant.wording import language_of_talk
 from tis.marketplace.context import ContextDep, RequestContext
 from tis.marketplace.kit.docs import body_example, responses
 from tis.marketplace.kit.unknown_fields import CheckedRoute
@@ -59,6 +60,7 @@ from tis.streaming.turn import Turn
 
 router = APIRouter(prefix="/chat", tags=["assistant"], route_class=CheckedRoute)
 _MAX_KEY_CHARS = 200
+_MAX_READ = 8  # messages, for the language of a talk
 
 LastEventId = Annotated[str | None, Header(max_length=512, description="resume after this event: <session>:<index>")]
 RetryKey = Annotated[
@@ -99,7 +101,7 @@ async def chat_search(
     `stream`, events come while the answer is made; after a disconnect, `GET /api/chat/stream/{session_id}` with
     `Last-Event-ID` goes on where you were. Your user needs AI access.
     """
-    spec, last_answer = await run_in_threadpool(_open, context, body, key, language_of_text(body.query, language))
+    spec, last_answer = await run_in_threadpool(_open, context, body, key, language)
     session_id, owner = spec.session_id, stream_owner(spec.user_id)
     session, cursor = sessions.peek(owner, session_id), parse_cursor(last_event_id, None, session_id)
     number = 0 if session is None else session.latest.record.number + (not session.is_running)
@@ -170,7 +172,10 @@ def _open(context: RequestContext, body: ChatSearch, key: str | None, language: 
             turn_id = _digest(session_id, "key", key)
             if not is_question_of(session, conversation, turn_id, body.query):
                 raise Unprocessable("This Idempotency-Key was used for another question.")
-        spec = TurnSpec(turn_id, user.id, session_id, conversation.id, body.query, language)
+        messages = newest_messages(session, conversation, _MAX_READ)
+        said_before = (one.content for one in messages if one.role == "user")
+        said_in = language_of_talk((body.query, *said_before), language)
+        spec = TurnSpec(turn_id, user.id, session_id, conversation.id, body.query, said_in)
         return spec, last_answer_id(session, conversation)
 
 

@@ -1,16 +1,33 @@
 """Finds the goods that an answer speaks of, by the same search as REST."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard, card_of
+from tis.marketplace.assistant.goods import (
+    FACTS_OF_LINES,
+    MAX_CARDS,
+    FoundGoods,
+    ProductCard,
+    TriedFilter,
+    card_of,
+    told_facts,
+)
 from tis.marketplace.assistant.goods_search import GoodsSearch, limits_only
-from tis.marketplace.assistant.ranking import in_order, measure_of, ranked
+from tis.marketplace.assistant.measured import in_order, keeps_limits, measure_of
+from tis.marketplace.assistant.ranking import ranked
+from tis.marketplace.reading.goods_nouns import OR
 from tis.marketplace.reading.parse import parse_query
 from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
-from tis.marketplace.search.product_candidates import MAX_CANDIDATES, MAX_LOOKED_UP, Candidate
-from tis.marketplace.search.query import PageRequest, ProductCount, ProductQuery, Sort
+from tis.marketplace.search.query import (
+    MAX_CANDIDATES,
+    MAX_LOOKED_UP,
+    Candidate,
+    PageRequest,
+    ProductCount,
+    ProductQuery,
+    Sort,
+)
 from tis.marketplace.search.relaxed_filters import FEW, NamedPoint, point_of_city, query_around
 
 _MAX_COUNTED = 1000
@@ -18,6 +35,8 @@ _MAX_NEAREST = 3
 _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
 _MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
+_MAX_ALTERNATIVES = 4
+_TIER_OF_CATEGORY = 1000  # of goods that match none of the words
 _NOTHING_SKIPPED = frozenset[int]()
 
 
@@ -25,7 +44,11 @@ def find_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[in
     """`skipped`: products that the buyer has seen and wants others than."""
     if query.intent == "other":
         return FoundGoods([], total=0)
-    query = goods.with_known_category(query)
+    name = goods.category_name(query.category) if query.category else ""
+    return replace(_found_goods(goods, goods.with_known_category(query), skipped), category_name=name)
+
+
+def _found_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
     if query.compare is not None and (query.compare.items or query.compare.product_ids):
         return _compared(goods, query)
     if query.order_by is not None:
@@ -37,6 +60,29 @@ def find_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[in
         return found
     # Others that match in part are no others of the same kind.
     return replace(found, cards=found.cards[: found.total], relaxations=(), unverified_words=False, skipped=skipped)
+
+
+def find_for_talk(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
+    """Where nothing fits, goods that are sold out, too few, or not near are named: silence would say that nobody sells
+    them.
+    """
+    found = find_goods(goods, query, skipped)
+    is_list = query.intent in ("search", "recommend") and not (query.compare or query.order_by or query.product_ids)
+    if found.total or skipped or not is_list:
+        return found
+    if query.near_cities and query.sort not in (None, "distance"):
+        anywhere = find_goods(goods, query.model_copy(update={"near_cities": False, "cities": []}))
+        if anywhere.total:
+            return _of_whole_matches(anywhere, lacks_near=True)
+    if query.in_stock is not False:
+        in_any_stock = find_goods(goods, query.model_copy(update={"in_stock": False, "quantity": None}))
+        if in_any_stock.total:
+            return replace(_of_whole_matches(in_any_stock, lacks_stock=True), relaxations=found.relaxations)
+    return found
+
+
+def _of_whole_matches(found: FoundGoods, **changes: bool) -> FoundGoods:
+    return replace(found, cards=found.cards[: found.total], unverified_words=False, **changes)
 
 
 def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery) -> list[int]:
@@ -72,10 +118,18 @@ def _found(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int] =
         total_is_exact=best.total.is_exact,
         corrected=corrected,
         unverified_words=best.total.is_exact and len(best.candidates) > best.total.count,
-        relaxations=goods.tried_relaxations(query),
+        relaxations=list(_tried(goods, query)),
         nearest_place=place.name if place and nearest else None,
         nearest=nearest,
     )
+
+
+def _tried(goods: GoodsSearch, query: StructuredQuery) -> Iterator[TriedFilter]:
+    """Counted as they would be found."""
+    for tried in goods.tried_relaxations(query):
+        total = best_goods(goods, tried.query).total
+        if total.count:
+            yield replace(tried, count=total.count, count_is_exact=total.is_exact)
 
 
 @dataclass(frozen=True)
@@ -96,15 +150,73 @@ class BestGoods:
 
 
 def best_goods(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
+    several = [_best_of_kind(goods, one) for one in _alternatives(goods, query)]
+    if len(several) == 1:
+        return several[0]
+    counted = sum(one.total.count for one in several)
+    whole = {one.product.id: one for best in several for one in best.candidates[: best.total.count]}
+    others = {one.product.id: one for best in several for one in best.candidates[best.total.count :]}
+    kept = [one for number, one in others.items() if number not in whole]
+    total = ProductCount(min(counted, len(whole)), all(one.total.is_exact for one in several))
+    return BestGoods([*ranked(whole.values(), query, goods.viewer), *kept], total)
+
+
+def _alternatives(goods: GoodsSearch, query: StructuredQuery) -> list[StructuredQuery]:
+    """A query for each of `kemeja batik atau gamis`; in `sarung merah atau biru` both are of one kind."""
+    first, *rest = query.text.split(f" {OR} ")[:_MAX_ALTERNATIVES]
+    texts = [first]
+    for text in rest:
+        kind = goods.kind_of(query.model_copy(update={"text": text, "category": None}))
+        words = [] if query.category or (kind and kind.phrases) else texts[0].split()[:-1]
+        texts.append(" ".join([*words, text]))
+    return [query.model_copy(update={"text": text}) for text in texts]
+
+
+def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
+    """A printer's ink is no printer, whatever its words are: what is of another kind is left out."""
     wanted, total = goods.product_query(query), goods.count(query, _MAX_COUNTED)
+    if wanted.text is not None and total.count < FEW:
+        wanted = replace(wanted, sort=None)  # of what matches some words, the best first
     found = _candidates(goods, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
-    whole, others = found[: total.count], ranked(found[total.count :], query, goods.viewer, by_tier=True)
+    whole, others = found[: total.count], found[total.count :]
     if wanted.text is not None and wanted.category is not None and len(found) < MAX_CARDS:
         # A laptop "for college" need not say so.
         known = {one.product.id for one in found}
         of_category = _candidates(goods, replace(wanted, text=None))
-        others += ranked((one for one in of_category if one.product.id not in known), query, goods.viewer)
-    return BestGoods([*ranked(whole, query, goods.viewer), *others], total)
+        others += [replace(one, tier=_TIER_OF_CATEGORY) for one in of_category if one.product.id not in known]
+    kept, near = (
+        [one for one in some if keeps_limits(one.product, query.measures)]
+        for some in _of_kind(goods, query, whole, others)
+    )
+    num_left_out = len(whole) - len(kept)
+    total = ProductCount(total.count - num_left_out, total.is_exact and (total.count == len(whole) or not num_left_out))
+    if not kept and query.sort not in (None, "relevance"):  # the cheapest of those that come nearest
+        near = [one for one in near if one.tier == min(other.tier for other in near)]
+    near = ranked(near, query, goods.viewer, by_tier=True)
+    return BestGoods([*ranked(kept, query, goods.viewer), *near], total)
+
+
+def _of_kind(
+    goods: GoodsSearch, query: StructuredQuery, whole: Sequence[Candidate], others: Sequence[Candidate]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """A product that does not say what it is may be of the kind of others in its category."""
+    kind = goods.kind_of(query)
+    if kind is None:
+        return list(whole), list(others)
+    said = {one.product.id: goods.holds(kind, one.product) for one in (*whole, *others)}
+    if kind.words:
+        return list(whole), [one for one in others if said[one.product.id]]
+    sure = {one.product.category for one in (*whole, *others) if said[one.product.id]}
+
+    def is_kept(one: Candidate, *, is_whole: bool) -> bool:
+        is_said = said[one.product.id]
+        if is_said is None and query.category is not None:
+            return True
+        return one.product.category in sure or (is_whole and not sure) if is_said is None else is_said
+
+    return [one for one in whole if is_kept(one, is_whole=True)], [
+        one for one in others if is_kept(one, is_whole=False)
+    ]
 
 
 def _candidates(goods: GoodsSearch, wanted: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
@@ -128,7 +240,7 @@ def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOr
     plain = query.model_copy(update={"order_by": None, "intent": "search", "text": " ".join(words)})
     ids = [*dict.fromkeys([*(order.among or best_goods(goods, plain).matching_ids), *order.beyond])]
     hits = goods.search.lookup(goods.session, ids[:MAX_LOOKED_UP], None)
-    measures = {hit.product.id: measure_of(hit.product.attributes, order.attribute) for hit in hits}
+    measures = {hit.product.id: measure_of(hit.product, order.attribute) for hit in hits}
     values = {number: one for number, one in measures.items() if one is not None}
     if not values:
         cards = goods.cards_for((order.among or ids)[:MAX_CARDS], query)
@@ -149,7 +261,15 @@ def _pointed_at(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:
     ids = [one for one in dict.fromkeys(query.product_ids) if one in found]
     if query.sort not in (None, "relevance"):
         ids = [one.product.id for one in ranked(visible, query, goods.viewer)] or ids
-    return FoundGoods(goods.cards(ids[:MAX_CARDS]), total=len(ids))
+    told = _told(goods, ids[:MAX_CARDS], query.asked)
+    return FoundGoods(goods.cards_for(ids[:MAX_CARDS], query), total=len(ids), told=told)
+
+
+def _told(goods: GoodsSearch, ids: Sequence[int], facts: Sequence[str]) -> dict[int, list[str]]:
+    """What sellers say of the facts that no line of an answer has anyway."""
+    further = [fact for fact in facts if fact not in FACTS_OF_LINES]
+    hits = goods.search.lookup(goods.session, ids, None) if further else []
+    return {hit.product.id: told_facts(hit.product, further, goods.viewer.language) for hit in hits}
 
 
 def _compared(goods: GoodsSearch, query: StructuredQuery) -> FoundGoods:
@@ -195,6 +315,9 @@ def _nearest_elsewhere(goods: GoodsSearch, query: StructuredQuery) -> tuple[Name
     if place is None:
         return None, []
     around = replace(query_around(goods.product_query(query), place.point), cities=())
-    found = goods.search.find(goods.session, around, PageRequest(limit=_MAX_NEAREST, with_total=False))
-    hits = [] if found.relaxed else found.hits
-    return place, [card_of(hit, goods.viewer, with_advice=False) for hit in hits]
+    found = goods.search.find(goods.session, around, PageRequest(limit=MAX_CARDS, with_total=False))
+    kind = goods.kind_of(query)
+    hits = (
+        [] if found.relaxed else [one for one in found.hits if not kind or goods.holds(kind, one.product) is not False]
+    )
+    return place, [card_of(hit, goods.viewer, with_advice=False) for hit in hits[:_MAX_NEAREST]]

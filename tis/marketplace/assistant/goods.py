@@ -1,17 +1,22 @@
 """What answers and models may say of goods: cards, read from the database, with the texts of sellers cleaned."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tis.marketplace.assistant.clean_text import clean_name, clean_text
-from tis.marketplace.assistant.ranking import Measure
+from tis.marketplace.assistant.measured import Measure
 from tis.marketplace.assistant.viewers import Viewer
+from tis.marketplace.assistant.wording import value_text
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import shown_distance
-from tis.marketplace.products.delivery import advise, is_there_today
+from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.schemas import Fulfilment, rating_of
+from tis.marketplace.reading.asked import is_said_by
+from tis.marketplace.reading.attribute_values import attribute_key, attribute_label
 from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.query import SearchHit
 
 MAX_CARDS = 8
@@ -79,6 +84,10 @@ class FoundGoods:
     nearest: Sequence[ProductCard] = ()
     values: Mapping[int, Measure] = field(default_factory=dict)  # of the attribute that the cards are ordered by
     is_unmeasured: bool = False  # no product has that attribute
+    category_name: str = ""  # in the language of the answer
+    told: Mapping[int, Sequence[str]] = field(default_factory=dict)  # of the facts that were asked
+    lacks_near: bool = False  # these goods are there, but none is near the place that was named
+    lacks_stock: bool = False  # these goods are there, but sold out, or fewer than are wanted
     missing: Sequence[str] = ()  # phrases of a comparison that no product matches
 
 
@@ -120,3 +129,25 @@ def _attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
         if len(cleaned) == _MAX_ATTRIBUTES:
             break
     return cleaned
+
+
+# A line of an answer says these of every product.
+FACTS_OF_LINES = frozenset({"price", "stock", "shop", "city", "distance", "rating", "condition"})
+
+
+def told_facts(product: ProductRow, facts: Sequence[str], language: Language) -> list[str]:
+    """In the words of the seller: the attributes of each fact, else the sentence of the description that says it."""
+    attributes, told = _attributes(product.attributes), list[str]()
+    for fact in facts:
+        if fact == "brand" and product.brand:
+            told.append(clean_text(product.brand, _MAX_SHORT_CHARS))
+            continue
+        known = [
+            f"{attribute_label(attribute_key(name))}: {value_text(value, language)}"
+            for name, value in attributes.items()
+            if fact == "details" or is_said_by(fact, name)
+        ]
+        sentences = re.split(r"(?<=[.!?])\s+", product.description or "")
+        said = [one for one in sentences if one and (fact == "details" or is_said_by(fact, one))]
+        told += known or [clean_text(one, _MAX_DESCRIPTION_CHARS).rstrip(".") for one in said[:1]]
+    return list(dict.fromkeys(filter(None, told)))

@@ -9,15 +9,17 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.assistant.goods import ProductCard, TriedFilter, card_of
 from tis.marketplace.assistant.viewers import Viewer
+from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
-from tis.marketplace.reading.tokens import tokenize
-from tis.marketplace.search.product_candidates import MAX_LOOKED_UP
+from tis.marketplace.reading.tokens import head_token
+from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.query import ProductCount, ProductQuery
+from tis.marketplace.search.query import MAX_LOOKED_UP, ProductCount, ProductQuery
 from tis.marketplace.search.relaxed_filters import MAX_RELAXED_COUNT, middle_of
 from tis.marketplace.search.said_queries import product_query
+from tis.marketplace.search.spelling import document_counts
+from tis.marketplace.search.sql import run
 
-_MAX_NOUN_WORDS = 3
 _MAX_PAIRS, _MAX_PAIRS_TRIED = 2, 10
 _Changes = dict[str, Any]
 # What is left of a query without one of its filters, nearest to the query first.
@@ -76,21 +78,33 @@ class GoodsSearch:
         """Sellers may name categories as they like: a category without goods becomes words to look for."""
         if query.category is None or self.count(StructuredQuery(category=query.category, in_stock=False)).count:
             return query
-        without = query.model_copy(update={"category": None})
-        if self._names_category(query.text, query.category):
-            return without
-        noun = query.category.replace("-", " ")
-        with_noun = without.model_copy(update={"text": f"{noun} {query.text}".strip()[:MAX_QUERY_CHARS]})
-        is_found = not query.text.strip() or self.search.count(self.session, product_query(with_noun, None), 1).count
-        return with_noun if is_found else without
+        kind = self.kind_of(query)
+        words = [query.text] if kind and kind.phrases else [query.category.replace("-", " "), query.text]
+        text = " ".join(filter(None, words))[:MAX_QUERY_CHARS]
+        changed = query.model_copy(update={"category": None, "text": text})
+        own = self.kind_of(query.model_copy(update={"category": None}))
+        if own and own.phrases and not self.search.count(self.session, product_query(changed, None), 1).count:
+            return query.model_copy(update={"category": None})  # its words name other goods
+        return changed
 
-    def _names_category(self, text: str, category: str) -> bool:
-        phrases, words = self.search.vocabulary(self.session).phrases, tokenize(text)
-        return any(
-            category in phrases.get(tuple(words[start:end]), ())
-            for start in range(len(words))
-            for end in range(start + 1, min(start + _MAX_NOUN_WORDS, len(words)) + 1)
-        )
+    def kind_of(self, query: StructuredQuery) -> GoodsKind | None:
+        return wanted_kind(query.text, query.category, self.search.vocabulary(self.session))
+
+    def category_name(self, slug: str) -> str:
+        """In the language of the answer. In Indonesia a mouse is a mouse, if that is how names of products begin."""
+        loanword = slug.replace("-", " ")
+        rows = run(self.session, "SELECT name_id FROM categories WHERE slug = :slug", {"slug": slug})
+        if self.viewer.language == "en" or not rows:
+            return loanword
+        own = str(rows[0][0]).lower()
+        words = [(head_token(one.split()[0]), *one.split()[1:]) for one in (loanword, own)]
+        counts = document_counts(self.session, [word for several in words for word in several])
+        of_loanword, of_own = (min(counts.get(word, 0) for word in several) for several in words)
+        return loanword if of_loanword > of_own else own
+
+    def holds(self, kind: GoodsKind, product: ProductRow) -> bool | None:
+        """Whether the product is of this kind; None if its name does not say what it is."""
+        return kind.holds(product.name, product.brand, self.search.vocabulary(self.session))
 
     def tried_relaxations(self, query: StructuredQuery) -> list[TriedFilter]:
         """Those that the fields of the query can say: the search of each is the one that was counted.

@@ -14,6 +14,7 @@ from tis.marketplace.assistant.wording import (
     whole_text,
 )
 from tis.marketplace.products.delivery import Language
+from tis.marketplace.reading.measures import units, with_spaced_measures
 from tis.marketplace.reading.structured_query import StructuredQuery
 
 MAX_SUGGESTIONS = 4
@@ -21,15 +22,15 @@ _MAX_NAMES = 3
 _MAX_SAID_CHARS = 80
 
 
-def limits_text(query: StructuredQuery, language: Language) -> str:
+def limits_text(query: StructuredQuery, language: Language, category_name: str = "") -> str:
     """Begins with a space, or is empty: `di Jakarta di bawah Rp 12.000.000`."""
-    return "".join(say(language, name, **values) for name, values in _limits(query, language))
+    return "".join(say(language, name, **values) for name, values in _limits(query, language, category_name))
 
 
-def _limits(query: StructuredQuery, language: Language) -> Iterator[tuple[str, dict[str, str]]]:
+def _limits(query: StructuredQuery, language: Language, category_name: str) -> Iterator[tuple[str, dict[str, str]]]:
     """The templates and what fills them."""
-    text = clean_text(query.text, _MAX_SAID_CHARS)
-    kind = clean_text((query.category or "").replace("-", " "), _MAX_SAID_CHARS)
+    text = clean_text(with_spaced_measures(query.text), _MAX_SAID_CHARS)
+    kind = clean_text(category_name or (query.category or "").replace("-", " "), _MAX_SAID_CHARS)
     if kind and kind not in text.casefold():
         yield "kind", {"category": kind}
     if text:
@@ -68,6 +69,11 @@ def _limits(query: StructuredQuery, language: Language) -> Iterator[tuple[str, d
         yield "from", {"least": rupiah(least)}
     if query.min_rating is not None:
         yield "rated", {"stars": decimal_text(query.min_rating, language)}
+    for limit in query.measures:
+        number = decimal_text(limit.least if limit.least is not None else limit.most or 0, language)
+        unit = units()[limit.unit].label if limit.unit in units() else ""
+        name = "measured from" if limit.least is not None else "measured to"
+        yield name, {"name": say(language, f"fact {limit.attribute}"), "value": f"{number} {unit}".strip()}
     if query.fulfilment:
         yield query.fulfilment, {}
     if query.quantity is not None and query.quantity > 1:
@@ -84,7 +90,7 @@ def relaxation_text(query: StructuredQuery, tried: TriedFilter, language: Langua
         return say(language, "city up to", km=km, names=joined_names(changed.cities, language))
     if tried.without == "radius_km" and changed.radius_km is not None:
         return say(language, "radius up to", km=kilometres_text(changed.radius_km, language))
-    text = clean_text(query.text, _MAX_SAID_CHARS)
+    text = clean_text(with_spaced_measures(query.text), _MAX_SAID_CHARS)
     first, *rest = (say(language, f"without {name}", text=text) for name in tried.without.split(" and "))
     return ", ".join((first, *(one[0].lower() + one[1:] for one in rest)))
 

@@ -8,7 +8,7 @@ from tis.marketplace.assistant.wording import word_list
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.places.gazetteer import gazetteer
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS
+from tis.marketplace.reading.word_lists import word_list as reading_words
 from tis.marketplace.search.city_filter import city_test
 
 _QUOTED = re.compile(r"(?<!\d)[\"“”„«]([^\"“”»]{2,120})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,120})['’](?!\w)")
@@ -43,7 +43,7 @@ class NameClaims:
     def _is_foreign_brand(self, token: Token) -> bool:
         if token.key in self._known or token.is_number:
             return False
-        is_brand = token.key in self._brands and len(token.key) > 3 and token.key not in FUNCTION_WORDS
+        is_brand = token.key in self._brands and len(token.key) > 3 and token.key not in reading_words("function")
         return token.key in word_list("brands") or is_brand
 
     def _is_name(self, run: Sequence[Token]) -> bool:
@@ -56,7 +56,7 @@ class NameClaims:
 
     def _has_wrong_place(self, tokens: Sequence[Token], meant: Meant) -> bool:
         """None of the cards that are spoken of is there: the city of the buyer is not that of a shop."""
-        for place in gazetteer().named_in([token.text for token in tokens], FUNCTION_WORDS):
+        for place in gazetteer().named_in([token.text for token in tokens], reading_words("function")):
             keys = [token.key for token in tokens[place.start : place.end]]
             if not place.is_certain or place.is_corrected:
                 continue

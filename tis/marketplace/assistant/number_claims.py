@@ -10,7 +10,7 @@ from functools import cache
 from tis.marketplace.assistant.card_words import CardWords, Meant, Token, says_in
 from tis.marketplace.assistant.wording import word_list
 from tis.marketplace.reading.structured_query import StructuredQuery
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS
+from tis.marketplace.reading.word_lists import word_list as reading_words
 
 _SCALES = {"juta": 10**6, "jt": 10**6, "million": 10**6, "mio": 10**6, "ribu": 10**3, "rb": 10**3, "thousand": 10**3}
 _SCALES |= {"k": 10**3, "miliar": 10**9, "milyar": 10**9, "billion": 10**9, "triliun": 10**12, "trillion": 10**12}
@@ -89,7 +89,7 @@ class NumberClaims:
         """The 15 of `ASUS TUF A15`, not what a name says of prices or stock."""
         previous, own, following = (self._key(position + step) for step in (-1, 0, 1))
         for neighbour, pair in ((previous, (previous, own)), (following, (own, following))):
-            is_plain = neighbour and neighbour not in _hard_words() and neighbour not in FUNCTION_WORDS
+            is_plain = neighbour and neighbour not in _hard_words() and neighbour not in reading_words("function")
             if is_plain and any(says_in(pair, one.labels) for one in cards):
                 return True
         return False

@@ -1,5 +1,4 @@
-"""In which order the assistant offers products: by one score of relevance, distance, price, stock and rating, or by the
-number of an attribute (the lightest, the largest battery).
+"""In which order the assistant offers products: by one score of relevance, distance, price, stock and rating.
 
     score = sum(weight * value) / sum(weights)        each value from 0 to 1
 
@@ -9,22 +8,17 @@ Preferences of the buyer count only where two scores are equal to `TIE_PLACES` p
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 from tis.marketplace.assistant.viewers import Viewer
-from tis.marketplace.assistant.wording import word_list
-from tis.marketplace.reading.attribute_values import attribute_key, attribute_value, in_smallest_unit
-from tis.marketplace.reading.structured_query import AttributeOrder, Measured, StructuredQuery
-from tis.marketplace.search.product_candidates import Candidate
+from tis.marketplace.reading.structured_query import StructuredQuery
+from tis.marketplace.search.query import Candidate
 from tis.marketplace.tables import UNRATED
 
 TIE_PLACES = 2
 _TIER_STEP = 0.8  # what is left of the relevance in each further tier of the search
 _KM_OF_HALF = 25.0  # at this distance a product is worth half of one next door
 _ENOUGH_STOCK = 2  # times the quantity that is wanted: the last piece may be gone before it is bought
-_LENGTHS = ("panjang", "length", "diameter", "lebar", "width", "tinggi", "height")
 
 
 def score(candidate: Candidate, query: StructuredQuery) -> float:
@@ -77,41 +71,3 @@ def _asked_order(candidate: Candidate, query: StructuredQuery) -> tuple[float, .
 
 def _rating_of(candidate: Candidate) -> float:
     return UNRATED if candidate.rating is None else candidate.rating
-
-
-@dataclass(frozen=True)
-class Measure:
-    """The number of an attribute, in the smallest unit, so that grams and kilograms compare."""
-
-    number: float
-    key: str
-    value: Any
-
-
-def measure_of(attributes: Mapping[str, Any], attribute: Measured) -> Measure | None:
-    keys = [(attribute_key(name), value) for name, value in attributes.items()]
-    for names in _names_of(attribute):
-        for key, value in keys:
-            if names.isdisjoint(key.split("_")):
-                continue
-            read = attribute_value(key, value)
-            if read is not None and read.number is not None:
-                return Measure(in_smallest_unit(key, read.number), key, value)
-    return None
-
-
-def _names_of(attribute: Measured) -> Sequence[frozenset[str]]:
-    """Words of the names of attributes. Of a size, the first that products have."""
-    if attribute != "size":
-        return [word_list(f"attribute {attribute}")]
-    sizes = [word_list(f"attribute {one}") for one in ("screen", "size", "capacity")]
-    return [*sizes, *(frozenset([name]) for name in _LENGTHS)]
-
-
-def in_order(measures: Mapping[int, Measure], order: AttributeOrder) -> list[int]:
-    """The ids, best first; those of `beyond` are left out, and what is not better than all of them."""
-    sign = 1 if order.least else -1
-    known = {number: sign * one.number for number, one in measures.items()}
-    bound = min((known[number] for number in order.beyond if number in known), default=math.inf)
-    kept = [number for number, value in known.items() if number not in order.beyond and value < bound]
-    return sorted(kept, key=lambda number: known[number])

@@ -23,7 +23,7 @@ from tis.marketplace.assistant.extraction import (
     merge,
     read_extraction,
 )
-from tis.marketplace.assistant.finding import find_goods, still_wanted
+from tis.marketplace.assistant.finding import find_for_talk, still_wanted
 from tis.marketplace.assistant.goods import MAX_CARDS, FoundGoods, ProductCard
 from tis.marketplace.assistant.goods_search import GoodsSearch
 from tis.marketplace.assistant.picking import (
@@ -155,7 +155,7 @@ class ShoppingAssistant:
     def find(self, query: StructuredQuery, viewer: Viewer, skipped: frozenset[int]) -> FoundGoods:
         """Blocks. What matches only a part of the words is found where nothing matches all of them."""
         with self._searching(viewer) as goods:
-            return _whole_matches(find_goods(goods, query, skipped))
+            return _whole_matches(find_for_talk(goods, query, skipped))
 
     async def answer(
         self, asking: Asking, query: StructuredQuery, found: FoundGoods, context: TurnContext
@@ -208,7 +208,7 @@ class ShoppingAssistant:
         with self._searching(viewer) as goods:
             kept = still_wanted(goods, _once(picked_ids, found.cards), query)
             if any(card.id not in kept for card in found.cards):
-                found = _whole_matches(find_goods(goods, query, found.skipped))
+                found = _whole_matches(find_for_talk(goods, query, found.skipped))
                 kept = _once([one for one in kept if one in picked_ids], found.cards)
             cards = {card.id: card for card in goods.cards_for(kept[:MAX_CARDS], query)}
             # These distances are from the place that the buyer named.

@@ -235,7 +235,9 @@ def _save(market: TurnDatabase, spec: TurnSpec, completed: Mapping[str, Any]) ->
         query = Interpretation.model_validate(response["interpreted"]).query
         if query.intent != "other" and (shown or not query.product_ids):
             # Where nothing is shown, the numbers are still those of the last list.
-            last = shown or state_of(conversation).shown_ids
+            before = state_of(conversation).shown_ids
+            is_of_list = bool(query.product_ids) and set(query.product_ids) <= set(before)  # number 2, then number 3
+            last = before if is_of_list or not shown else shown
             save_state(session, conversation, query, last, completed["seen"])
         count_tokens(session, spec.user_id, today(), completed["tokens"])
 

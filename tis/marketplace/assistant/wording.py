@@ -6,7 +6,7 @@ Sentences stand in `templates.csv`, words in `word_lists.csv`, what is said of o
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -81,6 +81,14 @@ def rating_text(rating: float, num_reviews: int, language: Language) -> str:
     """Without reviews, an admin granted it."""
     name = {0: "granted rating", 1: "one rating"}.get(num_reviews, "rating")
     return say(language, name, stars=decimal_text(rating, language), count=num_reviews)
+
+
+def language_of_talk(sentences: Iterable[str], otherwise: Language) -> Language:
+    """Of the newest sentence that tells; the newest comes first."""
+    for sentence in sentences:
+        if (found := language_of_text(sentence, "id")) == language_of_text(sentence, "en"):
+            return found
+    return otherwise
 
 
 def language_of_text(text: str, otherwise: Language) -> Language:

@@ -14,7 +14,7 @@ from tis.errors import Unprocessable
 from tis.marketplace.kit.fields import Words
 from tis.marketplace.kit.unknown_fields import ATTRIBUTE_PREFIX
 from tis.marketplace.reading.attribute_values import AttributeValue, asked_value, attribute_key
-from tis.marketplace.search.attribute_filter import AttributeFilter, AttributeOperator
+from tis.marketplace.search.query import AttributeFilter, AttributeOperator
 
 _MAX_FILTERS = 10
 _MAX_VALUES = 20  # of one name

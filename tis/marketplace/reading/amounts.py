@@ -6,7 +6,7 @@ from typing import Any
 
 from tis.marketplace.reading.measures import measures
 from tis.marketplace.reading.prices import AMOUNT_SPELLINGS, FoundPrice, find_price, foreign_amounts
-from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.tables import MAX_RUPIAH
 
 _NUMBER = r"\d{1,5}(?:[.,]\d{1,2})?"
@@ -32,16 +32,8 @@ _AT_LEAST = (
 _OR_MORE = "(?:ke ?atas|(?:and|or) (?:above|up|more|higher|better)|plus|\\+)"
 _STARS = r"(?P<stars>[0-5](?:[.,]\d)?)"
 _RATED = f"(?:rating|bintang|rate|rated|ratingnya|ulasan|review|nilai|skor)(?: bintang)?\\s?(?:{_AT_LEAST}\\s?){{0,2}}"
-_RATING = any_of(
-    rf"""
-    (?:{_AT_LEAST}\s)?{_RATED}{_STARS}(?:\s?(?:/\s?5|bintang|stars?|{_OR_MORE}))?
-    """
-)
-_STARRED = any_of(
-    rf"""
-    (?:{_AT_LEAST}\s)?{_STARS}\s?\+?[ -]?(?:bintang|stars?(?: rating)?)(?:\s?{_OR_MORE})?
-    """
-)
+_RATING = whole_words(rf"(?:{_AT_LEAST}\s)?{_RATED}{_STARS}(?:\s?(?:/\s?5|bintang|stars?|{_OR_MORE}))?")
+_STARRED = whole_words(rf"(?:{_AT_LEAST}\s)?{_STARS}\s?\+?[ -]?(?:bintang|stars?(?: rating)?)(?:\s?{_OR_MORE})?")
 _COUNTED = "|".join(
     """
     units? pcs pieces? buah biji bijik bh karung sak zak dus kardus box(?:es)? kotak botol bungkus bks pack paket lembar
@@ -77,17 +69,14 @@ _NOT_COUNTED = "|".join(
 )
 _OR_SO = "(?:minimal |min |at least |sekitar |lebih dari |di ?atas )?"
 _END_OF_COUNT = rf"(?=\s(?!(?:{_NOT_COUNTED})(?!\w))|\s?[?.,!]|$)"
-_WANTED = any_of(
-    rf"""
-    (?P<cue>{_CUE})\s{_OR_SO}(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}
-    """
-)
+_WANTED = whole_words(rf"(?P<cue>{_CUE})\s{_OR_SO}(?P<count>{_COUNT})(?!\s?[-.,/]?\d){_END_OF_COUNT}")
 _IN_STOCK = any_of(
     rf"""
     (?:at least|minimum|minimal|min\.?)\s(?P<count>{_COUNT})(?= (?:in stock|available|ready|stok))
     """
 )
-_ONLY_COUNT = re.compile(rf"^\W*(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
+_GOING_ON = "(?:(?:kalau|kalo|klo|gimana|jadi|what about|how about|make it|and|ok|oke|dan|saya|aku|i)\\s)*"
+_ONLY_COUNT = re.compile(rf"^\W*{_GOING_ON}(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")
@@ -176,7 +165,7 @@ def price_of_one(said: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     if quantity < 2 or prices == [None, None] or not _TOTAL.search(said):
         return {}
     most = prices[1] if prices[1] is not None else prices[0]
-    return {"min_price": None, "max_price": most // quantity if most is not None else None}
+    return {"min_price": None, "max_price": most // quantity if most is not None else None, "total_price": most}
 
 
 def _rule_of(found: FoundPrice) -> str:

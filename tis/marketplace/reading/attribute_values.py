@@ -6,29 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.measures import units
 from tis.marketplace.reading.tokens import folded, tokenize
+from tis.marketplace.reading.word_lists import word_list
 
 MAX_KEY_CHARS = 100
 _MAX_READ_CHARS = 200
 _NUMBER = re.compile(r"([+-]?)(?:(\d{1,15}(?:[.,]\d{1,9}){0,4})|(\d)/([1-9]))\s*([^\W\d_]\S{0,20}|[\"”])?")
 _JSON_NUMBER = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")
 _BETWEEN_NUMBER_AND_LETTERS = re.compile(r"(?<=\d) +(?=[^\W\d])|(?<=[^\W\d]) +(?=\d)")
-# Factors to the smallest unit of each kind.
-_SCALES = [
-    {"mb": 1, "gb": 1000, "tb": 1_000_000},
-    {"mg": 1, "g": 1000, "kg": 1_000_000},
-    {"mm": 1, "cm": 10, "m": 1000},
-    {"ml": 1, "l": 1000},
-    {"hz": 1, "mhz": 1_000_000, "ghz": 1_000_000_000},
-    {"mbps": 1, "gbps": 1000},
-]
-_UNIT_LABELS = {"gb": "GB", "tb": "TB", "mb": "MB", "hz": "Hz", "ghz": "GHz", "mhz": "MHz", "mah": "mAh", "wh": "Wh"}
-_UNIT_LABELS |= {"w": "W", "v": "V", "va": "VA", "a": "A", "pk": "PK", "mp": "MP", "m2": "m²"}
-_UNIT_LABELS |= {"mbps": "Mbps", "gbps": "Gbps"}
-_ACRONYMS = frozenset(
-    "ram rom ssd hdd gpu cpu usb hdmi rgb lcd led oled amoled ips nfc gps os sim dpi rpm fps ac dc tv id ip".split()
-)
 
 
 @dataclass(frozen=True)
@@ -54,12 +40,12 @@ def attribute_key(name: str) -> str:
 def attribute_label(key: str) -> str:
     """`ram_gb` is `RAM (GB)`."""
     *words, last = key.split("_")
-    unit = UNIT_OF.get(last) if words else None
+    unit = units().get(last) if words else None
     if unit is None:
         words.append(last)
-    shown = [word.upper() if word in _ACRONYMS else word for word in words]
+    shown = [word.upper() if word in word_list("acronym") else word for word in words]
     shown[0] = shown[0][:1].upper() + shown[0][1:]
-    return " ".join(shown) + (f" ({_UNIT_LABELS.get(unit, unit)})" if unit else "")
+    return " ".join(shown) + (f" ({unit.label})" if unit else "")
 
 
 def attribute_value(key: str, value: object) -> AttributeValue | None:
@@ -86,8 +72,8 @@ def asked_value(key: str, text: str) -> AttributeValue | None:
 
 def in_smallest_unit(key: str, number: float) -> float:
     """Of the attribute with this key: 1.5 of `weight_kg` is more than 900 of `weight_g`."""
-    unit = UNIT_OF.get(key.rpartition("_")[2], "")
-    return number * next((scale[unit] for scale in _SCALES if unit in scale), 1)
+    unit = units().get(key.rpartition("_")[2])
+    return number * (unit.factor if unit else 1)
 
 
 def _of_number(number: float) -> AttributeValue:
@@ -113,15 +99,14 @@ def _number_in(letters: str, own_unit: str) -> tuple[float | None, bool]:
     if number is None:
         return None, False
     number = -number if sign == "-" else number
-    own, said = UNIT_OF.get(own_unit, own_unit), unit and UNIT_OF.get(unit, unit)
-    if said is None or said == own:
+    own, said = units().get(own_unit), units().get(unit) if unit else None
+    if unit is None or unit == own_unit or (said and said == own):
         return number, True
-    if unit not in UNIT_OF:
+    if said is None:
         return None, False
-    if own_unit not in UNIT_OF:
+    if own is None:
         return number, False
-    scale = next((scale for scale in _SCALES if own in scale and said in scale), None)
-    return (None, False) if scale is None else (float(f"{number * scale[said] / scale[own]:.12g}"), True)
+    return (None, False) if said.scale != own.scale else (float(f"{number * said.factor / own.factor:.12g}"), True)
 
 
 def _decimal(digits: str) -> float | None:

@@ -1,11 +1,15 @@
 """Sentences that go on from the turn before: what they change of its query."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
+from tis.marketplace.reading.goods_nouns import OR
+from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
+from tis.marketplace.reading.vocabulary import GoodsIndex, Vocabulary
+from tis.marketplace.reading.word_lists import word_list
 
 _NEW_TOPIC = any_of(
     r"""
@@ -16,19 +20,18 @@ _NEW_TOPIC = any_of(
     skrg (?:cari|mau)
     """
 )
-_MARKERS = any_of(
-    r"""
-    yang|yg|kalau|kalo|klo|kl|gimana|bagaimana|gmn|how about|what about|lebih|kurang|tapi|tp|but|jangan|jgn
-    selain|kecuali|ada yang|ganti(?:nya)?|only|just|hanya|cuma|aja|saja|ones?|nya|same|sama|lain(?:nya)?|lagi
-    more|instead|any|make it|filter|urutkan|sort|dan|terus|trus|atau|warna(?:nya)?|versi|ukuran|bukan|tanpa
-    except|without|merk|merek|brand|di mana|its?|them|those|these
-    """
-)
 _OPENING = any_of(
     r"""
-    (?:ada )?(?:yang|yg)|kalau|kalo|klo|how about|what about|gimana|bagaimana|tapi|but|only|hanya|jangan
+    (?:(?:hmm+|oke?|ya|ya sudah|well|dan|terus|trus|and)\W+)*(?:(?:ada )?(?:yang|yg)|kalau|kalo|klo|how about|what about
+    gimana|bagaimana|tapi|but|only|hanya|cuma|just|jangan|ganti|what if|maybe|mungkin)
     """
 )
+_WHICH = any_of(r"(?:(?:hmm+|oke?|ya|dan|and)\W+)*(?:(?:ada )?(?:yang|yg)|with|without|dengan|tanpa|pakai|pake)")
+_PROPERTY = any_of(
+    "warna(?:nya)?|ukuran(?:nya)?|motif|bahan(?:nya)?|tipe|type|model|size|colou?r|with|without|dengan|tanpa|ones?"
+)
+_NARROWS = any_of("saja|aja|only|just|hanya|cuma|dulu|the")
+_THEIR = any_of(r"[a-z]{3,}nya(?: saja| aja| yang| yg| dong| dulu)")
 _CHEAPER = any_of(
     r"""
     (?:yang |yg |ada |lagi )*(?:lebih|lbh|rada|agak) (?:murah|murmer|terjangkau|hemat|miring)(?: lagi| dikit| sedikit)?
@@ -61,11 +64,7 @@ _ANY_BRAND = any_of(
     (?:tanpa|without|no) (?:filter )?(?:merk|merek|brand)(?: tertentu)?
     """
 )
-_OTHER_BRAND = any_of(
-    r"""
-    (?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?
-    """
-)
+_OTHER_BRAND = whole_words(r"(?:merk|merek|brand)s? (?:yang |yg )?lain(?:nya)?|(?:other|another|different) brands?")
 _ANYWHERE = any_of(
     r"""
     (?:di )?(?:kota|daerah|tempat) (?:mana saja|mana aja|manapun|lain)|di mana (?:saja|aja)|dimana (?:saja|aja)
@@ -92,16 +91,30 @@ _OTHERS = any_of(
 _LISTS = {"exclude_brands": "brands", "exclude_terms": "text", "exclude_cities": "cities"}
 
 
+_GOING_ON = (
+    "(?:(?:kalau|kalo|klo|kl|gimana|bagaimana|jadi|jadinya|what about|how about|make it|and for|for|if|and|ok|oke)\\s)*"
+)
+_PEOPLE = "orang|people|persons?|tamu|guests?|anak|kids|children|karyawan|staff|siswa|students?|peserta|undangan"
 _COUNT_ALONE = re.compile(
-    r"^\W*(?:(?:kalau|kalo|klo|kl|gimana|bagaimana|jadi|jadinya|what about|how about|make it|and for|for|if)\s)*"
-    r"(?P<count>[1-9]\d{0,5})(?:\s?(?:unit|buah|pcs|biji|pieces|units))?(?:\s(?:aja|saja|gimana|ada|cukup|instead))?\W*$"
+    rf"^\W*{_GOING_ON}(?P<count>[1-9]\d{{0,5}})(?:\s?(?:unit|buah|pcs|biji|pieces|units|lusin|dus|pasang|sak|botol|kg))?"
+    r"(?:\s(?:of (?:them|those|these|it)|aja|saja|gimana|ada|cukup|instead|only|dulu))*\W*$"
+)
+_COUNT_OF_PEOPLE = re.compile(
+    rf"^\W*{_GOING_ON}(?:(?:untuk|utk|buat|bwt|for)\s)(?P<count>[1-9]\d{{0,5}})\s(?:{_PEOPLE})(?:\s(?:gimana|aja|saja|ada))*\W*$"
+)
+
+
+_COUNT_INSIDE = any_of(
+    r"(?:kalau|kalo|klo|kl|jadi|for|untuk|buat) (?P<count>[1-9]\d{0,5})"
+    r"(?=(?: (?:gimana|aja|saja|unit|buah|pcs|biji|of))|\W*$)"
 )
 
 
 def take_changed_count(sentence: Sentence, previous: StructuredQuery) -> dict[str, Any]:
     """`kalau 50?` behind `saya butuh 10 mouse`."""
-    found = _COUNT_ALONE.match(sentence.text) if previous.quantity is not None else None
-    if found is None:
+    text = sentence.text
+    found = _COUNT_ALONE.match(text) or _COUNT_OF_PEOPLE.match(text) or _COUNT_INSIDE.search(text)
+    if found is None or (previous.quantity is None and " of " not in found[0]):
         return {}
     sentence.take_found(found, "another quantity", "quantity")
     return {"quantity": int(found["count"])}
@@ -109,7 +122,8 @@ def take_changed_count(sentence: Sentence, previous: StructuredQuery) -> dict[st
 
 def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
     """What is said in relation to what was shown. Without a turn before, words of comparison only sort."""
-    meant = [one for one in context.last_results if one.id in pointed] or context.last_results
+    spoken_of = pointed or spoken_of_before(context)
+    meant = [one for one in context.last_results if one.id in spoken_of] or context.last_results
     prices = [one.price for one in meant if one.price is not None]
     changes: dict[str, Any] = {}
     if found := _WHICH_IS_CHEAPER.search(sentence.text):
@@ -129,11 +143,11 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
         sentence.take_found(found, "better rated", "sort")
     for pattern, names in (
         (_ANY_BRAND, ("brands",)),
-        (_ANYWHERE, ("cities", "provinces")),
+        (_ANYWHERE, ("cities", "provinces", "near_cities", "near_user", "radius_km")),
         (_ANY_PRICE, ("min_price", "max_price")),
     ):
         if found := pattern.search(sentence.text):
-            changes |= {name: None if "price" in name else [] for name in names}
+            changes |= {name: getattr(StructuredQuery(), name) for name in names}
             sentence.take_found(found, "any", *names)
     if found := _OTHER_BRAND.search(sentence.text):
         shown = [one.brand.lower() for one in context.last_results if one.brand]
@@ -146,24 +160,74 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
     return changes
 
 
+def spoken_of_before(context: QueryContext) -> Sequence[int]:
+    """The products that the turn before pointed at, or the first in the order that it asked for."""
+    if context.previous is None:
+        return ()
+    first = [one.id for one in context.last_results[:1]] if context.previous.order_by else []
+    return context.previous.product_ids or first
+
+
 def is_new_topic(sentence: Sentence) -> bool:
     return _NEW_TOPIC.search(sentence.text) is not None
 
 
-def goes_on(said: str, new: dict[str, Any], previous: StructuredQuery, *, has_noun: bool) -> bool:
-    """Whether a sentence refines the query before: not if it names other goods, or is a whole question of its own."""
-    category = new.get("category")
-    if category is not None and category != previous.category:
+def going_on(
+    said: str,
+    new: Mapping[str, Any],
+    previous: StructuredQuery,
+    vocabulary: Vocabulary,
+    *,
+    has_noun: bool,
+    is_relative: bool,
+) -> StructuredQuery | None:
+    """What a sentence keeps of the query before; None if it begins anew: it names the goods as a whole question does.
+
+    Of other goods, with a word that goes on (`kalau keyboard?`), the place and the budget are kept. `is_relative`: it
+    compares with what was shown.
+    """
+    if not has_noun and new.get("category") is None:
+        return None if _names_unknown_goods(said, new, previous, vocabulary.goods) else previous
+    alternatives = previous.text.split(f" {OR} ")
+    wanted = wanted_kind(new.get("text", ""), new.get("category"), vocabulary)
+    same = [text for text in alternatives if _is_same(wanted, wanted_kind(text, previous.category, vocabulary))]
+    is_narrowed = bool(same) and len(alternatives) > 1 and _NARROWS.search(said) is not None
+    if is_relative and same:
+        return previous
+    if not (_OPENING.match(said) or _WHICH.match(said) or _THEIR.search(said) or is_narrowed):
+        return None
+    if not same and _WHICH.match(said) and new.get("category") in (None, previous.category):
+        return previous  # of shirts, `yang batik`
+    if not same:
+        former = ("text", "category", "brands", "exclude_brands", "exclude_terms", "min_rating", "sort")
+        kept = previous.model_dump(exclude={*former, "measures"})
+        if (kept["max_price"] or 0) % 1000 == 999 or (kept["min_price"] or 0) % 1000 == 1:
+            kept |= {"max_price": None, "min_price": None}  # cheaper than the former goods that were shown
+        return StructuredQuery(**kept)
+    # What is said of the goods now holds.
+    return previous.model_copy(update={"text": same[0] if len(alternatives) > 1 or not new.get("text") else ""})
+
+
+def _names_unknown_goods(said: str, new: Mapping[str, Any], previous: StructuredQuery, index: GoodsIndex) -> bool:
+    """`drone DJI murah` behind laptops: its first word is no property that anyone names."""
+    words = new.get("text", "").split()
+    if not words or not words[0].isalpha() or _OPENING.match(said) or _PROPERTY.search(said):
         return False
-    if category is None and has_noun:
-        return bool(_OPENING.match(said)) or (bool(_MARKERS.search(said)) and len(said.split()) <= 4)
-    return category is None or bool(_MARKERS.search(said))
+    is_known = (words[0],) in index.synonyms or (words[0],) in index.brands or words[0] in previous.text.split()
+    return not is_known and words[0] not in word_list("description", "plain", "filler") and previous.text != ""
+
+
+def _is_same(one: GoodsKind | None, other: GoodsKind | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    is_of_category = one.category is not None and one.category == other.category
+    return is_of_category or not one.phrases.isdisjoint(other.phrases) or not one.words.isdisjoint(other.words)
 
 
 def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
     """The fields of the query before, with what the sentence changes. What it says last holds."""
     fields = previous.model_dump(exclude_defaults=True)
-    for name in ("product_ids", "compare", "sku", "order_by"):
+    for name in ("product_ids", "compare", "sku", "order_by", "asked"):
         fields.pop(name, None)
     if fields.get("intent") not in ("search", "recommend"):
         fields.pop("intent", None)
@@ -181,9 +245,24 @@ def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
             kept = [one for one in fields.get(wanted, []) if one not in new[name]]
             fields |= {wanted: kept} if wanted in fields and wanted != "text" else {}
             new[name] = list(dict.fromkeys([*fields.get(name, []), *new[name]]))[:20]
+    for name, wanted in _LISTS.items():  # what is wanted now
+        said = new[wanted].split() if wanted == "text" and wanted in new else new.get(wanted, ())
+        if name in fields and (rest := [one for one in fields[name] if one not in said]) != fields[name]:
+            fields[name] = rest
     if new.get("text") and fields.get("text"):
-        words = [*fields["text"].split(), *(word for word in new["text"].split() if word not in fields["text"].split())]
-        new["text"] = " ".join(words)
+        known = fields["text"].split()
+        more = " ".join(word for word in new["text"].split() if word not in known)
+        new["text"] = f" {OR} ".join(f"{one} {more}".strip() for one in fields["text"].split(f" {OR} "))
+    if "max_price" in new:
+        fields.pop("total_price", None)
+    elif new.get("quantity") and fields.get("total_price"):
+        fields["max_price"] = fields["total_price"] // new["quantity"]
+    if "measures" in new:
+        changed = {one["attribute"] for one in new["measures"]}
+        new["measures"] = [
+            *(one for one in fields.get("measures", []) if one["attribute"] not in changed),
+            *new["measures"],
+        ][-10:]
     fields |= new
     least, most = fields.get("min_price"), fields.get("max_price")
     if least is not None and most is not None and least > most:

@@ -3,27 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex, main_category
 from tis.marketplace.reading.sentence import Sentence, SentenceWord
-from tis.marketplace.reading.vocabulary import Phrase
-from tis.marketplace.reading.word_lists import (
-    CARRIERS,
-    COMPONENT_MAKERS,
-    COMPONENTS,
-    DESCRIPTIONS,
-    FILLERS,
-    KIND_WORDS,
-    PART_NOUNS,
-    PHONE_MAKERS,
-    PURPOSE_WORDS,
-    SAVED_THINGS,
-    UNSAID_WORDS,
-)
+from tis.marketplace.reading.vocabulary import MAX_PHRASE_WORDS, GoodsIndex, Phrase, main_category
+from tis.marketplace.reading.word_lists import word_list
 
-_PHONE_THINGS = {"charger", "phone-case", "power-bank", "headset", "accessories"}
 _MAX_BRANDS = 20
-_OR = "atau"  # in the text that is left; the search knows it
-_CONJUNCTIONS = frozenset("dan atau and or sama maupun , / & vs".split())
+_SIZES = ("ukuran", "ukurannya", "size")
+_OR_WORDS = ("atau", "or", "ataupun")
+OR = "atau"  # in the text that is left; the search knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +38,23 @@ class SaidGoods:
     brands: list[str] = field(default_factory=list)
     text: list[tuple[int, str]] = field(default_factory=list)  # where each word is, and the word
     has_noun: bool = False  # also one of no category
+    has_component: bool = False  # `kamera` may be of a telephone, or the goods
 
 
 def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
-    words = list(_goods_words(sentence.words(), index))
+    words = list(goods_words(sentence.words(), index))
     found = SaidGoods()
-    main = _main_nouns(words, index)
+    main = main_nouns(words, index)
     dropped: dict[int, Phrase] = {}
     if main:
-        found.has_noun = any(one.phrase[0] not in COMPONENTS for one in main)
+        found.has_noun = any(one.phrase[0] not in word_list("component") for one in main)
+        found.has_component = not found.has_noun
         found.category = _category_of(main, words, index)
         others = _alternatives(words, main, found.category)
         if others:
             found.category = None
             dropped = {one.start: () for one in others}
-            dropped[main[-1].start] = (f" {_OR} ".join(one.text for one in (main[-1], *others)),)
+            dropped[main[-1].start] = (f" {OR} ".join(one.text for one in (main[-1], *others)),)
         named = [one for one in main if one.category == found.category]
         found.is_exact = bool(named) and not any(one.is_corrected for one in named)
         for one in named if found.category else ():
@@ -78,6 +67,8 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
         if one.start in dropped:
             found.text += [(one.start, word) for word in dropped[one.start]]
             continue
+        if one.text in _OR_WORDS and _is_between_wanted(words, position, dropped):
+            found.text.append((one.start, OR))
         if one.is_gap:
             continue
         if len(one.phrase) > 1 and one.phrase[:1] in index.brands and one.phrase[:1] not in index.categories:
@@ -85,15 +76,22 @@ def take_goods(sentence: Sentence, index: GoodsIndex) -> SaidGoods:
         if one.is_brand and _is_brand_here(words, position, found, index):
             found.brands.append(index.brand_names.get(one.phrase, one.text))
             sentence.note(one.start, one.end, "brand", "brands")
-        elif not (one.is_noun or one.category) and _says_nothing(one) and not _saves(words, position):
+        elif not (one.is_noun or one.category) and _says_nothing(one) and not _is_wanted(words, position):
             continue
         else:
             found.text.append((one.start, one.text))
             sentence.note(one.start, one.end, "words to look for", "text")
     found.brands = list(dict.fromkeys(found.brands))[:_MAX_BRANDS]
-    if found.category is None and not found.has_noun and not PHONE_MAKERS.isdisjoint(found.brands):
+    if found.category is None and not found.has_noun and not word_list("phone maker").isdisjoint(found.brands):
         found.category = "smartphone" if ("smartphone",) in index.categories else None
     return found
+
+
+def _is_between_wanted(words: Sequence[GoodsWord], position: int, dropped: dict[int, Phrase]) -> bool:
+    """`kemeja batik atau gamis`, `merah atau biru`; brands and conditions have fields that hold several."""
+    beside = [*words[max(0, position - 1) : position], *words[position + 1 : position + 2]]
+    unwanted = (one.is_gap or one.is_brand or one.start in dropped or _says_nothing(one) for one in beside)
+    return len(beside) == 2 and not any(unwanted)
 
 
 def _beside_own_name(phrase: Phrase, category: str | None, index: GoodsIndex) -> list[Phrase]:
@@ -101,26 +99,25 @@ def _beside_own_name(phrase: Phrase, category: str | None, index: GoodsIndex) ->
     for length in range(len(phrase), 0, -1):
         for start in range(len(phrase) - length + 1):
             if index.own_names.get(phrase[start : start + length]) == category:
-                kinds = tuple(word for word in phrase[start : start + length] if word in KIND_WORDS)
+                kinds = tuple(word for word in phrase[start : start + length] if word in word_list("kind"))
                 return [phrase[:start] + kinds + phrase[start + length :]]
     return []
 
 
-def _saves(words: Sequence[GoodsWord], position: int) -> bool:
-    return (
-        words[position].text == "hemat"
-        and words[position + 1 : position + 2] != []
-        and (words[position + 1].text in SAVED_THINGS)
-    )
+def _is_wanted(words: Sequence[GoodsWord], position: int) -> bool:
+    """The `hemat` of `hemat listrik`, the L of `ukuran L`."""
+    text, before, behind = words[position].text, words[:position][-1:], words[position + 1 : position + 2]
+    if text == "hemat":
+        return any(one.text in word_list("saved") for one in behind)
+    return len(text) == 1 and text.isalpha() and any(one.text in _SIZES for one in before)
 
 
 def _says_nothing(one: GoodsWord) -> bool:
-    return all(
-        word in UNSAID_WORDS or word in FILLERS or (len(word) == 1 and not word.isdecimal()) for word in one.phrase
-    )
+    unsaid = word_list("function", "praise", "filler")
+    return all(word in unsaid or (len(word) == 1 and not word.isdecimal()) for word in one.phrase)
 
 
-def _goods_words(words: Sequence[SentenceWord], index: GoodsIndex) -> Iterator[GoodsWord]:
+def goods_words(words: Sequence[SentenceWord], index: GoodsIndex) -> Iterator[GoodsWord]:
     """The longest phrases that the vocabulary knows; other words alone."""
     spelt = [(index.corrected(word.text) or word.text) for word in words]
     start = 0
@@ -134,6 +131,8 @@ def _goods_words(words: Sequence[SentenceWord], index: GoodsIndex) -> Iterator[G
             if len(phrase) < length or any(word.is_sign for word in words[start : start + length]):
                 continue
             known = _known(phrase, index)
+            if known is None and (meant := index.corrected_phrase(phrase)):
+                phrase, known = meant, _known(meant, index)
             if known or length == 1:
                 of_words = words[start : start + length]
                 is_corrected = any(word.text != new for word, new in zip(of_words, phrase, strict=True))
@@ -149,13 +148,13 @@ def _known(phrase: Phrase, index: GoodsIndex) -> tuple[str | None, bool, bool] |
     if is_brand and len(phrase) > 1 and (names_goods or (not category and phrase in index.nouns)):
         is_brand = False  # "Semen Gresik" begins with the goods
         return (category, True, False) if category else None
-    is_noun = phrase in index.nouns or phrase[0] in PART_NOUNS and len(phrase) == 1
+    is_noun = phrase in index.nouns or phrase[0] in word_list("part") and len(phrase) == 1
     if category or is_noun or is_brand or (len(phrase) > 1 and phrase in index.synonyms):
         return category, is_noun, is_brand
     return None
 
 
-def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord]:
+def main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord]:
     """The first group of nouns beside each other; what is behind `untuk` or a sign is no part of it."""
     nouns = list[GoodsWord]()
     others = {one.category for one in words if one.category and one.phrase not in index.brands}
@@ -164,16 +163,16 @@ def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord
         if (
             one.is_brand
             and one.category
-            and others - _PHONE_THINGS - {one.category}
+            and others - word_list("phone thing") - {one.category}
             and not _is_alternative(words, one)
         ):
             is_noun = False  # `laptop hp`: the brand
         if is_noun and not _says_nothing(one):
             nouns.append(one)
-        elif nouns and (one.is_gap or not one.is_brand or one.text in PURPOSE_WORDS):
+        elif nouns and (one.is_gap or not one.is_brand or one.text in word_list("purpose")):
             if _is_category(nouns):
                 break
-            if one.text in PURPOSE_WORDS:
+            if one.text in word_list("purpose"):
                 break
     return nouns
 
@@ -181,8 +180,8 @@ def _main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord
 def _alternatives(words: Sequence[GoodsWord], main: Sequence[GoodsWord], category: str | None) -> list[GoodsWord]:
     """Others that are wanted too, as the last two of `laptop, hp atau tablet`. A `tas laptop atau hp` is one thing."""
     found = list[GoodsWord]()
-    position = words.index(main[-1]) + 1 if category and category not in CARRIERS else len(words)
-    while position + 1 < len(words) and words[position].text in _CONJUNCTIONS:
+    position = words.index(main[-1]) + 1 if category and category not in word_list("carrier") else len(words)
+    while position + 1 < len(words) and words[position].text in word_list("conjunction"):
         other = words[position + 1]
         if other.category in (None, category) or (other.is_brand and not _is_alternative(words, other)):
             break
@@ -196,27 +195,30 @@ def _is_alternative(words: Sequence[GoodsWord], one: GoodsWord) -> bool:
     position = words.index(one)
     before, after = words[:position][::-1], words[position + 1 :]
     return any(
-        len(beside) > 1 and beside[0].text in _CONJUNCTIONS and bool(beside[1].category) and not beside[1].is_brand
+        len(beside) > 1
+        and beside[0].text in word_list("conjunction")
+        and bool(beside[1].category)
+        and not beside[1].is_brand
         for beside in (before, after)
     )
 
 
 def _is_category(nouns: Sequence[GoodsWord]) -> bool:
-    return any(one.category for one in nouns) or nouns[0].phrase[0] in PART_NOUNS
+    return any(one.category for one in nouns) or nouns[0].phrase[0] in word_list("part")
 
 
 def _category_of(nouns: Sequence[GoodsWord], words: Sequence[GoodsWord], index: GoodsIndex) -> str | None:
     """Of nouns beside each other. An Indonesian noun stands first, an English one last; components follow devices."""
     first, *rest = nouns
-    rest = [one for one in rest if one.phrase[0] not in COMPONENTS or one.category in CARRIERS]
+    rest = [one for one in rest if one.phrase[0] not in word_list("component") or one.category in word_list("carrier")]
     if first.category is None:
-        if first.phrase[0] in PART_NOUNS or len(first.phrase) > 1:
+        if first.phrase[0] in word_list("part") or len(first.phrase) > 1:
             return None
         return main_category([one.category for one in rest if one.category])
-    if first.phrase[0] in COMPONENTS and first.category != "storage":
+    if first.phrase[0] in word_list("component") and first.category != "storage":
         return first.category
-    parts = [one for one in rest if one.category is None and one.phrase[0] in PART_NOUNS]
-    if parts and first.category not in CARRIERS and index.own_names.get(first.phrase):
+    parts = [one for one in rest if one.category is None and one.phrase[0] in word_list("part")]
+    if parts and first.category not in word_list("carrier") and index.own_names.get(first.phrase):
         return None if _follows(words, first, parts[0]) else first.category
     beside = [one.category for one in (first, *rest) if one.category]
     return main_category(beside)
@@ -230,11 +232,11 @@ def _follows(words: Sequence[GoodsWord], first: GoodsWord, part: GoodsWord) -> b
 def _is_brand_here(words: Sequence[GoodsWord], position: int, found: SaidGoods, index: GoodsIndex) -> bool:
     """A brand that is a word, too, is one only behind the goods: `router tenda`, `printer hp`, `tv lg`."""
     one = words[position]
-    if one.text in COMPONENT_MAKERS and found.category is not None:
+    if one.text in word_list("component maker") and found.category is not None:
         return False
     if one.category is not None:  # of a `casing hp` it is the telephone
         others = {other.category for other in words} - {one.category}
-        is_beside = bool(others - _PHONE_THINGS - {None}) and one.category != found.category
+        is_beside = bool(others - word_list("phone thing") - {None}) and one.category != found.category
         return is_beside and not _is_alternative(words, one)
     is_word = one.is_noun or _says_nothing(one) or one.phrase in index.synonyms
     if not is_word:
@@ -243,4 +245,4 @@ def _is_brand_here(words: Sequence[GoodsWord], position: int, found: SaidGoods, 
     if _says_nothing(one):
         return any(other.category == found.category is not None for other in before)
     follows_noun = bool(before) and bool(before[-1].category or before[-1].is_noun) and not words[position - 1].is_gap
-    return follows_noun and not DESCRIPTIONS.issuperset(one.phrase)
+    return follows_noun and not word_list("description").issuperset(one.phrase)

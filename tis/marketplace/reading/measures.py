@@ -5,82 +5,82 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import zip_longest
 
-# Each spelling of a unit, and the one that is indexed.
-_SPELLINGS = {
-    "gb": "gb gigabyte gigabytes giga gig",
-    "tb": "tb terabyte terabytes tera",
-    "mb": "mb megabyte",
-    "inch": 'inch inches inchi inci in " ”',
-    "hz": "hz hertz",
-    "ghz": "ghz",
-    "mhz": "mhz",
-    "mah": "mah",
-    "wh": "wh",
-    "w": "w watt watts wat",
-    "v": "v volt",
-    "va": "va",
-    "a": "ampere amp",
-    "pk": "pk",
-    "mp": "mp megapixel megapiksel",
-    "kg": "kg kilogram kilo kgs kiloan kilos",
-    "ons": "ons",
-    "ah": "ah",
-    "g": "g gr gram grams graman",
-    "mg": "mg",
-    "l": "l lt ltr liter litre liters litres literan",
-    "ml": "ml mililiter cc",
-    "mm": "mm milimeter",
-    "cm": "cm senti sentimeter centimeter centimeters centimetres",
-    "m": "m mtr meter metre meters metres",
-    "m2": "m2",
-    "dpi": "dpi",
-    "rpm": "rpm",
-    "fps": "fps",
-    "lumen": "lumen lm",
-    "mbps": "mbps",
-    "gbps": "gbps",
-    "pcs": "pcs pc pieces buah biji",
-    "sachet": "sachet saset",
-    "lembar": "lembar sheet sheets",
-    "pintu": "pintu",
-    "core": "core cores",
-}
-# 2 m is 200 cm.
-_SMALLER = {
-    "kg": ("g", 1000),
-    "l": ("ml", 1000),
-    "m": ("cm", 100),
-    "cm": ("mm", 10),
-    "tb": ("gb", 1000),
-    "gb": ("mb", 1000),
-}
-_SMALLER |= {"ons": ("g", 100), "ah": ("mah", 1000)}
-_LARGER = {smaller: (larger, factor) for larger, (smaller, factor) in _SMALLER.items() if larger != "ons"}
+from tis.marketplace.reading.word_lists import read_rows
+
 _FRACTIONS = {"0d5": "1s2", "0d25": "1s4", "0d75": "3s4"}
 _WORD = re.compile(r"(\d+)(?:d(\d+)|s(\d+))?([a-z]+\d?)")
 _MAX_DIGITS = 9
 # "sekilo" is a word of one kilogram.
 _ONE = re.compile(r"(?<!\w)(se|setengah |seperempat )(kilo|liter|meter|gram|ons|tera)(?!\w)")
 _SAID_AMOUNTS = {"se": "1", "setengah ": "0.5", "seperempat ": "0.25"}
-UNIT_OF = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
-_UNITS = "|".join(sorted(map(re.escape, UNIT_OF), key=len, reverse=True))
-_MEASURE = re.compile(rf"(?<![\w.,/])(\d{{1,9}}(?:[.,]\d{{1,9}}){{0,3}}|\d/\d)[ -]?({_UNITS})(?![^\W_])")
 _RUN = re.compile(r"[^\W_]+")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
 _MAX_JOINED_CHARS = 16
 _MIN_SERIES_CHARS = 3  # of letters before a number that are a word of their own, as in `rtx4060`
 
 
+@dataclass(frozen=True)
+class Unit:
+    """One `scale` has units of one kind; `factor` counts its smallest. Amounts are also looked for in other steps."""
+
+    name: str
+    label: str
+    scale: str
+    factor: int
+    is_step: bool
+
+
+@cache
+def units() -> dict[str, Unit]:
+    """By all their spellings."""
+    found = dict[str, Unit]()
+    for row in read_rows("units.csv"):
+        unit = Unit(row["unit"], row["label"], row["scale"], int(row["factor"]), bool(row["step"]))
+        found |= dict.fromkeys(row["spellings"].split(), unit)
+    return found
+
+
+@cache
+def _measure() -> "re.Pattern[str]":
+    spellings = "|".join(sorted(map(re.escape, units()), key=len, reverse=True))
+    return re.compile(rf"(?<![\w.,/])(\d{{1,9}}(?:[.,]\d{{1,9}}){{0,3}}|\d/\d)[ -]?({spellings})(?![^\W_])")
+
+
 def measures(text: str) -> Iterator[tuple[int, int, str]]:
     """Where each measure of a folded text begins and ends, and its word."""
-    for found in _MEASURE.finditer(text):
+    for found in _measure().finditer(text):
         number, unit = found.groups()
         # "in" is a word of English: behind a number it is an inch only if nothing else is between them.
         if unit != "in" or found.end(1) == found.start(2) or "." in number:
-            yield found.start(), found.end(), _number(number) + UNIT_OF[unit]
+            yield found.start(), found.end(), _number(number) + units()[unit].name
+
+
+def amounts_in(text: str) -> Iterator[tuple[float, str, str, str]]:
+    """Of each measure of a text its number in the smallest unit, its unit, the scale of that, and how it is written."""
+    for found in _measure().finditer(text.lower()):
+        number, unit = _decimal(found[1]), units()[found[2]]
+        yield number * unit.factor, unit.name, unit.scale, text[found.start() : found.end()]
+
+
+def _decimal(digits: str) -> float:
+    above, _, below = digits.partition("/")
+    if below:
+        return int(above) / (int(below) or 1)
+    groups = re.split("[.,]", digits)
+    is_grouped = len(groups) > 1 and all(len(group) == 3 for group in groups[1:]) and groups[0] != "0"
+    return float(
+        "".join(groups) if is_grouped else "".join(groups[:-1] or groups) + ("." + groups[-1]) * (len(groups) > 1)
+    )
+
+
+def with_spaced_measures(text: str) -> str:
+    """As people write them: `27 inch` of `27inch`."""
+    return _measure().sub(lambda found: f"{found[1]} {units()[found[2]].label}", text)
 
 
 def joined_words(text: str) -> Iterator[str]:
@@ -124,12 +124,19 @@ def equal_measures(word: str) -> Iterator[str]:
     amount = Fraction(int(whole), int(divisor or 1) or 1) + Fraction(int(decimals or 0), 10 ** len(decimals or ""))
     if divisor or f"{whole}d{decimals}" in _FRACTIONS:
         yield from (one for one in _spelt(amount, unit) if one != word)
-    if unit in _SMALLER:
-        smaller, factor = _SMALLER[unit]
-        yield from _spelt(amount * factor, smaller)
-    if unit in _LARGER:
-        larger, factor = _LARGER[unit]
-        yield from _spelt(amount / factor, larger)
+    for other, factor in _next_units(unit):
+        yield from _spelt(amount * factor, other)
+
+
+@cache
+def _next_units(name: str) -> list[tuple[str, Fraction]]:
+    """The next smaller and the next larger step of the scale, and what an amount is multiplied by."""
+    own = next((one for one in units().values() if one.name == name), None)
+    steps = {one for one in units().values() if own and one.is_step and one.scale == own.scale}
+    smaller = max((one for one in steps if own and one.factor < own.factor), key=lambda one: one.factor, default=None)
+    larger = min((one for one in steps if own and one.factor > own.factor), key=lambda one: one.factor, default=None)
+    others = (smaller, larger if own and own.is_step else None)
+    return [(one.name, Fraction(own.factor, one.factor)) for one in others if own and one]
 
 
 def _spelt(amount: Fraction, unit: str) -> Iterator[str]:

@@ -3,112 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tis.marketplace.reading.goods_index import MAX_PHRASE_WORDS, GoodsIndex
 from tis.marketplace.reading.sentence import Sentence, SentenceWord
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS
+from tis.marketplace.reading.vocabulary import MAX_PHRASE_WORDS, GoodsIndex
+from tis.marketplace.reading.word_lists import word_list
 
-_NEGATIONS = {
-    "bukan",
-    "selain",
-    "kecuali",
-    "jangan",
-    "jgn",
-    "tanpa",
-    "non",
-    "except",
-    "without",
-    "excluding",
-    "exclude",
-}
-_NEGATIONS |= {"besides", "minus", "ogah", "hindari", "avoid", "no", "not"}
-_NEGATIVE = {"ga", "gak", "gk", "ngga", "nggak", "enggak", "tidak", "tdk", "tak", "don't", "dont", "do not", "doesn't"}
-_WILL = {
-    "mau",
-    "suka",
-    "pakai",
-    "pake",
-    "ada",
-    "usah",
-    "pengen",
-    "ingin",
-    "want",
-    "like",
-    "dari",
-    "di",
-    "have",
-    "butuh",
-}
 _OF_TWO = {("other", "than"), ("anything", "but"), ("apart", "from"), ("luar", ""), ("but", "not"), ("asal", "bukan")}
-_BEFORE_NAMES = {
-    "yang",
-    "yg",
-    "merk",
-    "merek",
-    "brand",
-    "warna",
-    "dari",
-    "dr",
-    "di",
-    "the",
-    "any",
-    "a",
-    "an",
-    "from",
-    "in",
-}
-_BEFORE_NAMES |= {
-    "produk",
-    "buatan",
-    "jenis",
-    "tipe",
-    "type",
-    "model",
-    "merknya",
-    "mereknya",
-    "color",
-    "colour",
-    "pakai",
-}
-_BEFORE_NAMES |= {
-    "ukuran",
-    "untuk",
-    "utk",
-    "buat",
-    "size",
-    "seri",
-    "series",
-    "no",
-    "nomor",
-    "bahan",
-    "ada",
-    "pake",
-    "mau",
-    "kasih",
-    "with",
-    "for",
-    "it",
-    "based",
-    "punya",
-    "lagi",
-}
-_CONJUNCTIONS = {"dan", "atau", "and", "or", "sama", "maupun", "ama", ",", "/", "&", "nor", "juga", "ataupun"}
 _OUTSIDE = {"luar", "outside"}
-_NO_GOODS = {
-    "masalah",
-    "problem",
-    "apa",
-    "papa",
-    "sure",
-    "cuma",
-    "hanya",
-    "just",
-    "only",
-    "harus",
-    "perlu",
-    "lama",
-    "jadi",
-}
-_NO_GOODS |= {"more", "less", "thanks", "worries", "idea", "limit", "lebih", "lupa", "terlalu", "preference"}
 _MAX_TERMS = 20
 
 
@@ -117,11 +17,9 @@ def is_negation_before(words: Sequence[SentenceWord], start: int) -> bool:
     if not start:
         return False
     word, before = words[start - 1].text, words[start - 2].text if start > 1 else ""
-    if word in _NEGATIONS or word in _OUTSIDE:
+    if word in word_list("negation") or word in _OUTSIDE or (before, word) in _OF_TWO:
         return True
-    return (
-        (before, word) in _OF_TWO or (before in _NEGATIVE and word in _WILL) or (word in _WILL and before in _NEGATIONS)
-    )
+    return word in word_list("will") and before in word_list("not", "negation")
 
 
 def take_negations(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
@@ -135,14 +33,14 @@ def take_negations(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
             continue
         first, position = start, end
         while position < len(words) and len(brands) + len(terms) < _MAX_TERMS:
-            position = _skip(words, position, _BEFORE_NAMES)
+            position = _skip(words, position, word_list("before unwanted"))
             phrase = _phrase_at(words, position, index)
             if not phrase:
                 break
             name = index.brand_names.get(phrase, " ".join(phrase))
             (brands if phrase in index.brands else terms).append(name)
             position = end = position + len(phrase)
-            following = _skip(words, position, _CONJUNCTIONS)
+            following = _skip(words, position, word_list("conjunction"))
             again = _end_of_negation(words, following)
             if following == position or (
                 again is None and not _goes_on(words, following, index, is_brand=phrase in index.brands)
@@ -161,19 +59,19 @@ def _end_of_negation(words: Sequence[SentenceWord], start: int) -> int | None:
     if start >= len(words):
         return None
     pair = words[start].text, words[start + 1].text if start + 1 < len(words) else ""
-    if pair in _OF_TWO or (pair[0] in _NEGATIVE and pair[1] in _WILL):
+    if pair in _OF_TWO or (pair[0] in word_list("not") and pair[1] in word_list("will")):
         return start + 2
-    return start + 1 if pair[0] in _NEGATIONS else None
+    return start + 1 if pair[0] in word_list("negation") else None
 
 
 def _is_positive(words: Sequence[SentenceWord], start: int, end: int, index: GoodsIndex) -> bool:
     """`tanpa kabel` is a word for wireless, and `no problem` speaks of no goods."""
     if end >= len(words):
         return True
-    return (words[start].text, words[end].text) in index.synonyms or words[end].text in _NO_GOODS
+    return (words[start].text, words[end].text) in index.synonyms or words[end].text in word_list("no unwanted goods")
 
 
-def _skip(words: Sequence[SentenceWord], position: int, skipped: set[str]) -> int:
+def _skip(words: Sequence[SentenceWord], position: int, skipped: frozenset[str]) -> int:
     while position < len(words) and words[position].text in skipped:
         position += 1
     return position
@@ -189,12 +87,12 @@ def _phrase_at(words: Sequence[SentenceWord], start: int, index: GoodsIndex) -> 
         following = words[start + length].text if start + length < len(words) else ""
         has_model = phrase in index.brands and any(map(str.isdecimal, following))
         return (*phrase, following) if has_model else phrase  # of Samsung, the A03 only
-    if start >= len(words) or words[start].is_sign or words[start].text in FUNCTION_WORDS:
+    if start >= len(words) or words[start].is_sign or words[start].text in word_list("function"):
         return ()
     return (index.corrected(words[start].text) or words[start].text,)
 
 
 def _goes_on(words: Sequence[SentenceWord], start: int, index: GoodsIndex, *, is_brand: bool) -> bool:
     """A list of brands goes on with a brand: `jangan asus, budget 5 juta`."""
-    phrase = _phrase_at(words, _skip(words, start, _BEFORE_NAMES), index)
+    phrase = _phrase_at(words, _skip(words, start, word_list("before unwanted")), index)
     return bool(phrase) and (phrase in index.brands) == is_brand and phrase not in index.own_names

@@ -1,5 +1,6 @@
 """Reads a sentence of a buyer by rules: each takes its words out of the sentence, in a fixed order."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,17 +12,26 @@ from tis.marketplace.reading.amounts import (
     take_measures,
     take_prices,
 )
-from tis.marketplace.reading.attribute_orders import take_attribute_order
-from tis.marketplace.reading.codes import take_codes, take_ids
-from tis.marketplace.reading.follow_ups import goes_on, is_new_topic, merged, take_changed_count, take_changes
-from tis.marketplace.reading.goods_index import goods_index
+from tis.marketplace.reading.asked import asked_facts, only_asks
+from tis.marketplace.reading.follow_ups import (
+    going_on,
+    is_new_topic,
+    merged,
+    spoken_of_before,
+    take_changed_count,
+    take_changes,
+)
 from tis.marketplace.reading.goods_nouns import SaidGoods, take_goods
+from tis.marketplace.reading.measure_limits import take_measure_limits
 from tis.marketplace.reading.negations import take_negations
+from tis.marketplace.reading.orders_to_machine import take_orders
 from tis.marketplace.reading.pointing import (
     asks_to_compare,
     compared_things,
     points_at_number,
+    take_codes,
     take_comparison,
+    take_ids,
     take_pointed,
 )
 from tis.marketplace.reading.said_places import take_places
@@ -34,8 +44,10 @@ from tis.marketplace.reading.structured_query import (
     StructuredQuery,
 )
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_wishes
+from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_attribute_order, take_wishes
+from tis.marketplace.reading.word_lists import word_list
 
+_SIZES_OF_WEAR = range(16, 51)
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
 
@@ -46,8 +58,9 @@ def parse_query(text: str, context: QueryContext, vocabulary: Vocabulary) -> Par
 
 def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabulary) -> ParsedQuery:
     """Takes words out of the sentence."""
-    index = goods_index(vocabulary)
+    index = vocabulary.goods
     respell_amounts(sentence)
+    take_orders(sentence)
     said, previous, shown = sentence.text, context.previous, context.last_results
     is_new = is_new_topic(sentence)
     asks_stock, asks_advice = bool(STOCK_QUESTION.search(said)), bool(RECOMMEND.search(said))
@@ -68,17 +81,21 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     if changes.keys() & {"min_price", "max_price"}:
         new.pop("product_ids", None)  # cheaper than number 3
     new |= changes
+    new |= take_measure_limits(sentence)
+    if "measures" in new and (order := new.get("order_by")) and order.beyond:
+        new.pop("order_by")  # `the bigger ones, at least 2 litres`: the limit says how big
     new |= take_amounts(sentence)
     measured = take_measures(sentence)
     new |= take_prices(sentence)
     new |= take_places(sentence, index)
-    if "radius_km" in new:
+    if new.get("radius_km"):
         new.pop("near_cities", None)  # the radius says how near
-    if "radius_km" in new and not new.keys() & {"cities", "provinces"}:
+    if new.get("radius_km") and not new.keys() & {"cities", "provinces"}:
         new["near_user"] = True
     new |= {name: value for name, value in take_wishes(sentence).items() if name not in new}
     new |= take_leading_count(sentence) if "quantity" not in new else {}
-    new |= price_of_one(said, new)
+    is_same_count = "quantity" not in new and previous is not None and previous.quantity is not None
+    new |= price_of_one(said, new | ({"quantity": previous.quantity} if is_same_count and previous else {}))
     for name, value in take_negations(sentence, index).items():
         new[name] = [*new.get(name, []), *value]
     if new.get("near_cities"):
@@ -106,15 +123,28 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         new.setdefault("in_stock", True)
     elif asks_advice:
         new["intent"] = "recommend"
-    is_more = previous is not None and not is_new and goes_on(said, new, previous, has_noun=goods.has_noun)
-    if points_at_number(said) and _says_only_numbers(new, goods):
+    kept = None
+    if previous is not None and not is_new:
+        has_noun = goods.has_noun or (goods.has_component and previous.category not in word_list("device"))
+        kept = going_on(said, new, previous, vocabulary, has_noun=has_noun, is_relative=bool(changes))
+    facts = asked_facts(said)
+    if facts and _asks_only(facts, new, previous) and not _NO_GOODS.search(said):
+        new = _about(facts, new, context)
+        kept = previous
+    if says_goodbye(said) and not goods.has_noun and "?" not in said and new.keys() <= _OF_SMALL_TALK:
+        new = {"intent": "other"}
+    elif kept is not None and points_at_number(said) and (size := _size_of_wear(said, kept)):
+        new = merged(kept, {"text": size})  # `nomor 42` of shoes
+    elif points_at_number(said) and _says_only_numbers(new, goods):
         new = {"intent": "other"}  # no list has them: that is no wish for goods with a 2 in their names
     elif _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
     elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
-    elif is_more and previous is not None:
-        new = merged(previous, new)
+    elif new.keys() <= {"text"} and not goods.has_noun and _asks_of_the_world(said, new.get("text", ""), vocabulary):
+        new = {"intent": "other"}
+    elif kept is not None and new.get("intent") != "other":
+        new = merged(kept, new)
     new["text"] = (new.get("text") or "")[:MAX_QUERY_CHARS]
     query = StructuredQuery.model_validate(new)
     return ParsedQuery(
@@ -126,6 +156,11 @@ def _is_of_another(category: str, pointed: Sequence[int], shown: Sequence[ShownP
     return any(one.id in pointed and one.category not in (None, category) for one in shown)
 
 
+def _size_of_wear(said: str, previous: StructuredQuery) -> str | None:
+    numbers = [word for word in re.findall(r"\d+", said) if int(word) in _SIZES_OF_WEAR]
+    return numbers[0] if len(numbers) == 1 and previous.category in ("shoes", "clothing") else None
+
+
 def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
     if goods.has_noun or not _SETTING & new.keys() <= {"text", "in_stock", "compare"}:
         return False
@@ -134,6 +169,40 @@ def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
         return False
     words = [*new.get("text", "").split(), *" ".join(compared.get("items", [])).split()]
     return all(word.isdecimal() or points_at_number(f"{word} 1") for word in words)
+
+
+def _asks_only(facts: Sequence[str], new: Mapping[str, Any], previous: StructuredQuery | None) -> bool:
+    """`harganya berapa?` asks of goods that were shown; `harganya di bawah 5 juta?` and `harga laptop?` do not."""
+    others = {"near_user", "sort"} if "distance" in facts else set()
+    if new.keys() - {"text", "product_ids", "in_stock", "intent", "category"} - others or new.get("in_stock") is False:
+        return False
+    if new.get("category") not in (None, previous.category if previous else None):
+        return False
+    known = previous.text.split() if previous else []
+    return only_asks(facts, [word for word in new.get("text", "").split() if word not in known])
+
+
+def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) -> dict[str, Any]:
+    """The products that the question is about: those pointed at, else the first in an order, else all of the list."""
+    previous, shown = context.previous, [one.id for one in context.last_results]
+    pointed = new.get("product_ids") or list(spoken_of_before(context))
+    if not pointed and (previous is None or not shown):
+        return {"intent": "other"}
+    if list(facts) == ["stock"]:
+        return {"intent": "stock", "in_stock": True} | ({"product_ids": pointed} if pointed else {})
+    return {"product_ids": pointed or shown, "asked": list(facts)}
+
+
+def says_goodbye(said: str) -> bool:
+    return bool(_GOODBYE.search(said))
+
+
+def _asks_of_the_world(said: str, text: str, vocabulary: Vocabulary) -> bool:
+    """`will it rain tomorrow?`: a question without a word of buying, and of words that no goods are named by."""
+    index = vocabulary.goods
+    known = [word for word in text.split() if (word,) in index.nouns or (word,) in index.brands or not word.isalpha()]
+    is_described = any(word in word_list("description", "plain") for word in text.split())
+    return bool(_ASKS_OF_ANYTHING.match(said)) and not (known or is_described or _BUYS.search(said))
 
 
 def is_off_topic(said: str, *, has_noun: bool) -> bool:
@@ -151,9 +220,28 @@ _ASKS = any_of(
     stok(?:nya)? (?:ada|berapa)|ada stok|sisa
     """
 )
+_OF_SMALL_TALK = {"text", "brands", "product_ids", "intent", "in_stock", "sort"}
+_GOODBYE = any_of(
+    r"""
+    thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou|tq|nuhun|suwun|bye|goodbye|dadah
+    sampai jumpa|see you|that'?s (?:all|it)|that is all|(?:itu|segitu|udah|sudah|cukup) (?:saja|aja|dulu|cukup)
+    """
+)
+_ASKS_OF_ANYTHING = any_of(
+    r"""
+    will|would|is|are|am|do|does|did|can|could|should|was|were|has|have you|who|whom|whose|why|when|how|what|where
+    apakah|apa|kenapa|mengapa|kapan|siapa|bagaimana|gimana|berapa|di ?mana
+    """
+)
+_BUYS = any_of(
+    r"""
+    ada|jual(?:an)?|cari(?:kan|in)?|beli|butuh|punya|stok|harga(?:nya)?|toko|ready|murah|have|has|sells?|stock|there
+    any|buy|price|cost|shop|store|find|need|carry|offer|got|cheap(?:er|est)?|rekomendasi|recommend|merk|merek|brand
+    """
+)
 _NO_GOODS = any_of(
     r"""
-    buat(?:kan|in)|tulis(?:kan|in)|ceritakan|terjemah(?:kan|in)|jelaskan|hitung(?:kan|in)
+    buat(?:kan|in)|tulis(?:kan|in)|ceritakan|terjemah(?:kan|in)|jelaskan|hitung(?:kan|in)?
     (?:write|tell) (?:me )?an? (?:poem|story|joke|essay|song|letter)|translate|puisi|pantun|ibu ?kota|capital of
     (?:berapa|what is|what'?s) \d+ ?[-+x*/:] ?\d+|menang(?:nya)? (?:siapa|pemilu|piala)|skor (?:bola|pertandingan)
     siapa (?:kamu|presiden|nama)|presiden|no ?resi|nomor resi|(?:pesanan|orderan|order)(?:an)? (?:saya|aku|gue)

@@ -1,10 +1,12 @@
-"""Words that point at what was shown (`nomor 2`, `yang itu`, `the last one`), and what is to be compared."""
+"""Which products a sentence points at: by SKU or id, by a place in the list that was shown, or to compare them."""
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.reading.structured_query import ComparedThings, ShownProduct, StructuredQuery
+from tis.marketplace.reading.word_lists import word_list
 
 _ORDINALS = {"pertama": 1, "kesatu": 1, "kedua": 2, "ketiga": 3, "keempat": 4, "kelima": 5, "keenam": 6}
 _ORDINALS |= {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "1st": 1, "2nd": 2, "3rd": 3}
@@ -28,11 +30,7 @@ _ORDINAL_WORDS = (
     r"|(?<=the )second|second(?= (?:one|and|dan|product|option))"
 )
 _MORE_ORDINALS = f"(?:{_AND}(?:yang |yg |the )?(?:{_ORDINAL_WORDS}|second))*"
-_ORDINAL = any_of(
-    rf"""
-    (?:(?:yang|yg|the|{_THING})\s)*(?:{_ORDINAL_WORDS}){_MORE_ORDINALS}(?:\s{_ONES})?
-    """
-)
+_ORDINAL = whole_words(rf"(?:(?:yang|yg|the|{_THING})\s)*(?:{_ORDINAL_WORDS}){_MORE_ORDINALS}(?:\s{_ONES})?")
 _TWO_NUMBERS = whole_words(rf"{_DIGIT}\s?(?:,|dan|and|sama|&|vs|dengan|with|ama)\s?{_DIGIT}{_MORE}")
 _FIRST_SOME = any_of(
     r"""
@@ -40,11 +38,7 @@ _FIRST_SOME = any_of(
     (?P<some2>[2-9]|dua|tiga|empat|lima) (?:yang )?(?:pertama|teratas)
     """
 )
-_LAST = any_of(
-    r"""
-    (?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)
-    """
-)
+_LAST = whole_words(r"(?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)")
 _TOP = whole_words(r"(?:yang |yg )(?:paling )?(?:atas|teratas)|the top one")
 _BOTH = whole_words(r"(?:ke)?dua-?duanya|keduanya|dua-duanya|both(?: of them)?")
 _ALL = whole_words(r"(?:ke)?(?:tiga|empat|lima)nya|semuanya|all of (?:them|these)|mereka|them all")
@@ -72,11 +66,7 @@ def take_pointed(
         return [one.id for one in shown[: _ORDINALS[found["some"] or found["some2"]]]]
     for pattern in (_NUMBERED, _TH, _HASH, _ORDINAL, *([_TWO_NUMBERS] if compares else [])):
         if found := pattern.search(sentence.text):
-            text = found[0].replace("#", " ").replace("ke-", " ").replace(".", " ")
-            words = [
-                word.removeprefix("ke") if word[:2] == "ke" and word[2:].isdecimal() else word for word in text.split()
-            ]
-            words = [part for word in words for part in word.replace(",", " ").replace("&", " ").split()]
+            words = re.findall(r"\d+(?:st|nd|rd|th)?|[a-z]+", found[0])
             numbers = [_number(word, len(shown), is_ordinal=pattern is _ORDINAL) for word in words]
             ids = [shown[number - 1].id for number in numbers if number and number <= len(shown)]
             if ids:
@@ -126,12 +116,6 @@ _COMPARE = any_of(
     """
 )
 _BETWEEN = whole_words(r"vs\.?|versus|dan|sama|dengan|dgn|atau|and|or|with|ama|dibanding(?:kan)?|against|to")
-_EDGES = frozenset(
-    """
-    antara between produk mana yang yg lebih bagus baik murah apa ya dong tolong the which is better one nya sih saya
-    mau please itu bedanya pls ini antar for untuk me can you bisa coba gan kak min worth it oke harga spek
-    """.split()
-)
 _PURPOSE = whole_words(r"yang|yg|untuk|utk|buat|bwt|for|in terms of|dari segi|soal")
 _MAX_ITEMS = 10
 
@@ -156,8 +140,69 @@ def take_comparison(sentence: Sentence) -> None:
 
 
 def _without_edges(words: list[str]) -> list[str]:
-    while words and words[0] in _EDGES:
+    while words and words[0] in word_list("beside compared"):
         words = words[1:]
-    while words and words[-1] in _EDGES:
+    while words and words[-1] in word_list("beside compared"):
         words = words[:-1]
     return words
+
+
+_CODE = r"[a-z0-9](?:[a-z0-9]|[-._/](?=[a-z0-9])){1,48}"
+_SKU = re.compile(
+    r"(?<![^\W_])(?:sku|kode(?: barang| produk| sku)?|(?:product|item) code)(?:nya)?"
+    rf"\s?(?:is|adalah|nomor|no\.?)?\s?[:=#]?\s?(?P<code>(?=[^\s]*\d){_CODE})(?![^\W_])"
+)
+# Written in capitals, with signs between at least two parts: `RNJ-G15`, `ASUS.LAP.3685`.
+_BARE_SKU = re.compile(r"(?<![\w.-])[A-Z]{2,10}(?:[-./][A-Z0-9]{1,12}){1,4}(?![\w-])")
+_SERIES_IN_CAPITALS = {"RTX", "GTX", "RX", "USB", "DDR", "WI", "TYPE", "WH", "HDMI", "PS", "AC", "PC", "ATX", "SSD"}
+_MIN_DIGITS_OF_SKU = 2
+_PRODUCT = "(?:produk|product|barang|item)s?"
+_PRODUCT_ID = any_of(
+    rf"""
+    (?:{_PRODUCT}\s?)?(?:dengan |with )?(?:id|ids|#id)\s?[:=#]?\s?(?P<ids>\d{{1,18}}(?:{_AND}#?\d{{1,18}}){{0,9}})
+    """
+)
+_HASH_ID = re.compile(r"(?<!\w)#(?P<ids>\d{1,18})(?!\w)")
+_IDS = rf"(?P<ids>\d{{1,18}}(?:{_AND}(?:produk |product )?#?\d{{1,18}}){{0,9}})"
+_PRODUCT_NUMBER = any_of(
+    rf"""
+    {_PRODUCT}\s(?:no\.?\s?|nomor\s|number\s)?#?{_IDS}(?!\s?(?:unit|pcs|buah|jt|juta|rb|ribu))
+    """
+)
+_MAX_IDS = 20
+
+
+def take_codes(sentence: Sentence) -> dict[str, Any]:
+    """A SKU, and products by their ids."""
+    fields: dict[str, Any] = {}
+    if found := _SKU.search(sentence.text):
+        fields["sku"] = sentence.said_at(*found.span("code"))
+        sentence.take_found(found, "SKU", "sku")
+    elif span := _bare_sku(sentence):
+        fields["sku"] = sentence.said_at(*span)
+        sentence.take(*span, "SKU", "sku")
+    return fields
+
+
+def take_ids(sentence: Sentence, num_shown: int) -> dict[str, Any]:
+    """`produk 12` is a place in the list that was shown, if that is so long; `id 12` and `#12` never are."""
+    ids: list[int] = []
+    for pattern in (_PRODUCT_ID, _HASH_ID, _PRODUCT_NUMBER):
+        for found in list(pattern.finditer(sentence.text)):
+            numbers = [int(number) for number in re.findall(r"\d+", found["ids"])]
+            if pattern is not _PRODUCT_ID and all(number <= num_shown for number in numbers):
+                continue
+            ids += [number for number in numbers if 1 <= number < 2**63]
+            sentence.take_found(found, "id of a product", "product_ids")
+    return {"product_ids": list(dict.fromkeys(ids))[:_MAX_IDS]} if ids else {}
+
+
+def _bare_sku(sentence: Sentence) -> tuple[int, int] | None:
+    """Looked for as it was typed; returned as a place in the text."""
+    for found in _BARE_SKU.finditer(sentence.said):
+        parts = re.split("[-./]", found[0])
+        digits = sum(letter.isdigit() for letter in found[0])
+        if digits >= _MIN_DIGITS_OF_SKU and parts[0] not in _SERIES_IN_CAPITALS:
+            places = [place for place, origin in enumerate(sentence.origins) if found.start() <= origin < found.end()]
+            return places[0], places[-1] + 1
+    return None

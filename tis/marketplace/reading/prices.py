@@ -95,8 +95,6 @@ _AT_LEAST = (
 )
 _ABOUT = r"(?:harga\s*)?(?:sekitar(?:an)?|skitar|sktr|kisaran|kira-kira|kira2|kurang lebih|around|about|approximately)"
 _AND = r"(?:-|–|~|sampai(?: dengan)?|sampe|smp|hingga|s/d|s\.d\.?|sd|to|dan|and|atau|or)"
-_AND_LESS = r"ke\s?bawah|(?:or|and) (?:less|below|under)|maks|max"
-_AND_MORE = r"ke\s?atas|(?:or|and) (?:more|above|over|up)|up(?! to)|plus|\+"
 _FORMS: list[tuple[PriceForm, "re.Pattern[str]"]] = [
     ("range", re.compile(rf"(?<![^\W_])(?:antara\s+|between\s+)?{_amount('low')}\s*{_AND}\s*{_amount('high')}")),
     (

@@ -9,53 +9,17 @@ from rapidfuzz.distance import OSA
 
 from tis.marketplace.places.gazetteer import NamedPlace, gazetteer
 from tis.marketplace.places.place_names import Place
-from tis.marketplace.reading.goods_index import GoodsIndex
 from tis.marketplace.reading.negations import is_negation_before
 from tis.marketplace.reading.sentence import Sentence, SentenceWord
+from tis.marketplace.reading.vocabulary import GoodsIndex
+from tis.marketplace.reading.word_lists import word_list
 
 _JAKARTA = "31"
-_CONJUNCTIONS = frozenset("dan atau or and sama maupun , / & nor".split())
-PREPOSITIONS = frozenset(
-    """
-    di d dari dr from in at daerah wilayah area sekitar sekitaran seputar around near dekat deket ke to kota close
-    lokasi lokasinya yang yg located based the
-    """.split()
-)
-_NEAR = frozenset("sekitar sekitaran seputar around near dekat deket terdekat terdeket nearest closest close".split())
-_SENT = frozenset(
-    """
-    kirim dikirim kirimnya kirimin antar diantar anter pengiriman mengirim ngirim ongkir ongkirnya ship ships shipped
-    shipping deliver delivers delivered delivery send sent
-    """.split()
-)
 _TO = frozenset({"ke", "to", "sampai"})
-_PARTS_OF_CITIES = frozenset("timur barat selatan utara pusat kota".split())
-_MADE_IN = frozenset("asli khas buatan produksi original ala produk authentic".split())
-_COFFEE_LANDS = frozenset("gayo toraja kintamani mandailing lintong wamena enrekang kerinci".split())
-# They mean something else, too; behind everything else, these mean the city.
-_CITIES_LIKE_WORDS = frozenset(
-    """
-    medan malang solo padang palu kupang mataram serang sorong subang tegal demak kendal bsd pati lombok batang metro
-    bima batu purwokerto cibinong timika singaraja wonosari pangkalpinang tanjungpinang
-    """.split()
-)
-_LARGE_CITIES = """
-    jakarta surabaya bandung bekasi tangerang semarang palembang makassar denpasar yogyakarta jogjakarta pekanbaru
-    balikpapan pontianak banjarmasin samarinda bandarlampung sidoarjo surakarta cirebon tasikmalaya manado
-    """.split()
 _MIN_LETTERS_OF_SLIP = 6
-_PARTICLES = frozenset(
-    """
-    aja saja ada dong ya yaa gan kak min yang yg ga gak nggak deh sih juga nih kok lagi mau please for with dulu donk
-    bisa bs
-    """.split()
-)
-_ENDINGS = frozenset("dong ya yang yg ada dan kak gan please min aja saja sih ga gak murah".split())
-
 _ALWAYS_NOT = frozenset({"tidak", "tdk", "tak"})
 _NOT = _ALWAYS_NOT | {"ga", "gak", "gk", "nggak", "ngga", "enggak"}
 _BEFORE_NOT = frozenset("yang yg asal tapi tp asalkan".split())
-_ASKING = frozenset("ada apa bisa masih ready atau tersedia stok stoknya ya".split())
 
 
 @dataclass
@@ -79,7 +43,9 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
     words = sentence.words()
     found, last = FoundPlaces(), ("", -1)
     # "bandung aja" is no slip of Bandung Raya.
-    letters = ["" if word.text in _PARTICLES else _large_city(word.text, index) or word.text for word in words]
+    letters = [
+        "" if word.text in word_list("particle") else _large_city(word.text, index) or word.text for word in words
+    ]
     places = gazetteer().named_in(letters, index.known_words)
     for number, named in enumerate(places):
         start = _start_with_prepositions(words, named.start)
@@ -91,7 +57,7 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
         last = (kind, named.end)
         first = start if kind != "exclude" else _start_of_negation(words, start)
         # Bekasi Timur is a part of Bekasi.
-        is_part = named.end < len(words) and words[named.end].text in _PARTS_OF_CITIES
+        is_part = named.end < len(words) and words[named.end].text in word_list("part of city")
         span = words[first].start, words[named.end - (0 if is_part else 1)].end
         if kind == "destination":
             found.is_destination = True
@@ -113,34 +79,34 @@ def take_places(sentence: Sentence, index: GoodsIndex) -> dict[str, Any]:
 def _is_near(words: Sequence[SentenceWord], start: int, name_start: int) -> bool:
     """`sekitar Malang`, `terdekat di Medan`: not all that is sold there, and not only that."""
     before = {word.text for word in words[max(0, start - 1) : name_start]}
-    return not before.isdisjoint(_NEAR)
+    return not before.isdisjoint(word_list("near"))
 
 
 def _large_city(word: str, index: GoodsIndex) -> str | None:
     """The gazetteer corrects only behind prepositions; `surabya` is no other word anyway."""
     if len(word) < _MIN_LETTERS_OF_SLIP or not word.isalpha() or word in index.known_words or index.corrected(word):
         return None
-    found = process.extractOne(word, _LARGE_CITIES, scorer=OSA.distance, score_cutoff=1)
+    found = process.extractOne(word, sorted(word_list("large city")), scorer=OSA.distance, score_cutoff=1)
     return str(found[0]) if found and found[0][0] == word[0] else None
 
 
 def _kind(words: Sequence[SentenceWord], start: int, named: NamedPlace, last: tuple[str, int], *, in_list: bool) -> str:
     last_kind, last_end = last
     between = {word.text for word in words[last_end:start]} if 0 <= last_end <= start else {""}
-    if last_kind and between and between <= _CONJUNCTIONS:
+    if last_kind and between and between <= word_list("conjunction"):
         return last_kind
     if is_negation_before(words, start) or _is_elsewhere(words, start, named.start):
         return "exclude"
     if words[named.start - 1].text in _TO if named.start else False:
         if (
-            any(word.text in _SENT for word in words[max(0, named.start - 4) : named.start])
+            any(word.text in word_list("sent") for word in words[max(0, named.start - 4) : named.start])
             or "\0" in words[max(0, named.start - 2)].text
         ):
             return "destination"
     said = [word.text for word in words[named.start : named.end]]
-    if not _COFFEE_LANDS.isdisjoint(said):
+    if not word_list("coffee land").isdisjoint(said):
         return "none"
-    if start == named.start and start and words[start - 1].text in _MADE_IN:
+    if start == named.start and start and words[start - 1].text in word_list("made in"):
         return "none"
     if not named.is_certain and not in_list and not _ends_request(words, named):
         return "none"
@@ -152,7 +118,11 @@ def _are_listed(words: Sequence[SentenceWord], named: NamedPlace, other: NamedPl
     first, second = sorted((named, other), key=lambda one: one.start)
     between = [word.text for word in words[first.end : second.start]]
     said = tuple(word.text for word in words[named.start : named.end])
-    return _CONJUNCTIONS.issuperset(between) and said not in index.nouns and " ".join(said) in _CITIES_LIKE_WORDS
+    return (
+        word_list("conjunction").issuperset(between)
+        and said not in index.nouns
+        and " ".join(said) in word_list("city like a word")
+    )
 
 
 def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:
@@ -160,12 +130,12 @@ def _ends_request(words: Sequence[SentenceWord], named: NamedPlace) -> bool:
     phrase = " ".join(word.text for word in words[named.start : named.end])
     before = [word.text for word in words[: named.start] if not word.is_sign or word.text[0] == "\0"]
     following = words[named.end].text if named.end < len(words) else ""
-    is_last = not following or not following[0].isalnum() or following in _ENDINGS
-    return phrase in _CITIES_LIKE_WORDS and bool(before) and is_last
+    is_last = not following or not following[0].isalnum() or following in word_list("behind place")
+    return phrase in word_list("city like a word") and bool(before) and is_last
 
 
 def _start_with_prepositions(words: Sequence[SentenceWord], start: int) -> int:
-    while start and words[start - 1].text in PREPOSITIONS:
+    while start and words[start - 1].text in word_list("preposition"):
         start -= 1
     return start
 
@@ -175,7 +145,7 @@ def _is_elsewhere(words: Sequence[SentenceWord], start: int, name_start: int) ->
     if not start or start == name_start or words[start - 1].text not in _NOT:
         return False
     before = words[start - 2].text if start > 1 else ""
-    return before in _BEFORE_NOT or (words[start - 1].text in _ALWAYS_NOT and before not in _ASKING)
+    return before in _BEFORE_NOT or (words[start - 1].text in _ALWAYS_NOT and before not in word_list("asking"))
 
 
 def _start_of_negation(words: Sequence[SentenceWord], start: int) -> int:

@@ -39,6 +39,17 @@ class AttributeOrder(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class MeasureLimit(BaseModel):
+    """At least 1.8 litres; at most 2 kg. Without a unit, in that of the seller."""
+
+    attribute: Measured
+    unit: str = Field("", max_length=20)
+    least: float | None = Field(None, ge=0)
+    most: float | None = Field(None, ge=0)
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class StructuredQuery(BaseModel):
     """Nothing is said of a field that is null, empty or false."""
 
@@ -50,6 +61,7 @@ class StructuredQuery(BaseModel):
     exclude_terms: NameList = Field(default_factory=list, description="words that must not match")
     min_price: Rupiah | None = None
     max_price: Rupiah | None = None
+    total_price: Rupiah | None = Field(None, description="what `quantity` may cost together; `max_price` is of one")
     cities: NameList = Field(default_factory=list, description="official names without Kota or Kabupaten")
     exclude_cities: NameList = Field(default_factory=list)
     provinces: NameList = Field(default_factory=list)
@@ -66,6 +78,8 @@ class StructuredQuery(BaseModel):
     compare: ComparedThings | None = None
     product_ids: list[ProductId] = Field(default_factory=list, max_length=MAX_SHOWN)
     sku: str | None = Field(None, max_length=100)
+    measures: list[MeasureLimit] = Field(default_factory=list, max_length=10)
+    asked: NameList = Field(default_factory=list, description="what is asked of `product_ids`: price, warranty, weight")
 
     model_config = ConfigDict(extra="forbid")
 

@@ -67,10 +67,6 @@ def _may_be_joined(word: str) -> bool:
     return any(map(str.isdecimal, word))
 
 
-def normalize(text: str | None) -> str:
-    return " ".join(tokenize(text))
-
-
 def _letters(text: str) -> str:
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
 

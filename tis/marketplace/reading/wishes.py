@@ -1,26 +1,14 @@
-"""Words that wish for something beside the goods: an order of the list, their condition, stock, delivery or pickup."""
+"""Words that wish for something beside the goods: an order of the list, their condition, stock, delivery or pickup.
 
-import re
-from dataclasses import dataclass
+Also which goods come first by an attribute: `yang paling ringan`, `which of them is lighter?`, `baterai paling besar`.
+"""
+
 from typing import Any
 
 from tis.marketplace.reading.sentence import Sentence, any_of
+from tis.marketplace.reading.structured_query import AttributeOrder, Measured, QueryContext
 
-
-@dataclass(frozen=True)
-class Wish:
-    """Words that set a field. ANY takes the words and leaves the field as it is."""
-
-    field: str
-    value: Any
-    pattern: "re.Pattern[str]"
-
-
-def _wish(field: str, value: Any, forms: str) -> Wish:
-    return Wish(field, value, any_of(forms))
-
-
-ANY = "any"
+_ANY = "any"  # sets the field to what it is without any wish
 _NOT = "(?:tidak|tdk|ga|gak|gk|ngga|nggak|enggak|kagak|jangan|jgn|bukan|not|no|isn'?t|don'?t want(?: it)?)"
 _VERY = "(?:terlalu |too |so |yang |yg |usah |mau |begitu |very |that )*"
 _USED = "(?:bekas|(?:second|2nd)(?:[ -]?hand)?|seken|sekon|used|preloved)"
@@ -40,12 +28,18 @@ _OF = "(?: dari| dr| dengan| dgn| sama| ama| di| lokasi| tempat| tempat tinggal)
 _CAN = "(?:bisa |mau |bs |yang |yg |harus )*"
 _STOCK = "(?:ketersediaan|stok|sto[ck]{1,2}|stcok)(?:nya)?"
 _STILL = "(?:masih |masi |msh |ada |yang |yg |lagi |harus |must be )*"
-# In this order: what one has taken the next does not see.
-WISHES = (
-    _wish("condition", ANY, f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"),
-    _wish("condition", "new", f"(?:{_NOT}|selain|kecuali|tanpa|non) {_VERY}{_USED}"),
-    _wish("condition", "used", f"{_NOT} {_VERY}{_NEW}"),
-    _wish(
+# Fields, the values that words set them to, and forms of these words. What one has taken the next does not see.
+_FORMS: tuple[tuple[str, Any, str], ...] = (
+    (
+        "condition",
+        _ANY,
+        f"{_NEW}{_OR}{_USED}\n{_USED}{_OR}{_NEW}\n{_NOT} (?:harus|perlu|mesti|have to be) {_NEW}"
+        f"\n(?:yang |yg )?(?:{_USED}|{_NEW}) (?:juga|jg|pun|too|also|(?:is |are )?{_FINE})"
+        f"(?: (?:{_FINE}|mau|ok))*\n(?:boleh|gapapa|gpp) (?:yang |yg )?{_USED}|also {_USED}|{_USED} or {_NEW}",
+    ),
+    ("condition", "new", f"(?:{_NOT}|selain|kecuali|tanpa|non) {_VERY}{_USED}"),
+    ("condition", "used", f"{_NOT} {_VERY}{_NEW}"),
+    (
         "sort",
         "price_asc",
         rf"""
@@ -53,8 +47,8 @@ WISHES = (
         (?:kurang|less) mahal
         """,
     ),
-    _wish("near_user", True, f"{_NOT} {_VERY}(?:jauh(?:[ -]jauh|2)?|far)(?: (?:dari|from) (?:{_HERE}|{_MY_PLACE}))?"),
-    _wish(
+    ("near_user", True, f"{_NOT} {_VERY}(?:jauh(?:[ -]jauh|2)?|far)(?: (?:dari|from) (?:{_HERE}|{_MY_PLACE}))?"),
+    (
         "in_stock",
         False,
         rf"""
@@ -65,7 +59,7 @@ WISHES = (
         (?:show|tampilkan|lihatkan)(?: me)?(?: also)? (?:{_SOLD_OUT})(?: ones| items)?
         """,
     ),
-    _wish(
+    (
         "sort",
         "newest",
         """
@@ -73,9 +67,9 @@ WISHES = (
         newest|latest|new arrivals?|most recent
         """,
     ),
-    _wish("sort", "price_asc", f"{_OF_PRICE}{_LOW} (?:to|ke) (?:the |yang )?{_HIGH}"),
-    _wish("sort", "price_desc", f"{_OF_PRICE}{_HIGH} (?:to|ke) (?:the |yang )?{_LOW}"),
-    _wish(
+    ("sort", "price_asc", f"{_OF_PRICE}{_LOW} (?:to|ke) (?:the |yang )?{_HIGH}"),
+    ("sort", "price_desc", f"{_OF_PRICE}{_HIGH} (?:to|ke) (?:the |yang )?{_LOW}"),
+    (
         "sort",
         "price_asc",
         """
@@ -85,7 +79,7 @@ WISHES = (
         (?:the )?cheapest|(?:the )?lowest[ -]priced?|(?:the )?least expensive
         """,
     ),
-    _wish(
+    (
         "sort",
         "price_desc",
         """
@@ -93,7 +87,7 @@ WISHES = (
         (?:most|more) expensive|highest[ -]priced?
         """,
     ),
-    _wish(
+    (
         "sort",
         "rating",
         """
@@ -104,7 +98,7 @@ WISHES = (
         (?:by|berdasarkan) (?:rating|review|ulasan)
         """,
     ),
-    _wish(
+    (
         "sort",
         "distance",
         rf"""
@@ -113,7 +107,7 @@ WISHES = (
         urut(?:kan)? (?:dari )?(?:yang )?(?:jarak|terdekat)|jarak terdekat|by distance
         """,
     ),
-    _wish(
+    (
         "near_user",
         True,
         rf"""
@@ -124,7 +118,7 @@ WISHES = (
         (?:dekat|deket)(?: aja| saja)
         """,
     ),
-    _wish(
+    (
         "fulfilment",
         "pickup",
         r"""
@@ -133,7 +127,7 @@ WISHES = (
         (?:datang|beli|dtg) (?:langsung )?(?:ke|di) (?:toko|tempat)(?:nya)?|cod di toko|in[ -]store|diambil
         """,
     ),
-    _wish(
+    (
         "fulfilment",
         "delivery",
         rf"""
@@ -142,7 +136,7 @@ WISHES = (
         (?:home )?deliver(?:y|ed|s|able)?(?: to my (?:home|house|place|door))?|ship(?:s|ped|ping)?(?: to me)?|sent to me
         """,
     ),
-    _wish(
+    (
         "in_stock",
         True,
         rf"""
@@ -154,8 +148,8 @@ WISHES = (
         (?:cek |check )?{_STOCK}
         """,
     ),
-    _wish("condition", "used", f"(?:kondisi )?(?:{_USED}|bekasan|pre-?loved|pre-?owned)(?: (?:pakai|aja|saja|ones?))?"),
-    _wish(
+    ("condition", "used", f"(?:kondisi )?(?:{_USED}|bekasan|pre-?loved|pre-?owned)(?: (?:pakai|aja|saja|ones?))?"),
+    (
         "condition",
         "new",
         r"""
@@ -165,7 +159,7 @@ WISHES = (
         new(?! balance| era| york)
         """,
     ),
-    _wish(
+    (
         "sort",
         "price_asc",
         rf"""
@@ -173,8 +167,9 @@ WISHES = (
         cheap|affordable|inexpensive|(?:low|on a|tight) budget|budget (?=laptop|phone|hp|smartphone)
         """,
     ),
-    _wish("sort", "relevance", "paling relevan|most relevant"),
+    ("sort", "relevance", "paling relevan|most relevant"),
 )
+_WISHES = [(field, value, any_of(forms)) for field, value, forms in _FORMS]
 STOCK_QUESTION = any_of(
     rf"""
     {_STOCK}|(?:masih|masi|msh) ada|(?:ready|tersedia|available|in stock)|any left|left|sisa|berapa lagi|still have
@@ -193,10 +188,79 @@ RECOMMEND = any_of(
 def take_wishes(sentence: Sentence) -> dict[str, Any]:
     """The fields that they set; the first words that set a field go before later ones."""
     found: dict[str, Any] = {}
-    for wish in WISHES:
-        while match := wish.pattern.search(sentence.text):
-            sentence.take_found(match, f"words of {wish.field}", *([] if wish.field in found else [wish.field]))
-            found.setdefault(wish.field, wish.value)
-            if wish.field == "sort" and wish.value == "distance":
+    for field, value, pattern in _WISHES:
+        while match := pattern.search(sentence.text):
+            sentence.take_found(match, f"words of {field}", *([] if field in found else [field]))
+            found.setdefault(field, value)
+            if value == "distance":
                 found.setdefault("near_user", True)
-    return {name: value for name, value in found.items() if value != ANY}
+    return {name: None if value == _ANY else value for name, value in found.items()}
+
+
+_MOST = r"(?:paling |ter|lebih |lbh )"
+_BIG, _SMALL = "(?:besar|gede|lebar|luas|tinggi|banyak|panjang)", "(?:kecil|sempit|rendah|sedikit|pendek)"
+_BIGGER, _SMALLER = "(?:biggest|bigger|largest|larger|most|more|highest|higher|longest|longer)", "(?:smallest|smaller)"
+
+
+def _named(words: str, *, big: str = "") -> dict[bool, str]:
+    """Patterns of an attribute that is said by its name, by whether the least is wanted."""
+    more, less = rf"{_MOST}(?:{_BIG}{big})", rf"{_MOST}{_SMALL}"
+    return {
+        False: f"{words}(?:nya)? (?:yang |yg )?{more}\n(?:the |with )*{_BIGGER} (?:{words})(?: life| capacity)?",
+        True: f"{words}(?:nya)? (?:yang |yg )?{less}\n(?:the |with )*{_SMALLER} (?:{words})",
+    }
+
+
+_WEIGHT = {
+    True: f"(?:yang |yg )?{_MOST}(?:ringan|enteng)(?: lagi)?\n(?:the )?(?:lightest|lighter)(?: ones?)?\nless heavy",
+    False: f"(?:yang |yg )?{_MOST}berat(?: lagi)?\n(?:the )?(?:heaviest|heavier)(?: ones?)?",
+}
+_SIZE = {
+    True: rf"(?:ukuran(?:nya)? )?(?:yang |yg )?{_MOST}(?:kecil|mungil|ringkas)(?: lagi)?"
+    "\n(?:the )?(?:smallest|smaller|more compact)(?: ones?)?",
+    False: rf"(?:ukuran(?:nya)? )?(?:yang |yg )?{_MOST}(?:besar|gede)(?: lagi)?"
+    "\n(?:the )?(?:biggest|bigger|largest|larger)(?: ones?)?",
+}
+# The first that is found counts: sizes without a name come last.
+_ATTRIBUTE_FORMS: dict[Measured, dict[bool, str]] = {
+    "battery": _named("(?:baterai|batere|batre|battery)", big="|awet|tahan lama|kuat"),
+    "screen": _named("(?:layar|screen|display)"),
+    "ram": _named("(?:ram|memori|memory)"),
+    "storage": _named("(?:penyimpanan|storage|ssd|internal|hard ?disk)", big="|lega"),
+    "camera": _named("(?:kamera|camera)", big="|bagus|tajam|jernih"),
+    "capacity": _named("(?:kapasitas|capacity|muatan)"),
+    "power": _named("(?:daya|watt|listrik|power)"),
+    "weight": _WEIGHT,
+    "size": _SIZE,
+}
+_ATTRIBUTE_ORDERS = [
+    (name, is_least, any_of(form)) for name, forms in _ATTRIBUTE_FORMS.items() for is_least, form in forms.items()
+]
+_THRIFTY = any_of(rf"(?:yang |yg )?{_MOST}(?:hemat|irit) (?:listrik|daya|watt)|least power(?:ful)?|lowest wattage")
+_AMONG = any_of(
+    """
+    mana|which|di ?antara (?:itu|ini|mereka|keduanya|semua(?:nya)?)|(?:of|among) (?:them|these|those)
+    (?:ke)?dua-?duanya|keduanya|both
+    """
+)
+_FURTHER = any_of("lebih|lbh|lighter|heavier|smaller|bigger|larger|more|higher|longer|less")
+
+
+def take_attribute_order(sentence: Sentence, context: QueryContext, pointed: list[int]) -> AttributeOrder | None:
+    """What is lighter than what was shown, unless one of these is asked for."""
+    candidates = [("power", True, _THRIFTY), *_ATTRIBUTE_ORDERS]
+    matches = ((name, is_least, pattern.search(sentence.text)) for name, is_least, pattern in candidates)
+    attribute, is_least, found = next((one for one in matches if one[2]), ("", False, None))
+    if found is None:
+        return None
+    shown = [one.id for one in context.last_results]
+    among, beyond = list[int](), list[int]()
+    if pointed or (shown and _AMONG.search(sentence.text)):
+        among = pointed or shown
+    elif shown and _FURTHER.search(found[0]):
+        beyond = shown
+    sentence.take_found(found, "order by an attribute", "order_by")
+    if among and (said := _AMONG.search(sentence.text)):
+        sentence.take_found(said, "of what was shown", "order_by")
+    fields = {"attribute": attribute, "least": is_least, "among": among, "beyond": beyond}
+    return AttributeOrder.model_validate(fields)

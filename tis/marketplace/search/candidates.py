@@ -1,37 +1,29 @@
 """Builds the SQL that selects all products of a query. Pages, totals and facets are read from it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tis.marketplace.kit.fields import key_of
 from tis.marketplace.reading.tokens import category_token
-from tis.marketplace.search.attribute_filter import attribute_conditions
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
-from tis.marketplace.search.cursor import ResolvedQuery
-from tis.marketplace.search.filters import (
-    SqlCondition,
-    brand_conditions,
-    city_conditions,
-    fulfilment_conditions,
-    goods_conditions,
-)
-from tis.marketplace.search.geo_filter import (
-    SUPPLIER_PLACES,
-    bounding_box,
-    haversine_sql,
-    origin_values,
-)
+from tis.marketplace.search.filter_keys import FilterKeys, attribute_tests, with_attribute
+from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
 from tis.marketplace.search.query import ProductQuery
-from tis.marketplace.search.sql import placeholders
+from tis.marketplace.search.sql import id_list, placeholders
 from tis.marketplace.search.text_query import TextMatch, excluded_phrases
 
 # A LIMIT that changes no result: databases do not flatten a subquery with a LIMIT, which would compute each distance
 # several times.
 NO_LIMIT = 1_000_000_000
+_NOTHING = "1 = 0"
+# The facet that counts what the condition filters, if one does; the SQL and its values.
+FilterCondition = tuple[str, str, dict[str, object]]
 
 
 def candidate_query(
     index: TextIndex,
     query: ProductQuery,
-    resolved: ResolvedQuery,
+    keys: FilterKeys,
     match: TextMatch | None,
     radius_km: float | None,
     *,
@@ -42,89 +34,138 @@ def candidate_query(
     `products_first` is for lists that are read in the order of an index of products until a page is full.
     """
     box = bounding_box(query.origin, radius_km) if query.origin and radius_km is not None else None
-    is_narrow = query.supplier_id is not None or resolved.product_ids is not None or products_first
+    is_narrow = query.supplier_id is not None or keys.product_ids is not None or products_first
     suppliers_first = match is None and not is_narrow and box is not None
     excluded = excluded_phrases(query.exclude_terms)
     source = RowSource()
     if match:
-        wanted = replace(match, excluded_phrases=excluded)
-        source = index.match_source(narrowed(wanted, query, resolved, radius_km))
-    conditions, values = _filter_conditions(query, resolved)
+        source = index.match_source(narrowed(replace(match, excluded_phrases=excluded), query, keys, radius_km))
+    conditions = [*filter_conditions(query, keys)]
     # With a sign, SQLite does not ask the text index for each product of a set.
     id_of_filters = source.product_id if source.product_id == "p.product_id" else f"+{source.product_id}"
-    of_attributes, named = attribute_conditions(query.attributes, resolved.rare_attributes, id_of_filters)
-    conditions, values = conditions + of_attributes, values | named
-    distance_km = None
-    tables = source.tables
+    conditions += _attribute_conditions(query, keys, id_of_filters)
+    distance_km, tables = None, source.tables
     if query.origin:
         distance_km = haversine_sql("p", index.least_function)
-        values |= origin_values(query.origin)
+        conditions.append(("", "", {**origin_values(query.origin)}))
         if box:
             in_box, edges = box.condition("s" if suppliers_first else "p")
-            values |= edges | {"radius_km": radius_km}
             if suppliers_first:
                 tables = (
                     f"(SELECT s.id, {haversine_sql('s', index.least_function)} AS km FROM {SUPPLIER_PLACES}"
                     f" WHERE {in_box} LIMIT {NO_LIMIT}) s"
                     f" {index.ordered_join} product_search p ON p.supplier_id = s.id"
                 )
-                distance_km = "s.km"
-            else:
-                conditions.append(in_box)
-            conditions.append(f"{distance_km} <= :radius_km")
-    for condition, condition_values in (
-        *fulfilment_conditions(query, distance_km),
-        *([index.without_phrases(excluded)] if excluded and not match else ()),
-    ):
-        conditions.append(condition)
-        values |= condition_values
-    return replace(
-        source,
-        tables=tables,
-        conditions=(*source.conditions, *conditions),
-        values={**source.values, **values},
-        distance_km=distance_km,
-    )
+                in_box, distance_km = "", "s.km"
+            conditions.append(("", in_box, {**edges}))
+            conditions.append(("", f"{distance_km} <= :radius_km", {"radius_km": radius_km}))
+    if query.fulfilment is not None:
+        conditions.append(("", _offered(query.fulfilment == "pickup", distance_km), {}))
+    if excluded and not match:
+        conditions.append(("", *index.without_phrases(excluded)))
+    values = dict(source.values)
+    for _, _, named in conditions:
+        values |= named
+    every = (*source.conditions, *(sql for _, sql, _ in conditions if sql))
+    return replace(source, tables=tables, conditions=every, values=values, distance_km=distance_km)
 
 
-def narrowed(
-    match: TextMatch, query: ProductQuery, resolved: ResolvedQuery, radius_km: float | None = None
-) -> TextMatch:
+def narrowed(match: TextMatch, query: ProductQuery, keys: FilterKeys, radius_km: float | None = None) -> TextMatch:
     """Filters by category and grid cell inside the text index, too, which reads fewer rows of `product_search`."""
     required: list[tuple[str, ...]] = []
-    categories = resolved.categories if query.category is not None else None
-    tokens = [token for key in categories or () if (token := category_token(key))]
-    if tokens and len(tokens) == len(categories or ()):
-        required.append(tuple(dict.fromkeys(tokens)))
+    tokens = [category_token(key) for key in keys.categories or ()]
+    if tokens and all(tokens):
+        required.append(tuple(dict.fromkeys(filter(None, tokens))))
     if query.origin and radius_km is not None and (cells := bounding_box(query.origin, radius_km).cell_tokens):
         required.append(cells)
     return replace(match, required_tokens=tuple(required)) if required else match
 
 
-def _filter_conditions(query: ProductQuery, resolved: ResolvedQuery) -> tuple[list[str], dict[str, object]]:
-    conditions = ["p.sellable = 1" if query.available_only else "p.sellable >= 0"]
-    values: dict[str, object] = {}
-    if resolved.categories is not None and query.category is not None:
-        names, keys = placeholders("category", resolved.categories)
-        values |= keys
-        conditions.append(f"p.category_key IN {names}" if len(keys) > 1 else "p.category_key = :category0")
-    others: list[SqlCondition] = [
-        *brand_conditions(query),
-        *city_conditions(query, resolved),
-        *goods_conditions(query, resolved),
-    ]
-    for condition, condition_values in others:
-        conditions.append(condition)
-        values |= condition_values
-    for column, operator, value in (
-        ("supplier_id", "=", query.supplier_id),
-        ("condition", "=", query.condition),
-        ("price", ">=", query.min_price),
-        ("price", "<=", query.max_price),
-        ("rating", ">=", query.min_rating),
+def filter_conditions(query: ProductQuery, keys: FilterKeys, prefix: str = "") -> Iterator[FilterCondition]:
+    """Those on columns of `product_search p`. The names of their values begin with the prefix."""
+    yield "", "p.sellable = 1" if query.available_only else "p.sellable >= 0", {}
+    if keys.categories is not None:
+        yield "category", *_is_one_of("p.category_key", keys.categories, f"{prefix}category")
+    excluded = {key_of(brand) for brand in query.exclude_brands}
+    if query.any_brand:
+        brands = sorted({key_of(brand) for brand in query.any_brand} - excluded)
+        yield "brand", *_is_one_of("p.brand_key", brands, f"{prefix}brand")
+    elif excluded:
+        names, values = placeholders(f"{prefix}no_brand", sorted(excluded))
+        yield "", f"COALESCE(p.brand_key, '') NOT IN {names}", values
+    yield from _city_conditions(query, keys, prefix)
+    if keys.product_ids is not None:
+        yield "", f"p.product_id IN {id_list(keys.product_ids)}" if keys.product_ids else _NOTHING, {}
+    if query.large_quantity is not None:
+        # Not a column of `product_search`: every reservation would write it, and its row is otherwise written only when
+        # the last unit goes or the first one comes.
+        units = "SELECT 1 FROM products g WHERE g.id = p.product_id AND g.on_hand - g.reserved >= :quantity"
+        yield "", f"EXISTS ({units})", {"quantity": query.quantity}
+    for facet, column, operator, value in (
+        ("", "supplier_id", "=", query.supplier_id),
+        ("", "condition", "=", query.condition),
+        ("price", "price", ">=", query.min_price),
+        ("price", "price", "<=", query.max_price),
+        ("", "rating", ">=", query.min_rating),
     ):
         if value is not None:
-            name = f"{column}{'_max' if operator == '<=' else ''}"
-            conditions.append(f"p.{column} {operator} :{name}")
-            values[name] = value
-    return conditions, values
+            name = f"{prefix}{column}{'_max' if operator == '<=' else ''}"
+            yield facet, f"p.{column} {operator} :{name}", {name: value}
+
+
+def _city_conditions(query: ProductQuery, keys: FilterKeys, prefix: str) -> Iterator[FilterCondition]:
+    facet = "city" if query.any_city else ""
+    cities = keys.cities
+    if cities.found and cities.are_rare:
+        names, values = placeholders(f"{prefix}city", cities.found)
+        yield facet, f"p.product_id IN (SELECT product_id FROM product_search WHERE city_key IN {names})", values
+    elif cities.found:
+        # No column: an index would read all products of large cities.
+        yield facet, *_is_one_of("COALESCE(p.city_key, '')", cities.found, f"{prefix}city")
+    elif cities.excluded:
+        names, values = placeholders(f"{prefix}no_city", cities.excluded)
+        yield "", f"COALESCE(p.city_key, '') NOT IN {names}", values
+    elif query.any_city:
+        # A part of a name is enough: "Jakarta" matches Jakarta Selatan.
+        parts = [f"%{_escape_like(key_of(city))}%" for city in query.any_city]
+        _, values = placeholders(f"{prefix}city", parts)
+        matches = " OR ".join(f"p.city_key LIKE :{name} ESCAPE '!'" for name in values)
+        yield "city", f"({matches})", values
+
+
+def _attribute_conditions(query: ProductQuery, keys: FilterKeys, product_id: str) -> Iterator[FilterCondition]:
+    """`product_id` is the column of the candidates."""
+    for number, one in enumerate(query.attributes):
+        name = f"attr{number}"
+        tests, values = attribute_tests(one, name)
+        if one in keys.rare_attributes:
+            # With a LIMIT it is read once: PostgreSQL would read the range of numbers again for each product.
+            ids = f"SELECT product_id FROM ({with_attribute(name, tests)} LIMIT {NO_LIMIT}) y"
+            condition = f"{product_id} IN ({ids})"
+        else:
+            row = (
+                f"(SELECT 1 FROM product_attributes a WHERE a.product_id = {product_id}"
+                f" AND a.name = :{name} AND ({' OR '.join(tests)}))"
+            )
+            condition = f"{row} IS NULL" if one.operator == "ne" else f"{row} = 1"
+        yield "attributes", condition, {name: one.name, **values}
+
+
+def _is_one_of(column: str, keys: Sequence[str], name: str) -> tuple[str, dict[str, object]]:
+    names, values = placeholders(name, keys)
+    return f"{column} = :{name}0" if len(keys) == 1 else f"{column} IN {names}" if keys else _NOTHING, values
+
+
+def _offered(is_pickup: bool, distance_km: str | None) -> str:
+    """What the shop offers. `distance_km` is the SQL of the distance to the buyer, if the buyer's place is known."""
+    shop = "SELECT 1 FROM suppliers u WHERE u.id = p.supplier_id AND "
+    if is_pickup:
+        return f"EXISTS ({shop}u.pickup_enabled)"
+    reach = f" AND (u.delivery_radius_km IS NULL OR {distance_km} <= u.delivery_radius_km)" if distance_km else ""
+    return f"EXISTS ({shop}u.courier_enabled{reach})"
+
+
+def _escape_like(text: str) -> str:
+    for character in "!%_":
+        text = text.replace(character, "!" + character)
+    return text

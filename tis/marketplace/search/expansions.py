@@ -6,10 +6,9 @@ from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.measures import UNIT_OF, equal_measures
+from tis.marketplace.reading.measures import equal_measures, units
 from tis.marketplace.reading.tokens import category_token
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
-from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
 
@@ -17,14 +16,6 @@ MAX_PHRASE_WORDS = 3
 # A last word that this many products contain is hardly a prefix, and looking up common prefixes is slow.
 _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MAX_CATEGORY_TOKENS = 40
-
-
-@dataclass(frozen=True)
-class UnderstoodText:
-    text_query: TextQuery
-    corrected: str | None = None
-    did_you_mean: str | None = None  # the query with common words in place of rare ones that are like them
-    is_cut: bool = False  # it has more words than are looked for
 
 
 @dataclass
@@ -65,11 +56,9 @@ class QueryExpansions:
             for measure in equal_measures(word):
                 self.add_synonym((word,), (measure,))
 
-    def add_compounds(self, session: Session, words: Sequence[str]) -> None:
+    def add_compounds(self, words: Sequence[str], counts: Mapping[str, int]) -> None:
         """`mouse pad` is also `mousepad`, if the catalogue has that."""
-        pairs = {(one, other): one + other for one, other in pairwise(words) if one.isalpha() and other.isalpha()}
-        counts = document_counts(session, pairs.values()) if pairs else {}
-        for pair, joined in pairs.items():
+        for pair, joined in compounds_of(words).items():
             if joined in counts:
                 self.add_synonym(pair, (joined,))
 
@@ -106,7 +95,7 @@ class QueryExpansions:
     def _may_be_prefix(self, phrase: Phrase, counts: Mapping[str, int]) -> bool:
         """Units and words with a meaning of their own are no beginning of a model: `gb` is not GB203."""
         word = phrase[-1]
-        if len(word) < 2 or word in UNIT_OF or phrase in self:
+        if len(word) < 2 or word in units() or phrase in self:
             return False
         return counts.get(word, 0) < _MIN_COUNT_OF_WHOLE_WORD
 
@@ -124,3 +113,7 @@ def phrases_of(words: Sequence[str]) -> list[Phrase]:
         for length in range(1, MAX_PHRASE_WORDS + 1)
         for start in range(len(words) - length + 1)
     ]
+
+
+def compounds_of(words: Sequence[str]) -> dict[tuple[str, str], str]:
+    return {(one, other): one + other for one, other in pairwise(words) if one.isalpha() and other.isalpha()}

@@ -1,34 +1,30 @@
 """Facets: how many products each value of a filter would leave."""
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import compress
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.kit.fields import key_of
+from tis.marketplace.reading.attribute_values import attribute_label
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.search.attribute_facets import attribute_facets
-from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.candidates import candidate_query
-from tis.marketplace.search.city_filter import any_city_test
-from tis.marketplace.search.cursor import ResolvedQuery
+from tis.marketplace.search.backends.text_index import RowSource
+from tis.marketplace.search.candidates import candidate_query, filter_conditions
+from tis.marketplace.search.filter_keys import FilterKeys
+from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.query import (
     AttributeFacet,
     FacetCounts,
     FacetName,
     Facets,
     FacetValue,
+    NumberRange,
     PriceRange,
     ProductQuery,
 )
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.text_query import TextMatch
-from tis.marketplace.tables import MAX_RUPIAH
 
 _MAX_VALUES = 50
 _PRICE_EDGES = (0, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 20_000_000)
@@ -37,153 +33,123 @@ _COLUMNS: dict[FacetName, str] = {
     "brand": "p.brand_key",
     "city": "p.city_key",
     "price": "p.price",
-    "attributes": "p.attributes",
 }
+_RANGES = " ".join(f"WHEN p.price < {edge} THEN '{number}'" for number, edge in enumerate(_PRICE_EDGES[1:]))
+_VALUES = _COLUMNS | {"price": f"CASE {_RANGES} ELSE '{len(_PRICE_EDGES) - 1}' END"}
 _LABEL_COLUMNS: dict[FacetName, str] = {"category": "p.category", "brand": "p.brand", "city": "s.city"}
+_FIELDS: dict[FacetName, dict[str, Any]] = {
+    "category": {"category": None},
+    "brand": {"brand": None, "brands": ()},
+    "city": {"city": None, "cities": ()},
+    "price": {"min_price": None, "max_price": None},
+}
+_MAX_NAMES = 10
+_MAX_VALUES_OF_NAME = 20  # of more numbers, ranges are counted
+_NUM_RANGES = 5
 
+# Of one name: a value is the key of a text or number, and its number; with products by how their sellers write it.
+Values = dict[tuple[str, float | None], dict[str, int]]
 # A value, how many products have it, and the id of one that has.
-ValueCount = tuple[Any, int, int]
-Filter = Callable[[Any], bool]
+ValueCount = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
 class FacetCounter:
-    """Reads at most `max_rows` candidates per pass, and each of them once for all facets."""
+    """Counts at most `max_faceted` candidates of the list of a pager, and each of them once for all facets."""
 
-    session: Session
-    index: TextIndex
+    pager: KeysetPager
     categories: Vocabulary
-    max_rows: int
-    max_rows_with_attributes: int
-    resolve: Callable[[ProductQuery, ResolvedQuery], ResolvedQuery]  # the keys of the filters of another query
+    keys_of: Callable[[ProductQuery], FilterKeys]
 
-    def count(self, query: ProductQuery, resolved: ResolvedQuery, names: Collection[FacetName]) -> FacetCounts:
+    def count(self, names: Collection[FacetName]) -> FacetCounts:
         """Each facet ignores the filter of its own name.
 
-        A text is matched once, without the filters of all these facets, which Python applies. Without a text, an index
-        finds the candidates, so a facet with a filter has a pass of its own without that filter.
+        A text is matched once, without the filters of all these facets. Without a text, an index finds the candidates,
+        so a facet with a filter has a statement of its own without that filter.
         """
         requested = list(dict.fromkeys(names))
-        match = TextMatch(resolved.text_query) if resolved.text_query and resolved.text_query.groups else None
-        if query.text is not None and not match:
+        query, text_query = self.pager.query, self.pager.understood.text_query
+        if text_query and not text_query.groups:
             return FacetCounts({name: [] for name in requested})
-        filters = {name: test for name in requested if (test := _own_filter(query, resolved, name))}
         of_columns: list[FacetName] = [name for name in requested if name != "attributes"]
-        passes = (
-            [of_columns]
-            if match
-            else [[name] for name in filters] + [[one for one in of_columns if one not in filters]]
-        )
+        filtered = [name for name in of_columns if replace(query, **_FIELDS[name]) != query]
+        passes = [[name] for name in filtered] + [[one for one in of_columns if one not in filtered]]
         facets: Facets = {}
         are_exact = True
-        for group in filter(None, passes):
-            own = {name: test for name, test in filters.items() if name in group}
-            if len(group) == 1:
-                [name] = group
-                of_name, is_exact = self._counted_by_database(_without_filters(query, own), resolved, match, name)
-                facets[name] = self._facet(name, [one for one in of_name if one[0] is not None])
+        for group in [of_columns] if text_query else passes:
+            if group:
+                counts, is_exact = self._counted(group, [name for name in filtered if name in group])
+                facets |= {name: self._facet(name, counts[name]) for name in group}
                 are_exact &= is_exact
-                continue
-            rows = self._read(_without_filters(query, own), resolved, match, group, self.max_rows + 1)
-            are_exact &= len(rows) <= self.max_rows
-            for name, counts in _count(rows[: self.max_rows], group, own).items():
-                facets[name] = self._facet(name, counts)
         if "attributes" in requested:
-            facets["attributes"], is_exact = self._of_attributes(query, resolved, match)
+            facets["attributes"], is_exact = self._of_attributes()
             are_exact &= is_exact
         return FacetCounts({name: facets[name] for name in requested}, are_exact)
 
-    def _counted_by_database(
-        self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None, name: FacetName
-    ) -> tuple[list[ValueCount], bool]:
-        """Of a single facet, which no other filters: this takes half as long as reading the rows."""
-        candidates = candidate_query(self.index, query, self.resolve(query, resolved), match, query.radius_km)
-        some = candidates.select(f"p.product_id AS id, {_COLUMNS[name]} AS value", "LIMIT :max_rows")
-        sql = f"SELECT value, count(*), max(id) FROM ({some}) x GROUP BY value"
-        sql += " ORDER BY count(*) DESC"
-        rows = run(self.session, sql, {**candidates.values, "max_rows": self.max_rows + 1})
-        counted = [(value, count, example) for value, count, example in rows]
-        is_exact = sum(count for _, count, _ in counted) <= self.max_rows
-        if not is_exact:  # the last candidate only shows that there are more
-            value, count, example = counted[0]
-            counted[0] = (value, count - 1, example)
-        return counted, is_exact
-
-    def _of_attributes(
-        self, query: ProductQuery, resolved: ResolvedQuery, match: TextMatch | None
-    ) -> tuple[list[AttributeFacet], bool]:
-        def find(some: ProductQuery, most: int) -> list[str | None]:
-            return [text for _, text in self._read(some, resolved, match, ["attributes"], most)]
-
-        return attribute_facets(query, find, self.max_rows_with_attributes)
-
-    def _read(
-        self,
-        query: ProductQuery,
-        resolved: ResolvedQuery,
-        match: TextMatch | None,
-        names: Sequence[FacetName],
-        most: int,
-    ) -> Sequence[tuple[Any, ...]]:
-        candidates = candidate_query(self.index, query, self.resolve(query, resolved), match, query.radius_km)
+    def _counted(
+        self, names: Sequence[FacetName], filtered: Sequence[FacetName]
+    ) -> tuple[dict[FacetName, list[ValueCount]], bool]:
+        """In one statement: candidates without the filters of these facets, and each facet with those of the others."""
+        query = self.pager.query
+        own = list(filter_conditions(query, self.pager.keys, "own_"))
+        for name in filtered:
+            query = replace(query, **_FIELDS[name])
+        candidates = self._candidates(query)
         columns = ", ".join(["p.product_id", *(_COLUMNS[name] for name in names)])
-        sql = candidates.select(columns, "LIMIT :max_rows")
-        return run(self.session, sql, {**candidates.values, "max_rows": most})
+        values: dict[str, object] = {**candidates.values, "max_rows": self.pager.limits.max_faceted}
+        parts = [] if len(names) == 1 else ["SELECT '', NULL, count(*), 0 FROM counted"]
+        for name in names:
+            others = [one for one in own if one[0] in filtered and one[0] != name]
+            where = " AND ".join(sql for _, sql, _ in others) or "1 = 1"
+            values |= {key: value for _, _, named in others for key, value in named.items()}
+            columns_of_facet = f"'{name}', {_VALUES[name]}, count(*), max(p.product_id)"
+            parts.append(f"SELECT {columns_of_facet} FROM counted p WHERE {where} GROUP BY 2")
+        sql = f"WITH counted AS ({candidates.select(columns, 'LIMIT :max_rows')}) {' UNION ALL '.join(parts)}"
+        rows = run(self.pager.session, sql, values)
+        total = sum(count for name, _, count, _ in rows if len(names) == 1 or not name)
+        counts: dict[FacetName, list[ValueCount]] = {name: [] for name in names}
+        for name, value, count, example in rows:
+            if name and value is not None:
+                counts[name].append((value, count, example))
+        return counts, total < self.pager.limits.max_faceted
 
-    def _facet(self, name: FacetName, counts: Iterable[ValueCount]) -> list[FacetValue] | list[PriceRange]:
+    def _of_attributes(self) -> tuple[list[AttributeFacet], bool]:
+        """Each facet ignores the filters on its own name; names that are filtered by come first."""
+        asked = self.pager.query.attributes
+        filtered = list(dict.fromkeys(one.name for one in asked))
+        facets, are_exact = list[AttributeFacet](), True
+        for name in filtered:
+            others = tuple(one for one in asked if one.name != name)
+            of_names, is_exact = self._attribute_values(replace(self.pager.query, attributes=others))
+            are_exact &= is_exact
+            facets += [_attribute_facet(name, of_names[name])] if name in of_names else []
+        if len(facets) < _MAX_NAMES:
+            of_names, is_exact = self._attribute_values(self.pager.query)
+            are_exact &= is_exact
+            others_first = sorted((-_total(values), name) for name, values in of_names.items() if name not in filtered)
+            facets += (_attribute_facet(name, of_names[name]) for _, name in others_first[: _MAX_NAMES - len(facets)])
+        return facets, are_exact
+
+    def _attribute_values(self, query: ProductQuery) -> tuple[dict[str, Values], bool]:
+        """Of the candidates, by the names of attributes; whether these are all candidates."""
+        candidates, most = self._candidates(query), self.pager.limits.max_faceted_with_attributes
+        sql = candidates.select("p.attributes", "LIMIT :max_rows")
+        texts = [text for [text] in run(self.pager.session, sql, {**candidates.values, "max_rows": most + 1})]
+        return _values(texts[:most]), len(texts) <= most
+
+    def _candidates(self, query: ProductQuery) -> RowSource:
+        pager, text_query = self.pager, self.pager.understood.text_query
+        keys = pager.keys if query is pager.query else self.keys_of(query)
+        return candidate_query(pager.index, query, keys, TextMatch(text_query) if text_query else None, query.radius_km)
+
+    def _facet(self, name: FacetName, counts: Sequence[ValueCount]) -> list[FacetValue] | list[PriceRange]:
         if name == "price":
-            return _price_ranges([(int(price), count) for price, count, _ in counts])
+            return _price_ranges({int(number): count for number, count, _ in counts})
         if name == "category":
             counts = _merge_categories(self.categories, counts)
         top = sorted(counts, key=lambda value_count: (-value_count[1], value_count[0]))[:_MAX_VALUES]
-        labels = _labels(self.session, name, [example for _, _, example in top])
+        labels = _labels(self.pager.session, name, [example for _, _, example in top])
         return [FacetValue(value, labels.get(example) or value, count) for value, count, example in top]
-
-
-def _own_filter(query: ProductQuery, resolved: ResolvedQuery, name: FacetName) -> Filter | None:
-    """The filter of this name, on a value of the facet; None if the query has none."""
-    if name == "category" and query.category is not None:
-        return set(resolved.categories or ()).__contains__
-    if name == "brand" and query.any_brand:
-        return {key_of(brand) for brand in query.any_brand}.__contains__
-    if name == "city" and query.any_city:
-        return cache(any_city_test(query.any_city))
-    if name == "price" and (query.min_price, query.max_price) != (None, None):
-        least, most = query.min_price or 0, query.max_price or MAX_RUPIAH
-        return lambda price: least <= price <= most
-    return None
-
-
-def _without_filters(query: ProductQuery, names: Iterable[FacetName]) -> ProductQuery:
-    for name in names:
-        if name == "category":
-            query = replace(query, category=None)
-        elif name == "brand":
-            query = replace(query, brand=None, brands=())
-        elif name == "city":
-            query = replace(query, city=None, cities=())
-        else:
-            query = replace(query, min_price=None, max_price=None)
-    return query
-
-
-def _count(
-    rows: Sequence[tuple[Any, ...]], names: Sequence[FacetName], filters: Mapping[FacetName, Filter]
-) -> dict[FacetName, list[ValueCount]]:
-    """Counts for each facet the rows that pass the filters of all others."""
-    ids, *values_of = zip(*rows, strict=True) if rows else ((), *(() for _ in names))
-    values = dict(zip(names, values_of, strict=True))
-    passed = {name: [test(value) for value in values[name]] for name, test in filters.items()}
-    counts: dict[FacetName, list[ValueCount]] = {}
-    for name in names:
-        own_values, own_ids = values[name], ids
-        if others := [flags for other, flags in passed.items() if other != name]:
-            is_counted = list(map(all, zip(*others, strict=True)))
-            own_values, own_ids = (tuple(compress(column, is_counted)) for column in (own_values, own_ids))
-        example: dict[Any, int] = dict(zip(own_values, own_ids, strict=True))
-        found: Counter[Any] = Counter(own_values)
-        counts[name] = [(value, count, example[value]) for value, count in found.items() if value is not None]
-    return counts
 
 
 def _merge_categories(categories: Vocabulary, counts: Iterable[ValueCount]) -> list[ValueCount]:
@@ -207,9 +173,66 @@ def _labels(session: Session, name: FacetName, product_ids: Sequence[int]) -> di
     return dict(run(session, f"{sql} WHERE p.id IN {id_list(product_ids)}"))
 
 
-def _price_ranges(prices: Iterable[tuple[int, int]]) -> list[PriceRange]:
-    counts: Counter[int] = Counter()
-    for price, count in prices:
-        counts[bisect_right(_PRICE_EDGES, price) - 1] += count
+def _price_ranges(counts: Mapping[int, int]) -> list[PriceRange]:
     last_prices = (*(edge - 1 for edge in _PRICE_EDGES[1:]), None)
     return [PriceRange(_PRICE_EDGES[number], last_prices[number], counts[number]) for number in sorted(counts)]
+
+
+def _values(texts: Iterable[str | None]) -> dict[str, Values]:
+    """By the names of attributes. Products say the same lines again and again, so each is taken apart once."""
+    found: dict[str, Values] = {}
+    for line, count in Counter("\n".join(filter(None, texts)).split("\n")).items():
+        if line:
+            name, number, key, label = line.split("\t")
+            value = key, None if number == "None" else float(number)
+            found.setdefault(name, {}).setdefault(value, {})[label] = count
+    return found
+
+
+def _total(values: Values) -> int:
+    return sum(sum(labels.values()) for labels in values.values())
+
+
+def _attribute_facet(name: str, values: Values) -> AttributeFacet:
+    counts = [(key, number, sum(labels.values())) for (key, number), labels in values.items()]
+    label, total = attribute_label(name), sum(count for _, _, count in counts)
+    # Most of them: a seller who writes "none" makes no texts of all.
+    if 2 * sum(number is not None for _, number, _ in counts) <= len(counts):
+        top = sorted(counts, key=lambda one: (-one[2], one[0]))[:_MAX_VALUES_OF_NAME]
+        return AttributeFacet(name, label, total, _with_labels(values, top))
+    numbers = sorted((number, key, count) for key, number, count in counts if number is not None)
+    least, most = _shown(numbers[0][0]), _shown(numbers[-1][0])
+    if len(numbers) > _MAX_VALUES_OF_NAME:
+        return AttributeFacet(name, label, total, [], least, most, _ranges((number, n) for number, _, n in numbers))
+    shown = _with_labels(values, [(key, number, count) for number, key, count in numbers])
+    return AttributeFacet(name, label, total, shown, least, most)
+
+
+def _with_labels(values: Values, counts: Iterable[tuple[str, float | None, int]]) -> list[FacetValue]:
+    """As most sellers write each."""
+    shown: list[FacetValue] = []
+    for key, number, count in counts:
+        labels = values[key, number]
+        shown.append(FacetValue(key, min(labels, key=lambda label: (-labels[label], label)), count))
+    return shown
+
+
+def _ranges(counted: Iterable[tuple[float, int]]) -> list[NumberRange]:
+    """With about as many products each, and both ends included."""
+    ordered = list(counted)
+    total, below = sum(count for _, count in ordered), 0
+    parts: dict[int, list[tuple[float, int]]] = {}
+    last: float | None = None
+    part = 0
+    for number, count in ordered:
+        if number != last:  # several keys may be one number
+            part = below * _NUM_RANGES // total
+        parts.setdefault(part, []).append((number, count))
+        below, last = below + count, number
+    return [
+        NumberRange(_shown(part[0][0]), _shown(part[-1][0]), sum(count for _, count in part)) for part in parts.values()
+    ]
+
+
+def _shown(number: float) -> int | float:
+    return int(number) if number.is_integer() and abs(number) <= 2**53 else number

@@ -1,9 +1,8 @@
 """Updates the search index in the transaction that changes products. `supplier_index.py` does so for suppliers."""
 
-import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,40 +11,35 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.ratings import mean_rating
-from tis.marketplace.reading.tokens import (
-    category_token,
-    head_token,
-    indexed_words,
-    joined_word,
-    tokenize,
-)
-from tis.marketplace.search.attribute_filter import (
-    MAX_ATTRIBUTES,
-    IndexedAttributes,
-    indexed_attributes,
-    put_attributes,
-)
-from tis.marketplace.search.backends.text_index import IndexEntry, TextIndex
+from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.index_entry import IndexEntry, index_entry
 from tis.marketplace.search.sql import id_list, quoted, run, run_many
-from tis.marketplace.search.supplier_index import products_of_other_words, shop_words, supplier_tokens
+from tis.marketplace.search.supplier_index import shop_words, supplier_tokens
 from tis.marketplace.tables import Product, Supplier
 
 _BATCH_SIZE = 1000
-_MAX_ATTRIBUTE_CHARS = 200
 _HIDDEN = 2  # what `sellable` is less while the supplier is closed or suspended
-
-_PRODUCT_COLUMNS = (
-    "price rating rating_rank created_us condition category_key brand_key sellable words_digest attributes".split()
-)
-_SUPPLIER_COLUMNS = "supplier_id latitude longitude city_key".split()
-_COLUMNS = ["product_id", *_PRODUCT_COLUMNS, *_SUPPLIER_COLUMNS]
+# The columns that make an entry.
+_OF_PRODUCT = (
+    "id supplier_id name description brand tags sku attributes category category_key price on_hand reserved"
+    " is_available condition rating_sum rating_count verified_sum verified_count granted_rating rating_rank created_at"
+).split()
+_OF_SUPPLIER = "city_key public_latitude public_longitude status deleted_at".split()
+_COLUMNS = (
+    "product_id price rating rating_rank created_us condition category_key brand_key sellable words_digest attributes"
+    " supplier_id latitude longitude city_key"
+).split()
 _INSERT = (
     f"INSERT INTO product_search ({', '.join(map(quoted, _COLUMNS))})"
     f" VALUES ({', '.join(f':{column}' for column in _COLUMNS)})"
 )
 _ASSIGNED = ", ".join(f"{quoted(column)} = :{column}" for column in _COLUMNS[1:])
 _UPDATE = f"UPDATE product_search SET {_ASSIGNED} WHERE product_id = :product_id"
+_INSERT_ATTRIBUTE = (
+    "INSERT INTO product_attributes (product_id, name, number, text_key, label)"
+    " VALUES (:product_id, :name, :number, :text_key, :label)"
+)
 
 
 class KnownFacts(NamedTuple):
@@ -69,49 +63,44 @@ def index_products(session: Session, index: TextIndex, product_ids: Iterable[int
 
 
 def rebuild_index(session: Session, index: TextIndex) -> None:
-    """Compares every product with its entry and repairs what differs."""
+    """Writes every entry anew, and removes those of products that do not exist."""
     session.flush()
     index.before_rebuild(session)
-    counts: Counter[str] = Counter()
     orphans = run(session, "SELECT product_id FROM product_search WHERE product_id NOT IN (SELECT id FROM products)")
-    for batch in _batches([product_id for [product_id] in orphans]):
-        _index_batch(session, index, batch, counts)
-    max_id = session.scalar(select(func.max(Product.id))) or 0
-    done = 0
+    index_products(session, index, [product_id for [product_id] in orphans])
+    counts: Counter[str] = Counter()
+    done, max_id = 0, session.scalar(select(func.max(Product.id))) or 0
     while done < max_id:
         next_ids = select(Product.id).where(Product.id > done).order_by(Product.id).limit(_BATCH_SIZE)
         batch = list(session.scalars(next_ids))
-        _index_batch(session, index, batch, counts, with_suppliers=True)
+        _index_batch(session, index, batch, counts, all_anew=True)
         done = batch[-1]
     _update_lexicon(session, counts)
     index.after_rebuild(session)
 
 
 def _index_batch(
-    session: Session, index: TextIndex, ids: Sequence[int], counts: Counter[str], *, with_suppliers: bool = False
+    session: Session, index: TextIndex, ids: Sequence[int], counts: Counter[str], *, all_anew: bool = False
 ) -> None:
     """Updates the entries of the products with these ids, and adds the changes of the lexicon to `counts`.
 
-    An entry keeps the columns of the supplier that it has, or a change of the supplier at the same time would be lost;
-    `with_suppliers` writes them, too.
+    An entry keeps the columns of the supplier that it has, or a change of the supplier at the same time would be lost.
+    `all_anew` writes them, too, and entries that did not change.
     """
     products = {product.id: product for product in _select_indexable(session, ids)}
     # Read after the products are locked, so that it includes what the previous holders of the locks wrote.
     known = _lock_known(session, ids)
-    renamed = products_of_other_words(session, index, products, list(known)) if with_suppliers and known else ()
     removed = [one for one in known if one not in products]
-    outdated, entries, attributes = list(removed), list[IndexEntry](), list[IndexedAttributes]()
+    outdated, entries = list(removed), list[IndexEntry]()
     inserted, updated = list[dict[str, Any]](), list[dict[str, Any]]()
     for product_id, product in products.items():
         before = known.get(product_id)
-        columns = _columns(product, None if with_suppliers else before)
-        entry = _entry(product, cell_token_at(columns["latitude"], columns["longitude"]))
-        of_product = indexed_attributes(product_id, product.attributes)
-        columns |= {"words_digest": _digest(entry, of_product), "attributes": of_product.counted_text}
+        columns = _columns(product, None if all_anew else before)
+        entry = index_entry(product, cell_token_at(columns["latitude"], columns["longitude"]))
+        columns |= {"words_digest": entry.digest, "attributes": entry.counted_attributes}
         is_moved = before is not None and cell_token_at(before.latitude, before.longitude) != entry.cell
-        if before is None or before.words_digest != columns["words_digest"] or is_moved or product_id in renamed:
+        if all_anew or before is None or before.words_digest != entry.digest or is_moved:
             entries.append(entry)
-            attributes.append(of_product)
             outdated += [] if before is None else [product_id]
         (inserted if before is None else updated).append(columns)
 
@@ -130,7 +119,17 @@ def _index_batch(
     run_many(session, _UPDATE, updated)
     run_many(session, _INSERT, inserted)
     index.put(session, entries)
-    put_attributes(session, attributes, outdated)
+    if outdated:
+        run(session, f"DELETE FROM product_attributes WHERE product_id IN {id_list(outdated)}")
+    attributes = [(entry.product_id, name, value) for entry in entries for name, value in entry.attributes.items()]
+    run_many(
+        session,
+        _INSERT_ATTRIBUTE,
+        [
+            {"product_id": one, "name": name, "number": value.number, "text_key": value.key, "label": value.label}
+            for one, name, value in attributes
+        ],
+    )
 
 
 def _lock_known(session: Session, ids: Sequence[int]) -> dict[int, KnownFacts]:
@@ -143,88 +142,15 @@ def _lock_known(session: Session, ids: Sequence[int]) -> dict[int, KnownFacts]:
 
 def _select_indexable(session: Session, ids: Sequence[int]) -> Sequence[Row[Any]]:
     """Only products that are not deleted."""
-    supplier = Supplier.__table__.c
-    rows = (
-        select(
-            Product.id,
-            Product.supplier_id,
-            Product.name,
-            Product.description,
-            Product.brand,
-            Product.tags,
-            Product.sku,
-            Product.attributes,
-            Product.category,
-            Product.category_key,
-            Product.price,
-            Product.on_hand,
-            Product.reserved,
-            Product.is_available,
-            Product.condition,
-            Product.rating_sum,
-            Product.rating_count,
-            Product.verified_sum,
-            Product.verified_count,
-            Product.granted_rating,
-            Product.rating_rank,
-            Product.created_at,
-            supplier.city_key,
-            supplier.public_latitude,
-            supplier.public_longitude,
-            supplier.status,
-            supplier.deleted_at,
-        )
-        .join(Supplier, Supplier.id == Product.supplier_id)
-        .where(Product.id.in_(ids), Product.deleted_at.is_(None))
-        .order_by(Product.id)
-    )
+    columns = [getattr(Product, name) for name in _OF_PRODUCT]
+    columns += [Supplier.__table__.c[name] for name in _OF_SUPPLIER]
+    rows = select(*columns).join(Supplier, Supplier.id == Product.supplier_id)
+    rows = rows.where(Product.id.in_(ids), Product.deleted_at.is_(None)).order_by(Product.id)
     if session.get_bind().dialect.name == "postgresql":
         # Waits for concurrent changes of the products, so the last of them indexes the final state. Not the supplier:
         # whoever adds products has locked it already.
         rows = rows.with_for_update(read=True, of=Product)
     return session.execute(rows).all()
-
-
-def _entry(product: Row[Any], cell: str) -> IndexEntry:
-    """Without the words of its shop."""
-    head = head_word(product.name, product.brand)
-    tokens = (category_token(product.category_key), head and head_token(head), cell)
-    labels = (product.brand, product.tags, product.category)
-    return IndexEntry(
-        product_id=product.id,
-        name=indexed_words(product.name),
-        labels=" ".join([*map(indexed_words, filter(None, labels)), *_sku_words(product.sku)]),
-        description=" ".join([indexed_words(product.description), *attribute_words(product.attributes)]),
-        tokens=" ".join(token for token in tokens if token),
-    )
-
-
-def head_word(name: str, brand: str | None) -> str | None:
-    brands = tokenize(brand)
-    return next((word for word in tokenize(name) if word not in brands and not word.isdecimal()), None)
-
-
-def _sku_words(sku: str | None) -> list[str]:
-    """Its parts, and all of them as one word: sellers and buyers put points and hyphens where they like."""
-    parts = tokenize(sku)
-    return [*parts, joined_word(parts)] if len(parts) > 1 else parts
-
-
-def attribute_words(attributes: Mapping[str, Any] | None) -> Iterator[str]:
-    """`{"ram_gb": 16, "gpu": "RTX 4050"}` is `ram 16gb gpu rtx 4050`."""
-    for name, value in itertools.islice((attributes or {}).items(), MAX_ATTRIBUTES):
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            label, _, unit = name.rpartition("_")
-            said = repr(value).removesuffix(".0") if isinstance(value, float) else str(value)[:_MAX_ATTRIBUTE_CHARS]
-            measured = f"{said} {unit}" if label and not isinstance(value, str) else said
-            yield from filter(None, (indexed_words(label or name), indexed_words(measured)))
-
-
-def _digest(entry: IndexEntry, attributes: IndexedAttributes) -> int:
-    """Without the tokens of the supplier, which a change of the supplier replaces in the index."""
-    own_tokens = entry.tokens.partition(entry.cell)[0]
-    text = "\n".join([entry.name, entry.labels, entry.description, own_tokens, *attributes.digest_lines])
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
 def _columns(product: Row[Any], known: KnownFacts | None) -> dict[str, Any]:
@@ -258,13 +184,5 @@ def _update_lexicon(session: Session, counts: Counter[str]) -> None:
         tail = "ON CONFLICT (term) DO UPDATE SET count = lexicon.count + excluded.count"
     run_many(session, f"INSERT INTO lexicon (term, count) VALUES (:term, :count) {tail}", rows)
     if any(row["count"] < 0 for row in rows):
-        run_many(
-            session,
-            "DELETE FROM lexicon WHERE term = :term AND count <= 0",
-            [{"term": row["term"]} for row in rows if row["count"] < 0],
-        )
-
-
-def _batches(ids: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(ids), _BATCH_SIZE):
-        yield ids[start : start + _BATCH_SIZE]
+        fewer = [{"term": row["term"]} for row in rows if row["count"] < 0]
+        run_many(session, "DELETE FROM lexicon WHERE term = :term AND count <= 0", fewer)

@@ -1,32 +1,31 @@
 """The search of the marketplace: finds products, counts facets and updates the search index."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.cursor_key import CursorKey
-from tis.marketplace.kit.geo import Point
+from tis.marketplace.kit.geo import Point, kilometres_between
 from tis.marketplace.reading.vocabulary import Vocabulary
-from tis.marketplace.search.attribute_filter import rare_filters, unknown_attributes
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.city_filter import resolve_cities
-from tis.marketplace.search.cursor import ListPosition, ResolvedQuery, decode_cursor, encode_cursor
+from tis.marketplace.search.cursor import ListPosition, decode_cursor, encode_cursor
 from tis.marketplace.search.facets import FacetCounter
-from tis.marketplace.search.filters import category_counts, category_keys, ids_of_sku, ids_with_stock, within
+from tis.marketplace.search.filter_keys import (
+    FilterKeys,
+    category_counts,
+    category_keys,
+    filter_keys,
+    unknown_attributes,
+)
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
-from tis.marketplace.search.product_candidates import (
-    MAX_CANDIDATES,
-    Candidate,
-    candidate_of,
-    distance_to,
-    look_up,
-    tiers_of,
-)
-from tis.marketplace.search.product_rows import ProductRow, load_products
+from tis.marketplace.search.product_rows import load_products
 from tis.marketplace.search.query import (
+    MAX_CANDIDATES,
+    MAX_LOOKED_UP,
+    Candidate,
     FacetCounts,
     FacetName,
     NearestElsewhere,
@@ -34,30 +33,20 @@ from tis.marketplace.search.query import (
     ProductCount,
     ProductQuery,
     SearchHit,
+    SearchLimits,
     SearchResults,
 )
-from tis.marketplace.search.ranking_plan import RankingLimits
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations, point_of_city, query_around
 from tis.marketplace.search.said_queries import BoxReading, names_a_product, read_box
+from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.supplier_index import index_new_suppliers, index_supplier
+from tis.marketplace.search.text_query import UnderstoodText
 from tis.marketplace.search.understanding import understand
 from tis.marketplace.search.vocabulary_cache import VocabularyCache
 
-_NUM_TIERS_READ = 4  # usually
 _NEAREST_PAGE = PageRequest(limit=5, with_total=False)  # of other places, where a named one has nothing
 _FEW = 5  # if fewer products match all words, those that match some follow
-
-
-@dataclass(frozen=True)
-class SearchLimits:
-    max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
-    ranking: RankingLimits = RankingLimits()
-    max_products_of_rare_cities: int = 1000
-    max_products_of_large_stock: int = 1000
-    max_products_of_rare_attributes: int = 10_000
-    max_faceted_with_attributes: int = 10_000  # reading the attributes of one takes as long as counting ten
-    max_faceted: int = 10_000  # of more candidates, this many are counted: about 15 ms
 
 
 class ProductSearch:
@@ -77,36 +66,30 @@ class ProductSearch:
 
     def find(self, session: Session, query: ProductQuery, page: PageRequest) -> SearchResults:
         results = self._find(session, query, page)
-        if results.hits or page.skip or page.cursor:
-            return results
-        return replace(results, nearest=self._nearest_elsewhere(session, query))
-
-    def _nearest_elsewhere(self, session: Session, query: ProductQuery) -> NearestElsewhere | None:
         place = point_of_city(query.city) if query.city is not None else None
-        if place is None:
-            return None
-        results = self._find(session, query_around(query, place.point), _NEAREST_PAGE)
-        return NearestElsewhere(place.name, results.hits) if results.hits else None
+        if results.hits or page.skip or page.cursor or place is None:
+            return results
+        nearest = self._find(session, query_around(query, place.point), _NEAREST_PAGE).hits
+        return replace(results, nearest=NearestElsewhere(place.name, nearest)) if nearest else results
 
     def _find(self, session: Session, query: ProductQuery, page: PageRequest) -> SearchResults:
         query = query.with_default_sort()
         pager, positions = self._read(session, query, page)
         if pager is None:
             return SearchResults([], total=0 if page.with_total else None)
-        resolved, on_page = pager.resolved, positions[: page.limit]
-        products = load_products(session, [position.product_id for position in on_page])
+        understood, on_page = pager.understood, positions[: page.limit]
         max_counted = self._limits.max_counted
         total = pager.total(max_counted + 1) if page.with_total else None
         return SearchResults(
-            hits=_hits(products, query.origin),
+            hits=_hits(session, [position.product_id for position in on_page], query.origin),
             total=None if total is None else min(total, max_counted),
             total_is_exact=total is None or total <= max_counted,
             next_cursor=encode_cursor(on_page[-1], query, self.cursor_key) if len(positions) > page.limit else None,
-            corrected=resolved.corrected,
-            did_you_mean=resolved.did_you_mean,
-            relaxed=resolved.relaxed,
-            is_cut=resolved.is_cut,
-            text_query=resolved.text_query,
+            corrected=understood.corrected,
+            did_you_mean=understood.did_you_mean,
+            relaxed=understood.relaxed,
+            is_cut=understood.is_cut,
+            text_query=understood.text_query,
             unknown_attributes=() if positions or page.cursor else unknown_attributes(session, query.attributes),
         )
 
@@ -115,27 +98,16 @@ class ProductSearch:
     ) -> tuple[KeysetPager | None, list[ListPosition]]:
         """The positions of a page and of the product behind it; no pager for a text without any word."""
         after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
-        resolved = self._resolve(session, query, after.resolved if after else self._understand(session, query))
-        if resolved.text_query is not None and not resolved.text_query.groups:
+        understood = after.understood if after else self._understand(session, query)
+        if understood.has_no_words:
             return None, []
-        pager = self._pager(session, query, resolved, page.limit + 1, 0 if after else page.skip, after)
+        pager = self._pager(session, query, understood)
+        pager = replace(pager, count=page.limit + 1, skip=0 if after else page.skip, after=after)
         positions = pager.positions()
-        num_found = _FEW if after else pager.num_matching_all(_FEW, positions)
-        if num_found < _FEW and (relaxed := self._relax(session, query, resolved, num_found)) is not resolved:
-            pager = replace(pager, resolved=relaxed)
-            positions = pager.positions()
-        return pager, positions
-
-    def _pager(
-        self,
-        session: Session,
-        query: ProductQuery,
-        resolved: ResolvedQuery,
-        count: int = 1,
-        skip: int = 0,
-        after: ListPosition | None = None,
-    ) -> KeysetPager:
-        return KeysetPager(session, self.index, query, resolved, self._limits.ranking, count, skip, after)
+        if after or not understood.text_query:
+            return pager, positions
+        relaxed = self._relaxed(pager, pager.num_matching_all(_FEW, positions))
+        return (pager, positions) if relaxed is pager else (relaxed, relaxed.positions())
 
     def candidates(self, session: Session, query: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
         """The first products of the search, in its order, with how well each fits."""
@@ -146,13 +118,17 @@ class ProductSearch:
             return []
         ids = [position.product_id for position in positions[:limit]]
         by_relevance = {position.product_id: position.tier for position in positions}
-        tiers = by_relevance if query.sort == "relevance" else tiers_of(pager, ids)
-        hits = _hits(load_products(session, ids), query.origin)
-        return [candidate_of(hit, query, tiers.get(hit.product.id, 0)) for hit in hits]
+        tiers = by_relevance if query.sort == "relevance" else pager.tiers_of(ids)
+        return [Candidate.of(hit, query, tiers.get(hit.product.id, 0)) for hit in _hits(session, ids, query.origin)]
 
     def lookup(self, session: Session, product_ids: Sequence[int], origin: Point | None = None) -> list[SearchHit]:
-        """Products by their ids, in this order; those that nobody finds are left out."""
-        return look_up(session, product_ids, origin)
+        """In the order of the ids, each once. Deleted products, and those of closed shops, do not exist."""
+        ids = list(dict.fromkeys(product_ids))
+        if len(ids) > MAX_LOOKED_UP:
+            raise ValueError(f"at most {MAX_LOOKED_UP} products are looked up at once")
+        sql = f"SELECT product_id FROM product_search WHERE sellable >= 0 AND product_id IN {id_list(ids)}"
+        visible = {product_id for [product_id] in run(session, sql)} if ids else ()
+        return _hits(session, [one for one in ids if one in visible], origin)
 
     def count(self, session: Session, query: ProductQuery, limit: int = 1000) -> ProductCount:
         """How many products match, without those that match only some of the words. It stops counting at `limit`."""
@@ -160,32 +136,21 @@ class ProductSearch:
 
     def relaxations(self, session: Session, query: ProductQuery) -> list[RelaxedFilter]:
         """If few products match: which filter alone, dropped or widened, finds more; nearest to the query first."""
-        understood = self._understand(session, query)
-        return counted_relaxations(query, partial(self._count, session, understood))
+        return counted_relaxations(query, partial(self._count, session, self._understand(session, query)))
 
-    def _count(self, session: Session, understood: ResolvedQuery, query: ProductQuery, limit: int) -> ProductCount:
-        if understood.text_query is not None and not understood.text_query.groups:
+    def _count(self, session: Session, understood: UnderstoodText, query: ProductQuery, limit: int) -> ProductCount:
+        if understood.has_no_words:
             return ProductCount(0)
-        resolved = self._resolve(session, query, understood)
-        total = self._pager(session, query, resolved).total(limit + 1)
+        total = self._pager(session, query, understood).total(limit + 1)
         return ProductCount(min(total, limit), is_exact=total <= limit)
 
     def facets(self, session: Session, query: ProductQuery, names: Collection[FacetName]) -> FacetCounts:
         """How many products each value would leave; each facet ignores the filter of its own name."""
         query = query.with_default_sort()
-        resolved = self._resolve(session, query, self._understand(session, query))
-        if resolved.text_query is not None and resolved.text_query.groups:
-            if (num_found := self._pager(session, query, resolved).num_matching_all(_FEW)) < _FEW:
-                resolved = self._relax(session, query, resolved, num_found)
-        counter = FacetCounter(
-            session,
-            self.index,
-            self._vocabulary.current(session),
-            self._limits.max_faceted,
-            self._limits.max_faceted_with_attributes,
-            partial(self._resolve, session),
-        )
-        return counter.count(query, resolved, names)
+        pager = self._pager(session, query, self._understand(session, query))
+        if query.text is not None and not pager.understood.has_no_words:
+            pager = self._relaxed(pager, pager.num_matching_all(_FEW))
+        return FacetCounter(pager, self._vocabulary.current(session), partial(self._keys, session)).count(names)
 
     def vocabulary(self, session: Session) -> Vocabulary:
         """Categories, synonyms, brands and places: what a text may speak of."""
@@ -213,51 +178,39 @@ class ProductSearch:
         tree, counts = self._vocabulary.current(session), category_counts(session)
         return {slug: sum(counts.get(key, 0) for key in tree.keys_below(slug)) for slug in slugs}
 
-    def _understand(self, session: Session, query: ProductQuery) -> ResolvedQuery:
+    def _understand(self, session: Session, query: ProductQuery) -> UnderstoodText:
         if query.text is None:
-            return ResolvedQuery()
-        understood = understand(session, self.index, self._vocabulary.current(session), query.text)
-        return ResolvedQuery(
-            understood.text_query, understood.corrected, understood.did_you_mean, is_cut=understood.is_cut
-        )
+            return UnderstoodText()
+        return understand(session, self.index, self._vocabulary.current(session), query.text)
 
-    def _resolve(self, session: Session, query: ProductQuery, resolved: ResolvedQuery) -> ResolvedQuery:
-        """Adds the keys of the filters."""
-        categories, ids = None, query.product_ids
-        if query.category is not None:
-            categories = tuple(category_keys(session, self._vocabulary.current(session), query.category))
-        if query.sku is not None:
-            ids = within(ids, ids_of_sku(session, self.index, query.sku))
-        if query.large_quantity is not None:
-            ids = within(ids, ids_with_stock(session, query.large_quantity, self._limits.max_products_of_large_stock))
-        cities = resolve_cities(session, query, self._limits.max_products_of_rare_cities)
-        # The set of these products is read anew for each tier of a text.
-        most = self._limits.max_products_of_rare_attributes // (1 if query.text is None else _NUM_TIERS_READ)
-        return replace(
-            resolved,
-            categories=categories,
-            cities=cities.found,
-            are_cities_rare=cities.are_rare,
-            excluded_cities=cities.excluded,
-            product_ids=ids,
-            rare_attributes=rare_filters(session, query.attributes, most),
-        )
+    def _keys(self, session: Session, query: ProductQuery) -> FilterKeys:
+        categories = None if query.category is None else self.category_keys(session, query.category)
+        return filter_keys(session, self.index, query, categories, self._limits)
 
-    def _relax(self, session: Session, query: ProductQuery, resolved: ResolvedQuery, num_found: int) -> ResolvedQuery:
-        """Returns a query of fewer words if more products match some words than match all of them."""
-        text_query = resolved.text_query
-        if text_query is None or not text_query.groups or (num_found and len(text_query.groups) == 1):
-            return resolved
+    def _pager(self, session: Session, query: ProductQuery, understood: UnderstoodText) -> KeysetPager:
+        return KeysetPager(session, self.index, query, understood, self._keys(session, query), self._limits)
+
+    def _relaxed(self, pager: KeysetPager, num_found: int) -> KeysetPager:
+        """A list by fewer words if few products match all of them and more match some, else the same list."""
+        query, text_query = pager.query, pager.understood.text_query
+        if num_found >= _FEW or text_query is None or (num_found and len(text_query.groups) == 1):
+            return pager
         if num_found and query.sort != "relevance":
-            return resolved  # the nearest or cheapest of what matches a word would come before what was asked for
-        find_ids = self._pager(session, query, resolved).ids
-        relaxed = relaxed_query(session, self.index, text_query, find_ids, are_all_matched=bool(num_found))
+            return pager  # the nearest or cheapest of what matches a word would come before what was asked for
+        relaxed = relaxed_query(pager.session, self.index, text_query, pager.ids, are_all_matched=bool(num_found))
         if relaxed is None or (num_found and len(relaxed.stages) == 1):
-            return resolved
+            return pager
         if query.sort != "relevance":
             relaxed = replace(relaxed, stages=relaxed.stages[:1])
-        return replace(resolved, text_query=relaxed, relaxed=True)
+        return replace(pager, understood=replace(pager.understood, text_query=relaxed, relaxed=True))
 
 
-def _hits(products: Sequence[ProductRow], origin: Point | None) -> list[SearchHit]:
-    return [SearchHit(product, distance_to(product, origin)) for product in products]
+def _hits(session: Session, product_ids: Sequence[int], origin: Point | None) -> list[SearchHit]:
+    """Distances are to the public place of the shop."""
+    products = load_products(session, product_ids)
+    if origin is None:
+        return list(map(SearchHit, products))
+    places = (Point(product.shop_public_latitude, product.shop_public_longitude) for product in products)
+    return [
+        SearchHit(product, kilometres_between(origin, place)) for product, place in zip(products, places, strict=True)
+    ]

@@ -1,19 +1,31 @@
 """What a search takes and returns."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 from tis.marketplace.kit.geo import Point
-from tis.marketplace.search.attribute_filter import AttributeFilter
+from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.text_query import TextQuery
 
 Sort = Literal["relevance", "distance", "price_asc", "price_desc", "rating", "newest"]
 FacetName = Literal["category", "brand", "city", "price", "attributes"]
-
-
 FulfilmentKind = Literal["delivery", "pickup"]
+AttributeOperator = Literal["eq", "ne", "gte", "gt", "lte", "lt"]
 Names = tuple[str, ...]
+MAX_CANDIDATES = 200
+MAX_LOOKED_UP = 100
+_COMFORTABLE_SHARE = 0.2  # of a limit: a price that far from it fits well
+
+
+@dataclass(frozen=True)
+class AttributeFilter:
+    """`eq` takes any number of values and passes one of them; `ne` also passes products without the attribute."""
+
+    name: str
+    operator: AttributeOperator
+    numbers: tuple[float, ...] = ()
+    keys: Names = ()  # of texts
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,18 @@ class ProductQuery:
 
 
 @dataclass(frozen=True)
+class SearchLimits:
+    max_counted: int = 1000  # a total is exact up to here; counting further takes longer than the search
+    max_sorted: int = 2000  # matches of a tier; of more, the best rated are looked for; 0: always
+    max_walked: int = 8000  # rows of the index of ratings, in search of products that pass the filters
+    max_products_of_rare_cities: int = 1000
+    max_products_of_large_stock: int = 1000
+    max_products_of_rare_attributes: int = 10_000
+    max_faceted: int = 10_000  # of more candidates, this many are counted: about 15 ms
+    max_faceted_with_attributes: int = 10_000  # reading the attributes of one takes as long as counting ten
+
+
+@dataclass(frozen=True)
 class PageRequest:
     """Which page: after a cursor, or after the first `skip` products."""
 
@@ -86,6 +110,54 @@ class PageRequest:
 class SearchHit:
     product: ProductRow
     distance_km: float | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A product that keeps every filter of the query.
+
+    `tier` is 0 for the best match of the words. `price_fit` is None if the query has no price: 1 for a price a fifth
+    or more below the highest (above the lowest), falling to 0 at the limit itself. `rating` is the Bayesian mean that
+    lists are sorted by; None without reviews.
+    """
+
+    product: ProductRow
+    tier: int
+    distance_km: float | None
+    price_fit: float | None
+    rating: float | None
+    available_quantity: int
+
+    @classmethod
+    def of(cls, hit: SearchHit, query: ProductQuery, tier: int) -> Self:
+        product = hit.product
+        stars, weight = weighted_stars(product)
+        is_rated = bool(weight) or product.granted_rating is not None
+        return cls(
+            product=product,
+            tier=tier,
+            distance_km=hit.distance_km,
+            price_fit=price_fit(product.price, query.min_price, query.max_price),
+            rating=rating_rank_of(product.granted_rating, stars, weight) if is_rated else None,
+            available_quantity=product.on_hand - product.reserved,
+        )
+
+
+def price_fit(price: int, least: int | None, most: int | None) -> float | None:
+    """Between two limits that are near each other, the middle fits best."""
+    if least is None and most is None:
+        return None
+    half = (most - least) / 2 if least is not None and most is not None else None
+    fits = [
+        _distance_from_limit(price - least, _COMFORTABLE_SHARE * least, half) if least is not None else 1.0,
+        _distance_from_limit(most - price, _COMFORTABLE_SHARE * most, half) if most is not None else 1.0,
+    ]
+    return min(fits)
+
+
+def _distance_from_limit(distance: float, comfortable: float, half: float | None) -> float:
+    comfortable = comfortable if half is None else min(comfortable, half)
+    return 1.0 if distance >= comfortable else max(distance, 0.0) / comfortable
 
 
 @dataclass(frozen=True)

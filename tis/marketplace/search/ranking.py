@@ -9,19 +9,26 @@ until a page is full. Both ways give the same list, so a page may be read either
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 from sqlalchemy.orm import Session
 
+from tis.marketplace.reading.tokens import head_token
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.candidates import NO_LIMIT, candidate_query, narrowed
-from tis.marketplace.search.cursor import ListPosition, ResolvedQuery
+from tis.marketplace.search.cursor import ListPosition
+from tis.marketplace.search.filter_keys import FilterKeys
 from tis.marketplace.search.geo_filter import LAST_RING, RINGS_KM, bounding_box, has_suppliers, ring_edges, ring_sql
-from tis.marketplace.search.query import ProductQuery, Sort
-from tis.marketplace.search.ranking_plan import RankingLimits, RankingPlanner
+from tis.marketplace.search.query import ProductQuery, SearchLimits, Sort
+from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run
-from tis.marketplace.search.text_query import TextMatch, match_tiers
+from tis.marketplace.search.text_query import TermGroup, TextMatch, UnderstoodText, match_tiers
 
 _FIRST_LOOK = 4  # so many products are looked at for each that is wanted
+_LIKELY = 3  # a tier is read if no more than this many times `max_sorted` are expected to match
+_SHARE_OF_UNKNOWN = 0.1  # of all products, that match a word whose products are not counted
+_MAX_LOOKED_AT = 16  # for each that is wanted, if nothing tells how many match
+_MAX_COUNT = 250  # for a longer page, or one far behind the first, all are sorted
 
 RankedRow = tuple[int, float, int]  # product_id, what it is sorted by in its tier and ring, ring
 
@@ -58,44 +65,42 @@ class RankedList:
     session: Session
     index: TextIndex
     query: ProductQuery
-    resolved: ResolvedQuery
-    limits: RankingLimits
+    understood: UnderstoodText
+    keys: FilterKeys
+    limits: SearchLimits
     after: ListPosition | None = None
     # Rings in which few of the best rated pass the filters; None is a list without rings.
     _sparse_rings: set[int | None] = field(default_factory=set)
 
-    def positions(self, count: int, skip: int) -> list[ListPosition]:
-        return list(self._positions(count, skip))
-
-    def _positions(self, missing: int, skip: int) -> Iterator[ListPosition]:
-        assert self.resolved.text_query
-        for tier, match in enumerate(match_tiers(self.resolved.text_query)):
+    def positions(self, missing: int, skip: int) -> Iterator[ListPosition]:
+        assert self.understood.text_query
+        for tier, match in enumerate(match_tiers(self.understood.text_query)):
             if self.after and tier < self.after.tier:
                 continue
             rows = self._in_tier(match, self.after if self.after and self.after.tier == tier else None, missing + skip)
             skipped = min(skip, len(rows))
             skip -= skipped
             for product_id, value, ring in rows[skipped:]:
-                yield ListPosition(self.resolved, product_id, value, tier, self._max_product_id, ring)
+                yield ListPosition(self.understood, product_id, value, tier, self._max_product_id, ring)
             missing -= len(rows) - skipped
             if not missing:
                 return
 
     def _in_tier(self, match: TextMatch, after: ListPosition | None, count: int) -> list[RankedRow]:
         first_ring = None if not self._has_rings else after.ring if after else 0
-        if self._planner.is_likely_small(match, count):
+        if self._is_likely_small(match, count):
             found = self._sorted(match, first_ring, after, count, max_read=self.limits.max_sorted + 1)
             if found is not None:
                 return found
         max_looked_at = 0
         if self._order.column:
-            max_looked_at = self._planner.max_looked_at(self._narrowed(match, self.query.radius_km), count)
+            max_looked_at = self._max_looked_at(self._narrowed(match, self.query.radius_km), count)
         if not max_looked_at:
-            return self._all_sorted(match, first_ring, after, count)
+            return self._sorted(match, first_ring, after, count) or []
         if self._has_rings:
             return self._ring_by_ring(match, after, count, max_looked_at)
         found = self._walked(match, None, after, count, max_looked_at)
-        return self._all_sorted(match, None, after, count) if found is None else found
+        return (self._sorted(match, None, after, count) or []) if found is None else found
 
     def _ring_by_ring(
         self, match: TextMatch, after: ListPosition | None, count: int, max_looked_at: int
@@ -112,22 +117,12 @@ class RankedList:
                 continue
             behind = after if after and after.ring == ring else None
             has_cells = self._has_cells(end_km)
-            pays = not has_cells or self._planner.max_looked_at(self._narrowed(match, end_km), missing)
+            pays = not has_cells or self._max_looked_at(self._narrowed(match, end_km), missing)
             found = self._walked(match, ring, behind, missing, max_looked_at) if pays else None
             if found is None and not has_cells:  # the text index cannot tell this ring from those behind it
-                return rows + self._all_sorted(match, ring, behind, missing)
-            rows += self._all_sorted(match, ring, behind, missing, end_km) if found is None else found
+                return rows + (self._sorted(match, ring, behind, missing) or [])
+            rows += (self._sorted(match, ring, behind, missing, end_km) or []) if found is None else found
         return rows
-
-    def _all_sorted(
-        self,
-        match: TextMatch,
-        first_ring: int | None,
-        after: ListPosition | None,
-        count: int,
-        end_km: float | None = None,
-    ) -> list[RankedRow]:
-        return self._sorted(match, first_ring, after, count, end_km) or []
 
     def _sorted(
         self,
@@ -225,12 +220,50 @@ class RankedList:
         rows = run(self.session, sql, {"start": start[0], "start_id": start[1]} if start else {})
         return next(((rank, product_id) for rank, product_id in rows), None)
 
+    def _is_likely_small(self, match: TextMatch, count: int) -> bool:
+        """Whether it pays to read `max_sorted` matches: these may be all. An estimate, as if words met by chance."""
+        num_products = max(1, self._max_product_id)
+        guess = sum(
+            num_products * prod(min(1.0, self._guess(group) / num_products) for group in groups)
+            for groups in match.alternatives
+        )
+        if match.is_head:
+            guess = min(guess, sum(self._counts.get(head, 0) for head in match.head_tokens))
+        return count <= _MAX_COUNT and guess < self.limits.max_sorted * _LIKELY
+
+    def _guess(self, group: TermGroup) -> float:
+        """About so many products match a group, or fewer."""
+        counted = sum(min(self._counts.get(word, 0) for word in term.words) for term in group.terms)
+        is_unknown = group.category_tokens or any(term.is_prefix for term in group.terms)
+        return counted + _SHARE_OF_UNKNOWN * self._max_product_id if is_unknown else counted
+
+    def _max_looked_at(self, match: TextMatch, count: int) -> int:
+        """Of how many of the best rated it pays to ask whether they match; 0: sorting all matches is faster."""
+        if not self.limits.max_sorted:
+            return count * _MAX_LOOKED_AT
+        if count > _MAX_COUNT:
+            return 0
+        num_matches = self.index.estimate(self.session, match, self.limits.max_sorted + 1)
+        if num_matches is None:
+            return count * _MAX_LOOKED_AT
+        if num_matches <= self.limits.max_sorted:
+            return 0
+        max_looked_at = num_matches // self.index.rows_per_look
+        return max_looked_at if count * self._max_product_id < max_looked_at * num_matches else 0
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        """How many products have each word, and how many names begin with it."""
+        groups = self.understood.text_query.groups if self.understood.text_query else ()
+        words = {word for group in groups for term in group.terms for word in term.words}
+        return document_counts(self.session, [*words, *map(head_token, words)])
+
     def _candidates(self, match: TextMatch | None, end_km: float | None) -> RowSource:
         radius_km = self.query.radius_km if end_km is None else end_km
-        return candidate_query(self.index, self.query, self.resolved, match, radius_km, products_first=True)
+        return candidate_query(self.index, self.query, self.keys, match, radius_km, products_first=True)
 
     def _narrowed(self, match: TextMatch, radius_km: float | None) -> TextMatch:
-        return narrowed(match, self.query, self.resolved, radius_km)
+        return narrowed(match, self.query, self.keys, radius_km)
 
     def _has_cells(self, end_km: float | None) -> bool:
         origin = self.query.origin
@@ -245,12 +278,6 @@ class RankedList:
     @cached_property
     def _has_rings(self) -> bool:
         return self.query.origin is not None and self._order is _BY_RATING
-
-    @cached_property
-    def _planner(self) -> RankingPlanner:
-        assert self.resolved.text_query
-        text_query = self.resolved.text_query
-        return RankingPlanner(self.session, self.index, text_query, self.limits, self._max_product_id)
 
     @cached_property
     def _is_filtered(self) -> bool:

@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from sqlalchemy.orm import Session
 
@@ -17,7 +16,7 @@ from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.supplier_index import shop_counts
-from tis.marketplace.search.text_query import MAX_STAGES, Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.text_query import MAX_STAGES, TermGroup, TextMatch, TextQuery
 
 _LEAST_SHARE = 0.3  # of the weight of all words, that a product must match
 _ENOUGH = 10  # so many products are shown, whatever they weigh
@@ -31,7 +30,6 @@ _MAX_READ = 6000
 _MAX_COMPARED = 500  # products in which common words are looked for
 
 FindIds = Callable[[TextMatch, int], Sequence[int]]  # the ids of products that match, at most the number given
-ReadTokens = Callable[[Sequence[int]], dict[int, set[str]]]  # of products: all words and tokens
 
 
 def relaxed_query(
@@ -42,7 +40,10 @@ def relaxed_query(
     counts = _counts(session, query.groups)
     if any(not count and _is_phrase(group) for group, count in counts.items()):
         # No shop has a "laptop bag": then its words are looked for.
-        words = (_words_of(group) if not count and _is_phrase(group) else [group] for group, count in counts.items())
+        words = (
+            TextQuery.of_words(*group.terms[0].words).groups if not count and _is_phrase(group) else [group]
+            for group, count in counts.items()
+        )
         counts = _counts(session, list(dict.fromkeys(group for groups in words for group in groups)))
     if not are_all_matched:
         # "kursi kerja dari rumah": a word that shops and goods have means goods.
@@ -62,9 +63,12 @@ def relaxed_query(
     for number, group in enumerate(groups):
         if group.is_kind:
             weights[number] = round(_WEIGHT_OF_KIND * (sum(weights) - weights[number]))
-    found = _sets_of_products(
-        groups, [counts[group] for group in groups], weights, find_ids, partial(_tokens, session, index)
-    )
+    found, common = _found_by_rare_words(groups, [counts[group] for group in groups], find_ids)
+    if common and found:
+        best = sorted(found, key=lambda one: (-_weight(found[one], weights), one))[:_MAX_COMPARED]
+        # Reading what these products say is cheaper than a look into the text index for each common word.
+        for one, tokens in _tokens(session, index, sorted(best)).items():
+            found[one] |= sum(1 << number for number in common if _says(tokens, groups[number]))
     num_with = Counter(found.values())
     least, num_shown, stages = _LEAST_SHARE * sum(weights), 0, list[int]()
     for one in sorted(num_with, key=lambda one: (-_weight(one, weights), one)):
@@ -75,17 +79,12 @@ def relaxed_query(
     return TextQuery(tuple(groups), tuple(stages), query.heads, query.likely_categories) if stages else None
 
 
-def _sets_of_products(
-    groups: Sequence[TermGroup],
-    counts: Sequence[int],
-    weights: Sequence[float],
-    find_ids: FindIds,
-    read_tokens: ReadTokens,
-) -> dict[int, int]:
-    """The groups that each product matches, by its id."""
+def _found_by_rare_words(
+    groups: Sequence[TermGroup], counts: Sequence[int], find_ids: FindIds
+) -> tuple[dict[int, int], list[int]]:
+    """The rare groups that each product matches, by its id; and the common groups, which are not looked for."""
     found: Counter[int] = Counter()
-    num_read = 0
-    common = list[int]()
+    num_read, common = 0, list[int]()
     for number in sorted(range(len(groups)), key=lambda one: (counts[one], one)):
         if groups[number].is_kind or (found and (counts[number] > _MAX_READ_PER_GROUP or num_read > _MAX_READ)):
             common.append(number)
@@ -97,13 +96,7 @@ def _sets_of_products(
         for one in ids:
             found[one] |= 1 << number
     # More products may have a word by their shop than are read.
-    common += [number for number, group in enumerate(groups) if group.shop_tokens and number not in common]
-    if common and found:
-        best = sorted(found, key=lambda one: (-_weight(found[one], weights), one))[:_MAX_COMPARED]
-        # Reading what these products say is cheaper than a look into the text index for each common word.
-        for one, tokens in read_tokens(sorted(best)).items():
-            found[one] |= sum(1 << number for number in common if _says(tokens, groups[number]))
-    return found
+    return found, common + [number for number, one in enumerate(groups) if one.shop_tokens and number not in common]
 
 
 def _tokens(session: Session, index: TextIndex, product_ids: Sequence[int]) -> dict[int, set[str]]:
@@ -119,22 +112,16 @@ def _tokens(session: Session, index: TextIndex, product_ids: Sequence[int]) -> d
 def _says(tokens: set[str], group: TermGroup) -> bool:
     if not tokens.isdisjoint((*group.category_tokens, *group.shop_tokens)):
         return True
-    return any(
-        tokens.issuperset(term.words) or (term.is_prefix and _says_beginning(tokens, term)) for term in group.terms
-    )
-
-
-def _says_beginning(tokens: set[str], term: Term) -> bool:
-    *whole, beginning = term.words
-    return tokens.issuperset(whole) and any(token.startswith(beginning) for token in tokens)
+    for term in group.terms:
+        *whole, last = term.words
+        is_last_said = last in tokens or (term.is_prefix and any(token.startswith(last) for token in tokens))
+        if is_last_said and tokens.issuperset(whole):
+            return True
+    return False
 
 
 def _is_phrase(group: TermGroup) -> bool:
     return not group.is_kind and not group.category_tokens and len(group.terms[0].words) > 1
-
-
-def _words_of(group: TermGroup) -> list[TermGroup]:
-    return [TermGroup((Term((word,)),)) for word in group.terms[0].words]
 
 
 def _rarity(count: int, num_heads: int, num_products: int) -> int:

@@ -5,7 +5,7 @@ Where a named place has nothing, the nearest goods of other places are offered. 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tis.marketplace.kit.geo import Point, kilometres_between
@@ -38,8 +38,6 @@ _DROPPED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("available_only", {"available_only": False}),
     ("category", {"category": None}),
 )
-_FIELDS = {field.name for field in fields(ProductQuery)}
-
 CountProducts = Callable[[ProductQuery, int], ProductCount]
 
 
@@ -83,8 +81,6 @@ def relaxed_queries(query: ProductQuery) -> Iterator[tuple[str, ProductQuery]]:
         for radius_km in _RADII_AROUND_CITY_KM:
             yield "city", replace(query, city=None, cities=(), origin=middle, radius_km=radius_km)
     for without, changed in _DROPPED:
-        if not changed.keys() <= _FIELDS:
-            continue
         relaxed = replace(query, **changed)
         if relaxed != query:
             yield without, relaxed

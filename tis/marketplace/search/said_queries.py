@@ -15,10 +15,10 @@ from tis.marketplace.reading.structured_query import QueryContext, StructuredQue
 from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.query import Names, ProductQuery, Sort
+from tis.marketplace.search.query import Names, ProductQuery
 from tis.marketplace.search.relaxed_filters import middle_of
 from tis.marketplace.search.sql import run
-from tis.marketplace.search.text_query import MAX_WORDS, Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.text_query import MAX_WORDS, TextMatch, TextQuery
 
 _MAX_WORDS = 25  # a pasted text names places and brands for other reasons
 # What a text may say, by the names of the query that it becomes, and the filters that go before it.
@@ -76,7 +76,8 @@ def read_box(query: ProductQuery, vocabulary: Vocabulary) -> BoxReading:
     has_words = any(map(str.isalnum, rest))
     if not names or (not has_words and names <= _PLACES):  # `palu` alone is a hammer's name, or a shop's
         return BoxReading(query, shown)
-    changes = {name: getattr(wanted, name) for name in _of_query(free)} | {"text": rest if has_words else None}
+    fields = free - {"near_user"} | ({"city", "cities", "provinces"} if free & {"cities", "provinces"} else set())
+    changes = {name: getattr(wanted, name) for name in fields} | {"text": rest if has_words else None}
     if "cities" in free and query.origin is None:
         changes |= {"origin": wanted.origin, "radius_km": wanted.radius_km}  # around that city, if there is one
     if has_words and "sort" in changes:
@@ -88,11 +89,6 @@ def read_box(query: ProductQuery, vocabulary: Vocabulary) -> BoxReading:
 def _from_here(said: StructuredQuery) -> StructuredQuery:
     """Distances are from the buyer: a named city filters, whether goods should be in it or near it."""
     return said.model_copy(update={"near_cities": False} | ({"radius_km": None} if said.cities else {}))
-
-
-def _of_query(names: set[str]) -> set[str]:
-    found = names - {"near_user", "cities"}
-    return found | {"city", "cities", "provinces"} if names & {"cities", "provinces"} else found
 
 
 def _rest(sentence: Sentence, names: set[str]) -> str:
@@ -107,10 +103,9 @@ def _rest(sentence: Sentence, names: set[str]) -> str:
 def names_a_product(session: Session, index: TextIndex, text: str) -> bool:
     """`Kemeja Murah Jaya`, whatever its words say elsewhere."""
     words = tokenize(text)
-    groups = tuple(TermGroup((Term((word,)),)) for word in dict.fromkeys(words))
-    if not 0 < len(groups) <= MAX_WORDS:
+    if not 0 < len(set(words)) <= MAX_WORDS:
         return False
-    source = index.match_source(TextMatch(TextQuery(groups), "name"))
+    source = index.match_source(TextMatch(TextQuery.of_words(*dict.fromkeys(words)), "name"))
     source = replace(source, tables=f"{source.tables} JOIN products q ON q.id = p.product_id")
     sql = source.select("q.name", f"LIMIT {_MAX_NAMES}", "p.sellable >= 0")
     return any(tokenize(name) == words for [name] in run(session, sql, source.values))
@@ -152,7 +147,7 @@ def product_query(query: StructuredQuery, origin: Point | None) -> ProductQuery:
         available_only=query.in_stock is not False,
         origin=origin,
         radius_km=None if origin is None or is_around_place else query.radius_km,
-        sort=_sort(query, origin),
+        sort=None if query.sort == "distance" and origin is None else query.sort,
     )
 
 
@@ -160,10 +155,6 @@ def _product_ids(query: StructuredQuery) -> tuple[int, ...] | None:
     """Of a comparison that also names things, the ids are not all that is compared: nothing is filtered by them."""
     compared = query.compare.product_ids if query.compare and not query.compare.items else []
     return tuple(dict.fromkeys(query.product_ids or compared)) or None
-
-
-def _sort(query: StructuredQuery, origin: Point | None) -> Sort | None:
-    return None if query.sort == "distance" and origin is None else query.sort
 
 
 def _places(query: StructuredQuery) -> tuple[Names, Names]:

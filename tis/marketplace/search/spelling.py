@@ -1,15 +1,16 @@
 """Misspelt words: the word of the catalogue that was meant."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from string import ascii_lowercase
 
+from rapidfuzz import process
+from rapidfuzz.distance import OSA, DamerauLevenshtein
 from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.sql import placeholders, run
-from tis.marketplace.search.text_query import Term, TermGroup, TextMatch, TextQuery
+from tis.marketplace.search.text_query import TextMatch, TextQuery
 
 _MIN_WORD_CHARS = 4
 _MIN_CHARS_FOR_TWO_TYPOS = 8
@@ -50,9 +51,6 @@ def correct_spelling(session: Session, vocabulary: Vocabulary, word: str) -> str
 
 def _close_terms(word: str, max_distance: int, terms: Sequence[str]) -> dict[str, int]:
     """Other words, by their distance of Damerau and Levenshtein."""
-    from rapidfuzz import process
-    from rapidfuzz.distance import OSA, DamerauLevenshtein
-
     # OSA is five times faster, and counts 3 where letters change places around another one and the distance is 2.
     max_osa = max_distance + (max_distance > 1)
     near = process.extract(word, terms, scorer=OSA.distance, score_cutoff=max_osa, limit=None)
@@ -97,14 +95,6 @@ _ENDINGS = ("nya", "2", "es", "s")
 _MIN_STEM_CHARS = 3
 
 
-@dataclass(frozen=True)
-class AlsoMeant:
-    """Common words that are like a rare one: those of `beside` are looked for, too, the others are only offered."""
-
-    others: dict[str, str] = field(default_factory=dict)
-    beside: dict[str, str] = field(default_factory=dict)
-
-
 def corrected_word(
     session: Session, vocabulary: Vocabulary, word: str, counts: Mapping[str, int], may_go_on: str | None
 ) -> str:
@@ -119,19 +109,22 @@ def corrected_word(
 
 def words_also_meant(
     session: Session, index: TextIndex, vocabulary: Vocabulary, words: Sequence[str], counts: Mapping[str, int]
-) -> AlsoMeant:
-    """A rare word that is in no name or label is a seller's slip, and its products are few."""
-    found = AlsoMeant()
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Common words that are like a rare one, to be offered; and those of them that are looked for, too.
+
+    A rare word that is in no name or label is a seller's slip, and its products are few.
+    """
+    offered, beside = dict[str, str](), dict[str, str]()
     for word in words:
         if not 0 < counts.get(word, 0) <= _MAX_COUNT_OF_RARE:
             continue
         other = correct_spelling(session, vocabulary, word)
         least = max(_MIN_COUNT_OF_COMMON, _MIN_TIMES_AS_COMMON * counts[word])
         if other is not None and document_counts(session, [other]).get(other, 0) >= least:
-            found.others[word] = other
+            offered[word] = other
             if not _is_in_labels(session, index, word):
-                found.beside[word] = other
-    return found
+                beside[word] = other
+    return offered, beside
 
 
 def stems_of(word: str) -> list[str]:
@@ -157,5 +150,5 @@ def _finds_products(session: Session, vocabulary: Vocabulary, word: str) -> bool
 
 
 def _is_in_labels(session: Session, index: TextIndex, word: str) -> bool:
-    source = index.match_source(TextMatch(TextQuery((TermGroup((Term((word,)),)),)), "labels"))
+    source = index.match_source(TextMatch(TextQuery.of_words(word), "labels"))
     return bool(run(session, source.select("1", "LIMIT 1"), source.values))

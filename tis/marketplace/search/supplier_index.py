@@ -5,7 +5,7 @@ Written where a supplier or a review changes. Locked after all other tables, in 
 table, which reads and locks no product, so buyers and other suppliers go on: `docs/decisions/0014-transactions.md`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Row, delete, func, insert, select, update
@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
 from tis.marketplace.kit.ratings import weighted_stars
-from tis.marketplace.reading.tokens import is_cell_token, shop_token, tokenize
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS
+from tis.marketplace.reading.tokens import shop_token, tokenize
+from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
 from tis.marketplace.search.sql import run
@@ -142,23 +142,8 @@ def shop_words(session: Session, supplier_ids: Iterable[int]) -> dict[int, list[
     return {supplier_id: words_of_shop(name, city, province) for supplier_id, name, city, province in rows}
 
 
-def products_of_other_words(
-    session: Session, index: TextIndex, products: Mapping[int, Row[Any]], known: Sequence[int]
-) -> set[int]:
-    """Products whose entries have other words than their shop."""
-    shops = shop_words(session, {product.supplier_id for product in products.values()})
-    indexed = index.shop_tokens(session, known)
-    return {
-        one
-        for one, tokens in indexed.items()
-        if one in products
-        and {token for token in tokens if not is_cell_token(token)}
-        != set(map(shop_token, shops[products[one].supplier_id]))
-    }
-
-
 def words_of_shop(name: str, city: str, province: str | None) -> list[str]:
-    words = [word for text in (name, city, province) for word in tokenize(text) if word not in FUNCTION_WORDS]
+    words = [word for text in (name, city, province) for word in tokenize(text) if word not in word_list("function")]
     return list(dict.fromkeys(words))[:_MAX_WORDS_OF_SHOP]
 
 

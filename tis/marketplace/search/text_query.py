@@ -83,6 +83,11 @@ class TextQuery:
     heads: tuple[str, ...] = ()
     likely_categories: tuple[str, ...] = ()
 
+    @staticmethod
+    def of_words(*words: str) -> "TextQuery":
+        """Exactly these words."""
+        return TextQuery(tuple(TermGroup((Term((word,)),)) for word in words))
+
     @property
     def category_tokens(self) -> tuple[str, ...]:
         groups = (group for group in self.groups if not group.is_kind)
@@ -97,6 +102,22 @@ class TextQuery:
         return tuple(
             stage for stage in self.stages if not any(other & stage == other != stage for other in self.stages)
         )
+
+
+@dataclass(frozen=True)
+class UnderstoodText:
+    """How a text was understood. A cursor repeats it, so new products do not change what a text means."""
+
+    text_query: TextQuery | None = None
+    corrected: str | None = None
+    did_you_mean: str | None = None  # the query with common words in place of rare ones that are like them
+    relaxed: bool = False  # few products match all words
+    is_cut: bool = False  # it has more words than are looked for
+
+    @property
+    def has_no_words(self) -> bool:
+        """Of a text such as `!!!`, which finds nothing. Without a text, everything is found."""
+        return self.text_query is not None and not self.text_query.groups
 
 
 @dataclass(frozen=True)

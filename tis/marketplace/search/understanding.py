@@ -1,21 +1,20 @@
 """Turns the text that a buyer types into a `TextQuery`: spelling correction, synonyms, prefixes, the main noun."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.measures import UNIT_OF
+from tis.marketplace.reading.measures import units
 from tis.marketplace.reading.tokens import SaidWord, said_words, shop_token
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
-from tis.marketplace.reading.word_lists import FUNCTION_WORDS, NEGATIONS, PRAISE_WORDS, UNSAID_WORDS
+from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, UnderstoodText
-from tis.marketplace.search.long_texts import MIN_WORDS, understand_long
-from tis.marketplace.search.main_noun import purpose_of, with_main_noun
+from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, compounds_of
+from tis.marketplace.search.main_noun import MIN_WORDS, purpose_of, understand_long, with_main_noun
 from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
 from tis.marketplace.search.supplier_index import shop_counts
-from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery
+from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextQuery, UnderstoodText
 
 # A sentence has words that no product has, and short ones are like many others.
 _MAX_WORDS_OF_A_NAME = 4
@@ -24,44 +23,37 @@ _MIN_CHARS_OF_A_SHOP = 3
 _OR = frozenset({"atau", "or"})
 
 
-@dataclass(frozen=True)
-class LookedForWords:
-    """Of what was said, the words that say something about goods."""
-
-    words: list[str]
-    parts: dict[str, tuple[str, ...]]  # of words with signs in them
-    is_last_said: bool  # nothing stands behind the last one, so it may go on
-    is_cut: bool
-
-
 def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text: str) -> UnderstoodText:
     said = _known_forms(session, said_words(text))
     if len(said) >= MIN_WORDS:
         return understand_long(session, index, vocabulary, text)
-    looked_for = _looked_for(vocabulary, said)
-    words, is_last_said = looked_for.words, looked_for.is_last_said
+    kept = _telling(vocabulary, said)
+    every = list(dict.fromkeys(one.word for one in kept))
+    words, is_cut = every[:MAX_WORDS], len(every) > MAX_WORDS
     if not words:
         return UnderstoodText(TextQuery(()))
-    expansions, counts = QueryExpansions.of(vocabulary, words), document_counts(session, words)
+    is_last_said = words[-1] == said[-1].word  # nothing stands behind it, so it may go on
+    expansions, counts = QueryExpansions.of(vocabulary, words), _counts(session, words)
     shops = words_of_shops(session, vocabulary, words)
     least_chars = 0 if len(words) <= _MAX_WORDS_OF_A_NAME else _MIN_CHARS_IN_A_SENTENCE
-    known = {*shops, *UNIT_OF, *expansions.words}
+    known = {*shops, *units(), *expansions.words}
     correctable = [word for word in words if word not in known and len(word) >= least_chars]
     may_go_on = words[-1] if is_last_said else None
     corrections = {word: corrected_word(session, vocabulary, word, counts, may_go_on) for word in correctable}
-    also_meant = words_also_meant(session, index, vocabulary, correctable, counts)
+    others_meant, beside = words_also_meant(session, index, vocabulary, correctable, counts)
     corrected = [corrections.get(word, word) for word in words]
     if is_corrected := corrected != words:
         words = list(dict.fromkeys(corrected))
-        expansions, counts = QueryExpansions.of(vocabulary, words), document_counts(session, words)
+        expansions, counts = QueryExpansions.of(vocabulary, words), _counts(session, words)
         shops = words_of_shops(session, vocabulary, words)
-    for word, other in also_meant.beside.items():
+    for word, other in beside.items():
         for phrase in ((other,), *vocabulary.synonyms.get((other,), ())):
             expansions.add_synonym((word,), phrase)
-    for word in words:
-        expansions.add_synonym((word,), looked_for.parts.get(word, ()))
+    for one in kept:
+        if one.word in words:
+            expansions.add_synonym((one.word,), one.parts)
     expansions.add_measures(words)
-    expansions.add_compounds(session, words)
+    expansions.add_compounds(words, counts)
     pairs = _alternatives(
         [one.word for one in said], [one for one, tokens in expansions.category_tokens.items() if tokens]
     )
@@ -70,8 +62,8 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     query = with_shops(query, shops, counts)
     names_shop = any(word not in counts for word in shops)
     query = with_main_noun(session, index, query, purpose_of([one.word for one in said]), names_shop=names_shop)
-    did_you_mean = " ".join(also_meant.others.get(word, word) for word in words) if also_meant.others else None
-    return UnderstoodText(query, " ".join(words) if is_corrected else None, did_you_mean, is_cut=looked_for.is_cut)
+    did_you_mean = " ".join(others_meant.get(word, word) for word in words) if others_meant else None
+    return UnderstoodText(query, " ".join(words) if is_corrected else None, did_you_mean, is_cut=is_cut)
 
 
 def _alternatives(words: Sequence[str], categories: Sequence[Phrase]) -> set[tuple[str, str]]:
@@ -95,22 +87,15 @@ def _joined(query: TextQuery, pairs: Collection[tuple[str, str]]) -> TextQuery:
     return replace(query, groups=tuple(groups))
 
 
-def _looked_for(vocabulary: Vocabulary, said: Sequence[SaidWord]) -> LookedForWords:
+def _counts(session: Session, words: Sequence[str]) -> dict[str, int]:
+    return document_counts(session, [*words, *compounds_of(words).values()])
+
+
+def _telling(vocabulary: Vocabulary, said: Sequence[SaidWord]) -> Sequence[SaidWord]:
+    """The words that say something about goods; all of them if none does."""
     in_phrases = _in_known_phrases(vocabulary, [one.word for one in said])
-    negated = _negated(vocabulary, [one.word for one in said])
-    kept = [
-        one
-        for number, one in enumerate(said)
-        if number not in negated and (one.word not in UNSAID_WORDS or number in in_phrases)
-    ] or said
-    every = list(dict.fromkeys(one.word for one in kept))
-    words = every[:MAX_WORDS]
-    return LookedForWords(
-        words,
-        parts={one.word: one.parts for one in kept if one.parts and one.word in words},
-        is_last_said=bool(words) and words[-1] == said[-1].word,
-        is_cut=len(every) > MAX_WORDS,
-    )
+    unsaid = word_list("function", "praise")
+    return [one for number, one in enumerate(said) if one.word not in unsaid or number in in_phrases] or said
 
 
 def _in_known_phrases(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
@@ -121,16 +106,6 @@ def _in_known_phrases(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
         for start in range(len(words) - length + 1)
         if (phrase := tuple(words[start : start + length])) in vocabulary.synonyms or phrase in vocabulary.phrases
         for place in range(start, start + length)
-    }
-
-
-def _negated(vocabulary: Vocabulary, words: Sequence[str]) -> set[int]:
-    """Where words stand that the buyer does not want: `kursi kantor tanpa roda`, but not `bor tanpa kabel`."""
-    return {
-        place
-        for start, word in enumerate(words[:-1])
-        if start and word in NEGATIONS and (word, words[start + 1]) not in vocabulary.synonyms
-        for place in (start, start + 1)
     }
 
 
@@ -148,7 +123,7 @@ def words_of_shops(session: Session, vocabulary: Vocabulary, words: Sequence[str
 
 
 def _may_name_a_shop(word: str, vocabulary: Vocabulary) -> bool:
-    is_common = word in UNIT_OF or word in FUNCTION_WORDS or word in PRAISE_WORDS
+    is_common = word in units() or word in word_list("function", "praise")
     is_of_goods = (word,) in vocabulary.synonyms or (word,) in vocabulary.phrases
     return len(word) >= _MIN_CHARS_OF_A_SHOP and not word[0].isdecimal() and not is_common and not is_of_goods
 

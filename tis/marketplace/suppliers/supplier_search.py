@@ -25,8 +25,8 @@ from tis.marketplace.kit.origin import Vicinity
 from tis.marketplace.kit.paging import CursorPage
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import PRIOR_COUNT
-from tis.marketplace.reading.said_places import PREPOSITIONS
 from tis.marketplace.reading.tokens import tokenize
+from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.city_filter import supplier_in_city
 from tis.marketplace.search.geo_filter import bounding_box, distance_to_supplier
 from tis.marketplace.search.product_search import ProductSearch
@@ -78,7 +78,7 @@ def _with_said_city(session: Session, search: ProductSearch, query: SupplierQuer
         return query
     found = search.read(session, ProductQuery(text=query.text)).query
     taken = set(query.text.lower().split()) - set((found.text or "").lower().split())
-    if not found.text or not found.city or taken.isdisjoint(PREPOSITIONS):
+    if not found.text or not found.city or taken.isdisjoint(word_list("preposition")):
         return query
     return replace(query, text=found.text, city=found.city)
 

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable
 
 from tis.database.database import Database
-from tis.marketplace.search.backends.like import LikeIndex
 from tis.marketplace.search.backends.postgres import PostgresTextIndex
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.backends.text_index import TextIndex
@@ -25,6 +24,6 @@ def choose_backend(database: Database, has_fts5: Callable[[], bool] = sqlite_has
     if database.dialect == "postgresql":
         return PostgresTextIndex()
     if database.dialect == "sqlite" and has_fts5():
-        return SqliteFtsIndex()
+        return SqliteFtsIndex("min")
     _log.warning("%s has no full-text index here: every search reads all products", database.dialect)
-    return LikeIndex(least_function="min" if database.dialect == "sqlite" else "least")
+    return TextIndex(least_function="min" if database.dialect == "sqlite" else "least")

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.tokens import is_head_token, is_of_shop
-from tis.marketplace.search.backends.text_index import IndexEntry, RowSource, TextIndex
+from tis.marketplace.search.backends.text_index import RowSource, TextIndex
+from tis.marketplace.search.index_entry import IndexEntry
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TextMatch, TextScope
 
@@ -28,15 +29,14 @@ class PostgresTextIndex(TextIndex):
             tables="(WITH found AS MATERIALIZED"
             " (SELECT product_id FROM product_words WHERE words @@ CAST(:match AS tsquery))"
             " SELECT product_id FROM found) m JOIN product_search p ON p.product_id = m.product_id",
-            values={"match": self.expression(match, {})},
+            values={"match": self.expression(match)},
         )
 
     def without_phrases(self, phrases: Sequence[ExcludedPhrase]) -> tuple[str, dict[str, object]]:
         # Not NOT IN: of a common word it would search the list of its products again for every row.
         matching = "x.product_id = p.product_id AND x.words @@ CAST(:excluded AS tsquery)"
-        return f"NOT EXISTS (SELECT 1 FROM product_words x WHERE {matching})", {
-            "excluded": self.any_phrase(phrases, {})
-        }
+        values: dict[str, object] = {"excluded": self.any_phrase(phrases)}
+        return f"NOT EXISTS (SELECT 1 FROM product_words x WHERE {matching})", values
 
     def matching(self, session: Session, match: TextMatch, product_ids: Sequence[int]) -> set[int]:
         # In a subquery: the planner might read all matches from the index instead.
@@ -44,26 +44,21 @@ class PostgresTextIndex(TextIndex):
             "SELECT p.product_id FROM unnest(CAST(:ids AS bigint[])) AS p (product_id) WHERE (SELECT"
             " w.words @@ CAST(:match AS tsquery) FROM product_words w WHERE w.product_id = p.product_id)"
         )
-        values = {"ids": list(product_ids), "match": self.expression(match, {})}
+        values = {"ids": list(product_ids), "match": self.expression(match)}
         return {product_id for [product_id] in run(session, sql, values)}
 
     def estimate(self, session: Session, match: TextMatch, max_counted: int) -> int | None:
         # The guess of the planner: counting takes as long as reading all matches.
         explain = "EXPLAIN (FORMAT JSON) SELECT 1 FROM product_words WHERE words @@ CAST(:match AS tsquery)"
-        [(plans,)] = run(session, explain, {"match": self.expression(match, {})})
+        [(plans,)] = run(session, explain, {"match": self.expression(match)})
         return int(plans[0]["Plan"]["Plan Rows"])
 
     def indexed_words(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
-        sql = "SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN "
-        rows = run(session, sql + id_list(product_ids))
-        return {
-            product_id: {word for word in words if word.isalnum() or is_head_token(word)} for product_id, words in rows
-        }
+        vectors = _vectors(session, product_ids)
+        return {one: {word for word in words if word.isalnum() or is_head_token(word)} for one, words in vectors}
 
     def shop_tokens(self, session: Session, product_ids: Sequence[int]) -> dict[int, set[str]]:
-        sql = "SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN "
-        rows = run(session, sql + id_list(product_ids))
-        return {product_id: set(filter(is_of_shop, words)) for product_id, words in rows}
+        return {one: set(filter(is_of_shop, words)) for one, words in _vectors(session, product_ids)}
 
     def put(self, session: Session, entries: Sequence[IndexEntry]) -> None:
         run_many(
@@ -89,15 +84,20 @@ class PostgresTextIndex(TextIndex):
         run(session, "ANALYZE product_words")
         run(session, "ANALYZE product_search")
 
-    def any_term(self, terms: Sequence[Term], scope: TextScope, values: dict[str, object]) -> list[str]:
+    def any_term(self, terms: Sequence[Term], scope: TextScope) -> list[str]:
         return [f"({_term(term, scope)})" for term in terms]
 
-    def token(self, token: str, values: dict[str, object]) -> str:
+    def token(self, token: str) -> str:
         return f"'{token}'"
 
-    def any_phrase(self, phrases: Sequence[ExcludedPhrase], values: dict[str, object]) -> str:
+    def any_phrase(self, phrases: Sequence[ExcludedPhrase]) -> str:
         joined = ((" <-> " if one.in_order else " & ").join(f"'{word}'" for word in one.words) for one in phrases)
         return " | ".join(f"({one})" for one in joined)
+
+
+def _vectors(session: Session, product_ids: Sequence[int]) -> Sequence[tuple[int, list[str]]]:
+    sql = "SELECT product_id, tsvector_to_array(words) FROM product_words WHERE product_id IN "
+    return [(product_id, words) for product_id, words in run(session, sql + id_list(product_ids))]
 
 
 def _term(term: Term, scope: TextScope) -> str:

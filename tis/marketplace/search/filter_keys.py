@@ -1,0 +1,147 @@
+"""What the names in the filters of a query mean in this catalogue: keys of categories and cities, ids of products."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy.orm import Session
+
+from tis.marketplace.kit.fields import key_of
+from tis.marketplace.reading.tokens import joined_word, tokenize
+from tis.marketplace.reading.vocabulary import Vocabulary
+from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.city_filter import CityKeys, resolve_cities
+from tis.marketplace.search.query import AttributeFilter, ProductQuery, SearchLimits
+from tis.marketplace.search.sql import id_list, placeholders, run
+from tis.marketplace.search.text_query import TextMatch, TextQuery
+
+_MAX_SELECTS = 200  # SQLite allows 500 in one UNION
+STOCKED = "SELECT id FROM products WHERE deleted_at IS NULL AND on_hand >= :quantity LIMIT :max_products"
+_MAX_COMPARED_SKUS = 5000  # of a SKU that is a common word, as 1 may be, the newest products are compared
+_NUM_TIERS_READ = 4  # usually
+_SIGNS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+
+
+@dataclass(frozen=True)
+class FilterKeys:
+    """None where the query does not filter."""
+
+    categories: tuple[str, ...] | None = None
+    cities: CityKeys = CityKeys()
+    product_ids: tuple[int, ...] | None = None
+    rare_attributes: tuple[AttributeFilter, ...] = ()  # filters that few products pass
+
+
+def filter_keys(
+    session: Session, index: TextIndex, query: ProductQuery, categories: Sequence[str] | None, limits: SearchLimits
+) -> FilterKeys:
+    """`categories` are the `category_keys` of the query's category."""
+    ids = query.product_ids
+    if query.sku is not None:
+        ids = _within(ids, ids_of_sku(session, index, query.sku))
+    if query.large_quantity is not None:
+        ids = _within(ids, ids_with_stock(session, query.large_quantity, limits.max_products_of_large_stock))
+    # The set of these products is read anew for each tier of a text.
+    most = limits.max_products_of_rare_attributes // (1 if query.text is None else _NUM_TIERS_READ)
+    return FilterKeys(
+        None if categories is None else tuple(categories),
+        resolve_cities(session, query, limits.max_products_of_rare_cities),
+        ids,
+        rare_filters(session, query.attributes, most),
+    )
+
+
+def category_keys(session: Session, categories: Vocabulary, category: str) -> list[str]:
+    """The keys of a category and its descendants that some product has."""
+    key = key_of(category)
+    return _keys_in_use(session, sorted(categories.keys_below(key))) or [key]
+
+
+def category_counts(session: Session) -> dict[str, int]:
+    """How many products that can be bought have each key."""
+    sql = "SELECT category_key, count(*) FROM product_search WHERE sellable = 1 GROUP BY category_key"
+    return {key: int(count) for key, count in run(session, sql)}
+
+
+def ids_of_sku(session: Session, index: TextIndex, sku: str) -> list[int]:
+    """The products whose SKU has the same letters and digits: case, blanks and other signs do not count."""
+    letters = "".join(tokenize(sku))
+    if not letters:
+        return []
+    source = index.match_source(TextMatch(TextQuery.of_words(joined_word([letters])), "labels"))
+    source = replace(source, tables=f"{source.tables} JOIN products g ON g.id = p.product_id")
+    newest = f"ORDER BY {source.product_id} DESC LIMIT {_MAX_COMPARED_SKUS}"
+    sql = source.select("p.product_id, g.sku", newest, "g.sku IS NOT NULL")
+    return [product_id for product_id, other in run(session, sql, source.values) if "".join(tokenize(other)) == letters]
+
+
+def ids_with_stock(session: Session, quantity: int, max_products: int) -> list[int] | None:
+    """The products of which so many can be bought; None if many may be: then each candidate is looked at."""
+    values = {"quantity": quantity, "max_products": max_products + 1}
+    ids = [product_id for [product_id] in run(session, STOCKED, values)]
+    if len(ids) > max_products:
+        return None
+    available = f"SELECT id FROM products WHERE on_hand - reserved >= :quantity AND id IN {id_list(ids)}"
+    return [product_id for [product_id] in run(session, available, {"quantity": quantity})] if ids else []
+
+
+def _within(ids: tuple[int, ...] | None, others: Sequence[int] | None) -> tuple[int, ...] | None:
+    """None is all products."""
+    if ids is None or others is None:
+        return ids if others is None else tuple(others)
+    return tuple(set(ids).intersection(others))
+
+
+def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:
+    """With a single key, an index returns products sorted by price; so it pays to drop the keys that no product has."""
+    in_use: list[str] = []
+    for start in range(0, len(keys), _MAX_SELECTS):
+        _, values = placeholders("key", keys[start : start + _MAX_SELECTS])
+        sql = " UNION ALL ".join(
+            f"SELECT category_key FROM (SELECT category_key FROM product_search WHERE category_key = :{name} LIMIT 1) k"
+            for name in values
+        )
+        in_use += (key for [key] in run(session, sql, values))
+    return in_use
+
+
+def attribute_tests(one: AttributeFilter, prefix: str) -> tuple[list[str], dict[str, object]]:
+    """Conditions on a row of this name, one of which must hold; each is a range of an index."""
+    if one.operator in _SIGNS:
+        return [f"a.number {_SIGNS[one.operator]} :{prefix}_n"], {f"{prefix}_n": one.numbers[0]}
+    tests, values = list[str](), dict[str, object]()
+    for column, own in (("number", one.numbers), ("text_key", one.keys)):
+        if own:
+            names, named = placeholders(f"{prefix}_{column[0]}", own)
+            tests.append(f"a.{column} IN {names}")
+            values |= named
+    return tests, values
+
+
+def rare_filters(
+    session: Session, filters: Iterable[AttributeFilter], max_products: int
+) -> tuple[AttributeFilter, ...]:
+    """Those that at most so many products pass."""
+    return tuple(
+        one for one in filters if one.operator != "ne" and _count(session, one, max_products + 1) <= max_products
+    )
+
+
+def unknown_attributes(session: Session, filters: Iterable[AttributeFilter]) -> tuple[str, ...]:
+    """Names that no product has."""
+    names = dict.fromkeys(one.name for one in filters)
+    sql = "SELECT 1 FROM product_attributes WHERE name = :name LIMIT 1"
+    return tuple(name for name in names if not run(session, sql, {"name": name}))
+
+
+def _count(session: Session, one: AttributeFilter, most: int) -> int:
+    tests, values = attribute_tests(one, "attr")
+    sql = f"SELECT count(*) FROM (SELECT product_id FROM ({with_attribute('attr', tests)}) y LIMIT :most) x"
+    [(count,)] = run(session, sql, {"attr": one.name, "most": most, **values})
+    return int(count)
+
+
+def with_attribute(prefix: str, tests: Sequence[str]) -> str:
+    """Selects the products that pass one of the tests."""
+    return " UNION ALL ".join(
+        f"SELECT a.product_id FROM product_attributes a WHERE a.name = :{prefix} AND {test}" for test in tests
+    )
