@@ -28,6 +28,7 @@ from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import Mailer, MailQueue
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.search.backends import choose_backend
+from tis.marketplace.search.index_renewal import IndexRenewal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.jobs import ImportWorker
 from tis.marketplace.sheets.slots import SheetSlots
@@ -88,6 +89,7 @@ class Market:
             self.writing,
             self.search,
             self._do_hourly,
+            IndexRenewal(self.reading, self.writing, self.search).renew_some,
             interval_seconds=rules.sweep_seconds,
         )
         self._importer = ImportWorker(

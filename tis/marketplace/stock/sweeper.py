@@ -28,14 +28,16 @@ class Sweeper:
         writing: OpenTransaction,
         search: ProductSearch,
         hourly: Callable[[], None] | None = None,
+        often: Callable[[], object] | None = None,
         interval_seconds: float = 3.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Calls `hourly` in the first sweep and then once an hour."""
+        """Calls `hourly` in the first sweep and then once an hour, and `often` in every sweep."""
         self._reading = reading
         self._writing = writing
         self._search = search
         self._hourly = hourly
+        self._often = often
         self._interval_seconds = interval_seconds
         self._clock = clock
         self._last_hourly: float | None = None
@@ -79,6 +81,8 @@ class Sweeper:
                 if num_expired := self.sweep():
                     _log.info("%d reservations expired", num_expired)
                 self._do_hourly()
+                if self._often:
+                    self._often()
             except DatabaseUnavailable:
                 continue  # `tis.database` has logged it
             except Exception as fault:
