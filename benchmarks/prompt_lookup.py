@@ -123,7 +123,7 @@ class PreparedModel:
 def prepare(model: Any, tokenizer: Any) -> PreparedModel:
     """As the server does: fused layers, native kernels, packed weights."""
     from tis.engine.batching.choose_runner import choose_runner
-    from tis.engine.batching.eligibility import cache_shape
+    from tis.engine.batching.text_attention import cache_shape
     from tis.engine.batching.limits import BatchLimits
     from tis.engine.weights.cpu_dtype import suit_to_cpu
 

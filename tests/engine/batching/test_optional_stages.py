@@ -48,7 +48,7 @@ WITHOUT_KERNELS = [
 ]
 IN_THE_LAST_RESORT = [
     (CHOOSING + "why_not_batchable", 1, 1),
-    ("tis.engine.batching.trial.cache_shape", 1, 1),
+    ("tis.engine.batching.trial.text_attentions", 1, 1),
     (CHOOSING + "cache_shape", 1, 2),
     (CHOOSING + "BatchTrial", 1, 1),
     ("tis.engine.batching.attention.scaled_dot_product_attention", 1, 1),
@@ -232,7 +232,7 @@ MLA = {
 @pytest.mark.parametrize(
     ("kind", "config", "reason"),
     [
-        ("Nemotron", {}, "do not hand on the arguments of the batch"),
+        ("Doge", {}, "a mask of its own"),
         ("DeepseekV2", MLA, "no size in common"),
         ("DeepseekV3", MLA, "no size in common"),
     ],

@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-from tis.engine.batching.batch import Batch
+from tis.engine.batching.batch import Batch, batch_of_thread
 
 NAME = "tis_batch"
 
@@ -27,8 +27,7 @@ def batch_attention(
     batch: Batch | None = None,
     **ignored: Any,
 ) -> tuple[Any, None]:
-    if batch is None:
-        raise TypeError("the layers do not hand on the arguments of the batch")
+    batch = batch or batch_of_thread()
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if batch.kernels is not None:
         keys, values = batch.cache.keys[module.layer_idx], batch.cache.values[module.layer_idx]

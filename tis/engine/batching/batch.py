@@ -1,5 +1,8 @@
 """The tokens of one step, packed into one row without padding, and what the attention knows of them."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,7 +33,7 @@ class QueryRun:
 
 @dataclass
 class Batch:
-    """Reaches the attention function through the extra arguments of `model.forward`."""
+    """Reaches the attention function through the extra arguments of `model.forward`, or as the batch of its thread."""
 
     cache: PagedCache
     query_runs: list[QueryRun]
@@ -38,6 +41,15 @@ class Batch:
     kernels: NativeKernels | None = None  # the native ones, if they take the cache
     wanted: Any | None = None  # rows whose output is read; None: all
     _masks: dict[tuple[int, int, int], Any] = field(default_factory=dict)
+
+    @contextmanager
+    def computed_here(self) -> Iterator[None]:
+        """Until its end this is the batch of this thread, for layers that do not hand on their arguments."""
+        _OF_THREAD.batch = self
+        try:
+            yield
+        finally:
+            _OF_THREAD.batch = None
 
     @cached_property
     def num_single(self) -> int:
@@ -65,6 +77,19 @@ class Batch:
                 visible &= keys > query - window
             self._masks[key] = visible.repeat(num_groups, 1)
         return first, self._masks[key]
+
+
+class _OfThread(threading.local):
+    batch: Batch | None = None
+
+
+_OF_THREAD = _OfThread()
+
+
+def batch_of_thread() -> Batch:
+    if _OF_THREAD.batch is None:
+        raise RuntimeError("the attention of the batch was called outside of a batch")
+    return _OF_THREAD.batch
 
 
 class BlockTable:

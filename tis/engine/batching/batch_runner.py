@@ -257,19 +257,24 @@ class BatchRunner:
             for before in range(len(chunk.draft), -1, -1)
         ]
         wanted = self._numbers(last) if len(last) < len(ids) else None
+        batch = Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted)
         inputs = {
             # Without them, some models derive positions from earlier calls, which were about other requests.
             "position_ids": self._positions(chunks),
             "use_cache": False,
-            "batch": Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted),
+            "batch": batch,
         }
         placed = self._features(chunks, query_runs)
         inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}
+        with batch.computed_here():
+            return self._logits(inputs, last, is_embedded=bool(placed))
+
+    def _logits(self, inputs: dict[str, Any], last: list[int], *, is_embedded: bool) -> Any | None:
         if not last:
             # Not the whole model: the integer kernels of a quantised head refuse a matrix without rows.
             self._model.get_decoder()(**inputs)
             return None
-        if placed:
+        if is_embedded:
             hidden = self._model.get_decoder()(**inputs).last_hidden_state[0, self._numbers(last)]
             return self._model.get_output_embeddings()(hidden).float()
         return self._model(logits_to_keep=self._numbers(last), **inputs).logits[0].float()

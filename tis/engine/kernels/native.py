@@ -44,9 +44,9 @@ class NativeKernels:
         """For functions that another file of this package declares."""
         return self._library
 
-    def takes(self, dtype: Any, head_size: int) -> bool:
-        """Whether `attend` computes heads of this size; the other operations take any size."""
-        return dtype in TYPES and head_size % 16 == 0 and 0 < head_size <= _MAX_HEAD_SIZE
+    def takes(self, dtype: Any, *head_sizes: int) -> bool:
+        """Whether `attend` computes heads of these sizes; the other operations take any size."""
+        return dtype in TYPES and all(size % 16 == 0 and 0 < size <= _MAX_HEAD_SIZE for size in head_sizes)
 
     def rms_norm(self, x: Any, weight: Any, eps: float) -> Any:
         """x [..., size]: normalised in float32, rounded to its type, then multiplied by the weight."""
