@@ -31,8 +31,6 @@ def why_not_batchable(model: Any) -> str | None:
         return "its tokens look ahead"
     if any(one.has_mask for one in attentions):
         return "its attention makes a mask of its own"
-    if any(one.sinks is not None for one in attentions):
-        return "its attention has sinks"
     if any(one.window != window for one, window in zip(attentions, _windows(config), strict=True)):
         return "its layers do not say how far they see"
     if any(one.cache.key_size != one.cache.value_size for one in attentions):
@@ -51,6 +49,8 @@ def _why_not_on_device(model: Any, attentions: list[TextAttention]) -> str | Non
         return f"it is on {device.type}"
     if device.type == "cuda" and model.dtype not in (torch.bfloat16, torch.float16):
         return f"the paged kernel of CUDA does not compute in {model.dtype}"
+    if device.type == "cuda" and any(one.sinks is not None for one in attentions):
+        return "the paged kernel of CUDA has no sinks"
     if device.type == "cuda" and getattr(model.config.get_text_config(), "attn_logit_softcapping", None):
         return "the paged kernel of CUDA has no soft cap"
     return None

@@ -24,6 +24,7 @@ class LayerCache:
     num_heads: int
     key_size: int  # of each head
     value_size: int
+    chunk: int | None = None  # its tokens see only those of their own part of so many
 
     @property
     def num_numbers(self) -> int:
@@ -62,6 +63,7 @@ class CacheSize:
 
 class PagedCache:
     def __init__(self, shape: CacheShape, num_blocks: int, block_size: int) -> None:
+        self.layers = shape.layers
         self.num_blocks = num_blocks
         self.block_size = block_size
         self.token_axis = 1 if shape.device.type == "cpu" else 0
