@@ -9,6 +9,10 @@ _MLA: dict[str, Any] = {
     "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "n_shared_experts": 1,
 }  # fmt: skip
 _YARN: dict[str, Any] = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
+_LONGROPE: dict[str, Any] = {
+    "rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 32,
+    "short_factor": [1.0] * 8, "long_factor": [1 + 0.7 * at for at in range(8)],
+}  # fmt: skip
 # The name of the config class without "Config", and what differs from the sizes of all.
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Llama bias tied": ("Llama", {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}),
@@ -38,6 +42,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "Llama linear": ("Llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}}),
+    "Llama longrope": ("Llama", {"rope_parameters": _LONGROPE}),
     "Llama dynamic": ("Llama", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}),
     "Qwen2 sliding": ("Qwen2", {"use_sliding_window": True, "sliding_window": 12, "max_window_layers": 1}),
     "Qwen3": ("Qwen3", {"head_dim": 32}),
@@ -72,6 +77,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Phi": ("Phi", {}),
     "Phi3": ("Phi3", {"sliding_window": 14}),
     "Phi3 partial": ("Phi3", {"partial_rotary_factor": 0.5}),
+    "Phi3 longrope": ("Phi3", {"rope_parameters": _LONGROPE, "original_max_position_embeddings": 32}),
     "Phimoe": ("Phimoe", {"num_local_experts": 4, "num_experts_per_tok": 2}),
     "StableLm": ("StableLm", {"use_qkv_bias": True}),
     "StableLm par": ("StableLm", {"use_parallel_residual": True, "qk_layernorm": True}),

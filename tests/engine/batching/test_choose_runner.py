@@ -39,23 +39,8 @@ def test_without_a_size_the_cache_takes_a_share_of_memory_but_not_more_than_is_u
         (_MAMBA, "replaced"),
         (transformers.Lfm2Config(**_SMALL, full_attn_idxs=[1], block_ff_dim=96), "conv"),
         (transformers.DogeConfig(**_SMALL), "mask"),
-        (
-            transformers.Phi3Config(
-                **{**_SMALL, "resid_pdrop": 0.0},
-                original_max_position_embeddings=128,
-                rope_parameters={
-                    "rope_type": "longrope",
-                    "rope_theta": 10000.0,
-                    "original_max_position_embeddings": 128,
-                    "short_factor": [1.0] * 8,
-                    "long_factor": [2.0] * 8,
-                },
-            ),
-            "longrope",
-        ),
-        (transformers.LlamaConfig(**_SMALL, rope_parameters={"rope_type": "dynamic", "factor": 2.0}), "dynamic"),
     ],
-    ids=["mamba", "lfm2", "doge", "phi3_longrope", "llama_dynamic"],
+    ids=["mamba", "lfm2", "doge"],
 )
 def test_a_model_that_cannot_be_batched_gets_a_reason_and_runs_through_generate(config: Any, reason: str) -> None:
     model = _causal(config)

@@ -41,7 +41,7 @@ UNLIKE_OTHERS = (
 TRIED = tuple(FAMILIES) if os.environ.get("SOAK") else UNLIKE_OTHERS
 # What the batch cannot compute yet, and `generate()` does.
 ALONE = {
-    "Llama dynamic", "StableLm", "StableLm par",
+    "StableLm", "StableLm par",
     "GPTNeoXJapanese", "GPTJ", "GPTNeo", "CodeGen", "Falcon", "Falcon alibi", "Falcon new",
     "Bloom", "Mpt", "DeepseekV2", "DeepseekV3", "GraniteMoeHybrid", "Mamba", "Mamba2",
     "FalconMamba", "Jamba", "Bamba", "Zamba2", "RecurrentGemma", "Rwkv", "Lfm2", "Lfm2Moe", "DiffLlama",

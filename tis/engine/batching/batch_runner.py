@@ -19,6 +19,7 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.long_ropes import LongRopes
 from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts, pick_first
 from tis.engine.batching.places import Places
 from tis.engine.batching.positions import mrope_positions
@@ -66,6 +67,7 @@ class BatchRunner:
         self._prompts_waited = False  # in the last step, for images
         self._arrivals = count()
         self._running: list[Request] = []
+        self._ropes = LongRopes(model)
         self.scheduler = self._new_scheduler()
         self._places = Places(self.scheduler, max_running)
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
@@ -99,7 +101,7 @@ class BatchRunner:
         positions = mrope_positions(self._model, request.prompt_ids, vision_inputs) if vision_inputs else None
         self._places.make_room(request.owner)
         for choice in request.unfinished:
-            sequence = Sequence(request, choice, next(self._arrivals), leader, positions)
+            sequence = Sequence(request, choice, next(self._arrivals), leader, positions, self._ropes.border)
             leader = leader or sequence
             self.scheduler.add(sequence)
         self._running.append(request)
@@ -266,7 +268,8 @@ class BatchRunner:
         }
         placed = self._features(chunks, query_runs)
         inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}
-        with batch.computed_here():
+        lengths = (one for chunk in chunks for one in chunk.sequence.rope_factors(chunk.start, chunk.end))
+        with batch.computed_here(), self._ropes.with_lengths(lengths):
             return self._logits(inputs, last, is_embedded=bool(placed))
 
     def _logits(self, inputs: dict[str, Any], last: list[int], *, is_embedded: bool) -> Any | None:

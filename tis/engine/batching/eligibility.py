@@ -4,11 +4,10 @@ from typing import Any
 
 import torch
 
+from tis.engine.batching.long_ropes import rope_borders
 from tis.engine.batching.text_attention import TextAttention, text_attentions
 
 _SUPPORTED_LAYER_TYPES = {"full_attention", "sliding_attention"}
-# Their frequencies depend on the longest sequence in the batch, or change in the middle of a sequence.
-_LENGTH_DEPENDENT_ROPES = {"dynamic", "longrope"}
 
 
 def why_not_batchable(model: Any) -> str | None:
@@ -20,8 +19,8 @@ def why_not_batchable(model: Any) -> str | None:
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if not kinds <= _SUPPORTED_LAYER_TYPES:
         return f"it has layers of type {', '.join(sorted(kinds - _SUPPORTED_LAYER_TYPES))}"
-    if ropes := _rope_types(config) & _LENGTH_DEPENDENT_ROPES:
-        return f"its rotary embedding is {', '.join(sorted(ropes))}"
+    if len(rope_borders(model)) > 1:
+        return "its rotary embeddings change at different lengths"
     attentions = text_attentions(model)
     if [getattr(one.module, "layer_idx", None) for one in attentions] != list(range(config.num_hidden_layers)):
         return "not every layer has an attention of its own"
@@ -63,9 +62,3 @@ def _windows(config: Any) -> list[int | None]:
     if kinds is None:
         return [window if getattr(config, "use_sliding_window", True) else None] * config.num_hidden_layers
     return [window if kind == "sliding_attention" else None for kind in kinds]
-
-
-def _rope_types(config: Any) -> set[str]:
-    parameters = getattr(config, "rope_parameters", None) or {}
-    kinds = parameters.values() if all(isinstance(value, dict) for value in parameters.values()) else [parameters]
-    return {str(one.get("rope_type", "default")) for one in kinds if one}
