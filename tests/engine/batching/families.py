@@ -210,6 +210,8 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "num_local_experts": 2,
             "num_experts_per_tok": 1,
             "attention_chunk_size": 12,
+            "floor_scale": 8,
+            "attn_scale": 0.5,
             "num_hidden_layers": 4,
         },
     ),

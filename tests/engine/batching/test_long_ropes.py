@@ -1,4 +1,4 @@
-"""Rotary embeddings that depend on lengths: the tokens are those of generate() on both sides of the border, and across."""
+"""Rotary embeddings that depend on lengths: the tokens are those of generate() on both sides of the border."""
 
 from typing import Any
 

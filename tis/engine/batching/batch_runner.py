@@ -26,6 +26,7 @@ from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.step_budget import StepBudget
+from tis.engine.batching.text_attention import PastOfRow, asks_for_past
 from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
@@ -68,6 +69,7 @@ class BatchRunner:
         self._arrivals = count()
         self._running: list[Request] = []
         self._ropes = LongRopes(model)
+        self._asks_for_past = asks_for_past(model)
         self.scheduler = self._new_scheduler()
         self._places = Places(self.scheduler, max_running)
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
@@ -260,12 +262,15 @@ class BatchRunner:
         ]
         wanted = self._numbers(last) if len(last) < len(ids) else None
         batch = Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted)
-        inputs = {
+        inputs: dict[str, Any] = {
             # Without them, some models derive positions from earlier calls, which were about other requests.
             "position_ids": self._positions(chunks),
             "use_cache": False,
             "batch": batch,
         }
+        if self._asks_for_past:
+            places = [at for chunk in chunks for at in range(chunk.start, chunk.end)]
+            inputs["past_key_values"] = PastOfRow(self._numbers(places))
         placed = self._features(chunks, query_runs)
         inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}
         lengths = (one for chunk in chunks for one in chunk.sequence.rope_factors(chunk.start, chunk.end))

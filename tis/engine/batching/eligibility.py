@@ -7,7 +7,7 @@ import torch
 from tis.engine.batching.long_ropes import rope_borders
 from tis.engine.batching.text_attention import TextAttention, text_attentions
 
-_SUPPORTED_LAYER_TYPES = {"full_attention", "sliding_attention"}
+_SUPPORTED_LAYER_TYPES = {"full_attention", "sliding_attention", "chunked_attention"}
 
 
 def why_not_batchable(model: Any) -> str | None:
@@ -34,8 +34,6 @@ def why_not_batchable(model: Any) -> str | None:
         return "its layers do not say how far they see"
     if any(one.cache.key_size != one.cache.value_size for one in attentions):
         return "its keys and values have no size in common"
-    if len({one.cache for one in attentions}) > 1:
-        return "its layers differ in size"
     return _why_not_on_device(model, attentions)
 
 
@@ -50,6 +48,8 @@ def _why_not_on_device(model: Any, attentions: list[TextAttention]) -> str | Non
         return f"the paged kernel of CUDA does not compute in {model.dtype}"
     if device.type == "cuda" and any(one.sinks is not None for one in attentions):
         return "the paged kernel of CUDA has no sinks"
+    if device.type == "cuda" and any(one.cache.chunk for one in attentions):
+        return "the paged kernel of CUDA has no chunks"
     if device.type == "cuda" and getattr(model.config.get_text_config(), "attn_logit_softcapping", None):
         return "the paged kernel of CUDA has no soft cap"
     return None

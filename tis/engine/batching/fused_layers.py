@@ -157,6 +157,8 @@ def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
         raise Misfit("it has another attention or another MLP")
     if call.arguments.get("attention_mask") is not None:
         raise Misfit("it wants a mask")
+    if call.arguments["batch"].cache.layers[attention.layer_idx].chunk:
+        raise Misfit("its tokens see only a part of the text")
     rotary_size = call.arguments["position_embeddings"][0].shape[-1]
     hidden_states, heads, key_heads = call.hidden_states, *attention.head_counts[:2]
     if any(one.dtype is not hidden_states.dtype for one in call.arguments["position_embeddings"]):

@@ -119,7 +119,7 @@ class Sequence:
     def hashes(self, num_blocks: int, block_size: int) -> list[bytes]:
         """Hashes the first full blocks.
 
-        A hash covers the salt, the factors of the rotary embedding, and all tokens and media up to the end of its block.
+        One covers the salt, the factors of the rotary embedding, and all tokens and media up to the end of its block.
         """
         while len(self._hashes) < num_blocks:
             at = len(self._hashes) * block_size

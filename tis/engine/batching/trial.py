@@ -11,7 +11,7 @@ import torch
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
-from tis.engine.batching.text_attention import shape_of, text_attentions
+from tis.engine.batching.text_attention import PastOfRow, asks_for_past, shape_of, text_attentions
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.fused import attention_named
 
@@ -81,8 +81,11 @@ class BatchTrial:
         wanted = torch.tensor([row for row in range(len(rows)) if row != _LEFT_OUT], device=model.device)
         batch = Batch(cache, runs, texts * cache.block_size + tokens, kernels, wanted)
         ids = self._texts[texts, tokens][None]
+        inputs = {"input_ids": ids, "position_ids": tokens[None], "use_cache": False, "batch": batch}
+        if asks_for_past(model):
+            inputs["past_key_values"] = PastOfRow(tokens)
         with batch.computed_here():
-            return model(input_ids=ids, position_ids=tokens[None], use_cache=False, logits_to_keep=wanted, batch=batch)
+            return model(logits_to_keep=wanted, **inputs)
 
 
 class _Enough(Exception):
