@@ -110,7 +110,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Starcoder2": ("Starcoder2", {"sliding_window": 12}),
     "Nemotron": ("Nemotron", {}),
     "DeepseekV2": ("DeepseekV2", _MLA),
-    "DeepseekV3": ("DeepseekV3", _MLA),
+    "DeepseekV3": ("DeepseekV3", {**_MLA, "qk_rope_head_dim": 16}),
     "Granite": (
         "Granite",
         {"residual_multiplier": 0.3, "embedding_multiplier": 3.0, "attention_multiplier": 0.2, "logits_scaling": 2.0},

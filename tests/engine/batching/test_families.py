@@ -27,14 +27,15 @@ from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS
 
 LENGTHS = (3, 40, 17, 1, 26, 33)
 UNLIKE_OTHERS = (
-    "OPT", "Nemotron", "GptOss", "Llama4", "DeepseekV2", "DeepseekV3", "Gemma2", "Mixtral", "Cohere", "Mamba", "DiffLlama",
+    "OPT", "Nemotron", "GptOss", "Llama4", "DeepseekV2", "DeepseekV3", "Gemma2", "Mixtral", "Cohere", "Mamba",
+    "DiffLlama",
 )  # fmt: skip
 TRIED = tuple(FAMILIES) if os.environ.get("SOAK") else UNLIKE_OTHERS
 # What the batch cannot compute yet, and `generate()` does.
 ALONE = {
     "StableLm", "StableLm par",
     "GPTNeoXJapanese", "GPTJ", "GPTNeo", "CodeGen", "Falcon", "Falcon alibi", "Falcon new",
-    "Bloom", "Mpt", "DeepseekV2", "DeepseekV3", "GraniteMoeHybrid", "Mamba", "Mamba2",
+    "Bloom", "Mpt", "GraniteMoeHybrid", "Mamba", "Mamba2",
     "FalconMamba", "Jamba", "Bamba", "Zamba2", "RecurrentGemma", "Rwkv", "Lfm2", "Lfm2Moe", "DiffLlama",
     "MiniMax", "XGLM", "Doge", "FalconH1", "NemotronH", "Qwen3Next", "Qwen3.5",
 }  # fmt: skip

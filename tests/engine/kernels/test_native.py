@@ -98,16 +98,15 @@ def test_the_front_of_heads_can_be_turned_alone(kernels: NativeKernels, dtype: A
 
 
 def test_cache_write(kernels: NativeKernels, dtype: Any) -> None:
-    for heads, tokens, size in ((2, 3, 16), (8, 1, 128), (3, 0, 16), (8, 90, 128)):
-        cache = torch.zeros(2, heads, 128, size, dtype=dtype)
-        expected = cache.clone()
-        rows = torch.randn(2, tokens, heads, size).to(dtype).transpose(1, 2)
+    for heads, tokens, *sizes in ((2, 3, 16, 16), (8, 1, 128, 128), (3, 0, 16, 16), (8, 90, 192, 128), (2, 5, 16, 80)):
+        cache = [torch.zeros(heads, 128, size, dtype=dtype) for size in sizes]
+        expected = [tensor.clone() for tensor in cache]
+        rows = [torch.randn(tokens, heads, size).to(dtype).transpose(0, 1) for size in sizes]
         slots = torch.randperm(128)[:tokens]
-        (keys, values), (key, value) = cache, rows
-        kernels.write_cache(keys, values, key, value, slots)
-        for tensor, some in zip(expected, rows, strict=True):
+        kernels.write_cache(*cache, *rows, slots)
+        for tensor, some, written in zip(expected, rows, cache, strict=True):
             tensor.index_copy_(1, slots, some)
-        assert (cache == expected).all()
+            assert (written == tensor).all()
 
 
 def plain_attention(

@@ -32,8 +32,6 @@ def why_not_batchable(model: Any) -> str | None:
         return "its attention makes a mask of its own"
     if any(one.window != window for one, window in zip(attentions, _windows(config), strict=True)):
         return "its layers do not say how far they see"
-    if any(one.cache.key_size != one.cache.value_size for one in attentions):
-        return "its keys and values have no size in common"
     return _why_not_on_device(model, attentions)
 
 
@@ -50,6 +48,8 @@ def _why_not_on_device(model: Any, attentions: list[TextAttention]) -> str | Non
         return "the paged kernel of CUDA has no sinks"
     if device.type == "cuda" and any(one.cache.chunk for one in attentions):
         return "the paged kernel of CUDA has no chunks"
+    if device.type == "cuda" and any(one.cache.key_size != one.cache.value_size for one in attentions):
+        return "the paged kernel of CUDA takes no keys and values of different sizes"
     if device.type == "cuda" and getattr(model.config.get_text_config(), "attn_logit_softcapping", None):
         return "the paged kernel of CUDA has no soft cap"
     return None
