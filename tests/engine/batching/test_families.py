@@ -107,6 +107,7 @@ def test_the_page_about_models_names_each_family() -> None:
     in_batches, alone = (set(re.findall(r"\w+", part)) for part in page.split("## Through")[:2])
     for family, (kind, _) in FAMILIES.items():
         assert kind.removesuffix("Text") in (alone if family in ALONE else in_batches), family
+    assert f"tries {len(FAMILIES)} tiny" in page and f"of all {len(FAMILIES)}," in page
     assert f"In batches: {len(FAMILIES) - len(ALONE)}" in page and f"`generate()`: {len(ALONE)}" in page
 
 

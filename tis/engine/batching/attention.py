@@ -41,12 +41,12 @@ def batch_attention(
     batch = batch or batch_of_thread()
     layer, cache = module.layer_idx, batch.cache
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    rules = _Rules(scale, sliding_window, softcap, cache.layers[layer].chunk, s_aux)
-    keys, values = cache.keys[layer], cache.values[layer]
+    keys, values, chunk = cache.keys[layer], cache.values[layer], cache.layers[layer].chunk
     if batch.kernels is not None:
         batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots)
-        more = (rules.scale, rules.window, rules.softcap, rules.chunk, rules.sinks)
-        return batch.kernels.attend(query[0], keys, values, batch.runs, *more)[None], None
+        more = (batch.runs, scale, sliding_window, softcap, chunk, s_aux)
+        return batch.kernels.attend(query[0], keys, values, *more)[None], None
+    rules = _Rules(scale, sliding_window, softcap, chunk, s_aux)
     cache.write(layer, batch.slots, key, value)
     if cache.token_axis == 0:
         return _attend_on_cuda(batch, keys, values, query, rules), None
