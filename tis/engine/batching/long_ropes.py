@@ -112,7 +112,8 @@ def _rotaries(model: Any) -> list[tuple[Any, str, Any]]:
 
 
 def _borders_of(rotary: Any) -> Iterator[tuple[str, int]]:
-    types, config = getattr(rotary, "rope_type", None), getattr(rotary, "config", None)
+    types: Any = getattr(rotary, "rope_type", None)
+    config: Any = getattr(rotary, "config", None)
     of_layers = types if isinstance(types, dict) else {None: types}
     for layer_type, rope_type in of_layers.items():
         if rope_type == "dynamic":
