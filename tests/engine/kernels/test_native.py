@@ -99,12 +99,12 @@ def test_the_front_of_heads_can_be_turned_alone(kernels: NativeKernels, dtype: A
 
 def test_cache_write(kernels: NativeKernels, dtype: Any) -> None:
     for heads, tokens, *sizes in ((2, 3, 16, 16), (8, 1, 128, 128), (3, 0, 16, 16), (8, 90, 192, 128), (2, 5, 16, 80)):
-        cache = [torch.zeros(heads, 128, size, dtype=dtype) for size in sizes]
-        expected = [tensor.clone() for tensor in cache]
-        rows = [torch.randn(tokens, heads, size).to(dtype).transpose(0, 1) for size in sizes]
+        keys, values = (torch.zeros(heads, 128, size, dtype=dtype) for size in sizes)
+        expected = keys.clone(), values.clone()
+        key, value = (torch.randn(tokens, heads, size).to(dtype).transpose(0, 1) for size in sizes)
         slots = torch.randperm(128)[:tokens]
-        kernels.write_cache(*cache, *rows, slots)
-        for tensor, some, written in zip(expected, rows, cache, strict=True):
+        kernels.write_cache(keys, values, key, value, slots)
+        for tensor, some, written in zip(expected, (key, value), (keys, values), strict=True):
             tensor.index_copy_(1, slots, some)
             assert (written == tensor).all()
 

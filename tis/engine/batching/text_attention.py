@@ -53,7 +53,8 @@ _FOUND = _Found()
 def text_attentions(model: Any) -> list[TextAttention]:
     """Computes two tokens, and returns the attentions in the order in which they were called."""
     ids = torch.arange(_NUM_TOKENS, device=model.device)[None] + 3
-    _FOUND.layers = found = []
+    found: list[TextAttention] = []
+    _FOUND.layers = found
     try:
         with torch.inference_mode(), attention_named(model, _NAME):
             model.get_decoder()(input_ids=ids, position_ids=ids - 3, use_cache=False)
@@ -82,7 +83,7 @@ def _note_sizes(
 
 
 def _chunk_of(module: Any) -> int | None:
-    config = getattr(module, "config", None)
+    config: Any = getattr(module, "config", None)
     kinds, number = getattr(config, "layer_types", None), getattr(module, "layer_idx", None)
     is_chunked = kinds and number is not None and kinds[number] == "chunked_attention"
     return int(config.attention_chunk_size) if is_chunked else None
