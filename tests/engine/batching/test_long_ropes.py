@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine.batching.test_lookup_exact import half_right, predicted
 from tests.engine.batching.tiny import greedy, new_model_of, new_request, new_runner, prompt, run, tokens
+from tests.engine.resuming import resumed
 from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.long_ropes import RopeBorder, rope_borders
 from tis.engine.kernels.native import native_kernels
@@ -115,6 +116,16 @@ def test_the_next_turn_behind_the_border_is_right(kind: str) -> None:
         request = new_request(ids, max_tokens=16)
         run(runner, [request])
         assert tokens(request) == wanted
+
+
+def test_an_answer_is_resumed_on_either_side_of_the_border(kind: str) -> None:
+    whole = new_request(prompt(26, 1), max_tokens=16)
+    pieces = run(new_runner(new(kind)), [whole]).of(whole)
+    assert [tokens(whole)] == expected_of(kind, [prompt(26, 1)], 16)
+    for shown in (3, 6, 7, 12):
+        rest = resumed(whole.prepared, pieces[:shown])
+        run(new_runner(new(kind)), [rest])
+        assert tokens(rest) == tokens(whole)
 
 
 def test_several_choices_grow_past_the_border(kind: str) -> None:
