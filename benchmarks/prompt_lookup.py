@@ -123,8 +123,8 @@ class PreparedModel:
 def prepare(model: Any, tokenizer: Any) -> PreparedModel:
     """As the server does: fused layers, native kernels, packed weights."""
     from tis.engine.batching.choose_runner import choose_runner
-    from tis.engine.batching.eligibility import cache_shape
     from tis.engine.batching.limits import BatchLimits
+    from tis.engine.batching.text_attention import cache_shape
     from tis.engine.weights.cpu_dtype import suit_to_cpu
 
     suit_to_cpu(model)  # the cache has the type that the model is computed in

@@ -9,6 +9,10 @@ _MLA: dict[str, Any] = {
     "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1, "n_shared_experts": 1,
 }  # fmt: skip
 _YARN: dict[str, Any] = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
+_LONGROPE: dict[str, Any] = {
+    "rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 32,
+    "short_factor": [1.0] * 8, "long_factor": [1 + 0.7 * at for at in range(8)],
+}  # fmt: skip
 # The name of the config class without "Config", and what differs from the sizes of all.
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Llama bias tied": ("Llama", {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}),
@@ -38,6 +42,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "Llama linear": ("Llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}}),
+    "Llama longrope": ("Llama", {"rope_parameters": _LONGROPE}),
     "Llama dynamic": ("Llama", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}}),
     "Qwen2 sliding": ("Qwen2", {"use_sliding_window": True, "sliding_window": 12, "max_window_layers": 1}),
     "Qwen3": ("Qwen3", {"head_dim": 32}),
@@ -72,6 +77,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Phi": ("Phi", {}),
     "Phi3": ("Phi3", {"sliding_window": 14}),
     "Phi3 partial": ("Phi3", {"partial_rotary_factor": 0.5}),
+    "Phi3 longrope": ("Phi3", {"rope_parameters": _LONGROPE, "original_max_position_embeddings": 32}),
     "Phimoe": ("Phimoe", {"num_local_experts": 4, "num_experts_per_tok": 2}),
     "StableLm": ("StableLm", {"use_qkv_bias": True}),
     "StableLm par": ("StableLm", {"use_parallel_residual": True, "qk_layernorm": True}),
@@ -104,7 +110,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Starcoder2": ("Starcoder2", {"sliding_window": 12}),
     "Nemotron": ("Nemotron", {}),
     "DeepseekV2": ("DeepseekV2", _MLA),
-    "DeepseekV3": ("DeepseekV3", _MLA),
+    "DeepseekV3": ("DeepseekV3", {**_MLA, "qk_rope_head_dim": 16}),
     "Granite": (
         "Granite",
         {"residual_multiplier": 0.3, "embedding_multiplier": 3.0, "attention_multiplier": 0.2, "logits_scaling": 2.0},
@@ -204,6 +210,8 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "num_local_experts": 2,
             "num_experts_per_tok": 1,
             "attention_chunk_size": 12,
+            "floor_scale": 8,
+            "attn_scale": 0.5,
             "num_hidden_layers": 4,
         },
     ),
@@ -298,4 +306,59 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "topk_group": 1,
         },
     ),
+    "Gemma4": (
+        "Gemma4Text",
+        {
+            "head_dim": 16,
+            "global_head_dim": 32,
+            "num_global_key_value_heads": 1,
+            "sliding_window": 12,
+            "num_hidden_layers": 6,
+            "layer_types": ["sliding_attention", "full_attention"] * 3,
+            "num_kv_shared_layers": 2,
+            "hidden_size_per_layer_input": 8,
+            "vocab_size_per_layer_input": 320,
+        },
+    ),
+    "MiMoV2Flash": (
+        "MiMoV2Flash",
+        {
+            "head_dim": 32,
+            "v_head_dim": 16,
+            "sliding_window": 12,
+            "num_hidden_layers": 4,
+            "n_routed_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32,
+            "n_group": 1,
+            "topk_group": 1,
+        },
+    ),
+    "Ministral3": (
+        "Ministral3",
+        {
+            "head_dim": 16,
+            "rope_parameters": {
+                **_YARN,
+                "original_max_position_embeddings": 8,
+                "llama_4_scaling_beta": 0.5,
+                "mscale": 1.0,
+                "mscale_all_dim": 1.0,
+            },
+        },
+    ),
+    "Laguna": ("Laguna", dict(**_MOE, head_dim=16, sliding_window=12, num_hidden_layers=4)),
+    "Mellum": ("Mellum", dict(**_MOE, head_dim=16, sliding_window=12, num_hidden_layers=4)),
+    "MiniCPM3": (
+        "MiniCPM3",
+        {
+            "num_key_value_heads": 4,
+            "q_lora_rank": 16,
+            "kv_lora_rank": 16,
+            "qk_nope_head_dim": 16,
+            "qk_rope_head_dim": 16,
+            "v_head_dim": 16,
+        },
+    ),
+    "Glm4MoeLite": ("Glm4MoeLite", _MLA),
 }

@@ -8,9 +8,9 @@ import transformers
 from tests.engine.batching.tiny import new_model_of
 from tests.serving import REPOSITORY
 from tis.engine.batching.batch_runner import BatchRunner
-from tis.engine.batching.eligibility import cache_shape
 from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.lookup import DRAFT_WIDTH
+from tis.engine.batching.text_attention import cache_shape
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest

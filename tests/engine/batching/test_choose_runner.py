@@ -13,6 +13,8 @@ from tis.engine.errors import LoadFailed
 from tis.engine.generate_runner import GenerateRunner
 from tis.engine.request import Request
 
+_MAMBA = transformers.MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=320)
+
 
 def _causal(config: Any) -> Any:
     return transformers.AutoModelForCausalLM.from_config(config).eval()
@@ -34,25 +36,11 @@ def test_without_a_size_the_cache_takes_a_share_of_memory_but_not_more_than_is_u
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        (transformers.GPT2Config(n_embd=64, n_layer=2, n_head=2, vocab_size=320), "layer"),
-        (transformers.MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=320), "replaced"),
-        (
-            transformers.Phi3Config(
-                **{**_SMALL, "resid_pdrop": 0.0},
-                original_max_position_embeddings=128,
-                rope_parameters={
-                    "rope_type": "longrope",
-                    "rope_theta": 10000.0,
-                    "original_max_position_embeddings": 128,
-                    "short_factor": [1.0] * 8,
-                    "long_factor": [2.0] * 8,
-                },
-            ),
-            "longrope",
-        ),
-        (transformers.LlamaConfig(**_SMALL, rope_parameters={"rope_type": "dynamic", "factor": 2.0}), "dynamic"),
+        (_MAMBA, "replaced"),
+        (transformers.Lfm2Config(**_SMALL, full_attn_idxs=[1], block_ff_dim=96), "conv"),
+        (transformers.DogeConfig(**_SMALL), "mask"),
     ],
-    ids=["gpt2", "mamba", "phi3_longrope", "llama_dynamic"],
+    ids=["mamba", "lfm2", "doge"],
 )
 def test_a_model_that_cannot_be_batched_gets_a_reason_and_runs_through_generate(config: Any, reason: str) -> None:
     model = _causal(config)
@@ -79,7 +67,7 @@ def test_prompt_lookup_may_be_switched_off(qwen3: Any, is_on: bool, at_most: int
 
 
 def test_quantising_a_model_that_runs_through_generate_is_said_to_do_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    model = _causal(transformers.GPT2Config(n_embd=64, n_layer=2, n_head=2, vocab_size=320))
+    model = _causal(_MAMBA)
     choose_runner(model, TOKENIZER, 512, BatchLimits(quantisation="int8"))
     assert "QUANTIZE=int8 does not apply" in caplog.text
 
@@ -91,7 +79,7 @@ def test_an_attention_that_the_batch_does_not_have_is_refused(qwen3: Any) -> Non
 
 
 def test_an_attention_of_a_model_that_runs_through_generate_is_its_own_affair() -> None:
-    model = _causal(transformers.GPT2Config(n_embd=64, n_layer=2, n_head=2, vocab_size=320))
+    model = _causal(_MAMBA)
     assert isinstance(choose_runner(model, TOKENIZER, 512, BatchLimits(), attention="eager").new(), GenerateRunner)
 
 

@@ -7,7 +7,7 @@ import torch
 
 from tis.engine.batching.attention import batch_attention
 from tis.engine.batching.batch import Batch, QueryRun
-from tis.engine.batching.kv_cache import CacheShape, PagedCache
+from tis.engine.batching.kv_cache import CacheShape, LayerCache, PagedCache
 
 pytestmark = [
     pytest.mark.gpu,
@@ -21,7 +21,7 @@ class _Layer:
 
 def _batch(device: str, dtype: Any) -> Batch:
     """Sequences of 300 and 5 tokens in the cache, of which one and all five are new."""
-    cache = PagedCache(CacheShape(1, 2, 64, dtype, torch.device(device)), 4, 256)
+    cache = PagedCache(CacheShape((LayerCache(2, 64, 64),), dtype, torch.device(device)), 4, 256)
     query_runs = [QueryRun(0, 1, 0, 299), QueryRun(1, 5, 512, 0)]
     slots = torch.tensor([299, *range(512, 517)], device=device)
     generator = torch.Generator().manual_seed(1)

@@ -48,7 +48,7 @@ WITHOUT_KERNELS = [
 ]
 IN_THE_LAST_RESORT = [
     (CHOOSING + "why_not_batchable", 1, 1),
-    ("tis.engine.batching.trial.cache_shape", 1, 1),
+    ("tis.engine.batching.trial.text_attentions", 1, 1),
     (CHOOSING + "cache_shape", 1, 2),
     (CHOOSING + "BatchTrial", 1, 1),
     ("tis.engine.batching.attention.scaled_dot_product_attention", 1, 1),
@@ -212,29 +212,11 @@ def test_a_model_that_fails_is_gone_before_it_is_read_again(monkeypatch: pytest.
     assert isinstance(loads.runner(), BatchRunner) and len(alive) == 2
 
 
-MLA = {
-    "num_key_value_heads": 4,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_nope_head_dim": 16,
-    "qk_rope_head_dim": 8,
-    "v_head_dim": 16,
-    "n_routed_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 32,
-    "first_k_dense_replace": 1,
-    "n_group": 1,
-    "topk_group": 1,
-    "n_shared_experts": 1,
-}
-
-
 @pytest.mark.parametrize(
     ("kind", "config", "reason"),
     [
-        ("Nemotron", {}, "do not hand on the arguments of the batch"),
-        ("DeepseekV2", MLA, "no size in common"),
-        ("DeepseekV3", MLA, "no size in common"),
+        ("Doge", {}, "a mask of its own"),
+        ("Lfm2", {"full_attn_idxs": [1], "block_ff_dim": 96}, "layers of type conv"),
     ],
 )
 def test_a_family_that_cannot_be_batched_starts(kind: str, config: dict[str, Any], reason: str, caplog: Any) -> None:

@@ -9,9 +9,9 @@ import transformers
 
 from tis.engine.answer import Piece
 from tis.engine.batching.batch_runner import BatchRunner
-from tis.engine.batching.eligibility import cache_shape
 from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.lookup import DRAFT_WIDTH
+from tis.engine.batching.text_attention import cache_shape
 from tis.engine.generate_runner import GenerateRunner
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt

@@ -98,25 +98,32 @@ def test_the_front_of_heads_can_be_turned_alone(kernels: NativeKernels, dtype: A
 
 
 def test_cache_write(kernels: NativeKernels, dtype: Any) -> None:
-    for heads, tokens, size in ((2, 3, 16), (8, 1, 128), (3, 0, 16), (8, 90, 128)):
-        cache = torch.zeros(2, heads, 128, size, dtype=dtype)
-        expected = cache.clone()
-        rows = torch.randn(2, tokens, heads, size).to(dtype).transpose(1, 2)
+    for heads, tokens, *sizes in ((2, 3, 16, 16), (8, 1, 128, 128), (3, 0, 16, 16), (8, 90, 192, 128), (2, 5, 16, 80)):
+        keys, values = (torch.zeros(heads, 128, size, dtype=dtype) for size in sizes)
+        expected = keys.clone(), values.clone()
+        key, value = (torch.randn(tokens, heads, size).to(dtype).transpose(0, 1) for size in sizes)
         slots = torch.randperm(128)[:tokens]
-        (keys, values), (key, value) = cache, rows
         kernels.write_cache(keys, values, key, value, slots)
-        for tensor, some in zip(expected, rows, strict=True):
+        for tensor, some, written in zip(expected, (key, value), (keys, values), strict=True):
             tensor.index_copy_(1, slots, some)
-        assert (cache == expected).all()
+            assert (written == tensor).all()
 
 
 def plain_attention(
-    query: Any, keys: Any, values: Any, runs: Any, scale: float, window: int | None, softcap: float | None
+    query: Any,
+    keys: Any,
+    values: Any,
+    runs: Any,
+    scale: float,
+    window: int | None = None,
+    softcap: float | None = None,
+    chunk: int | None = None,
+    sinks: Any | None = None,
 ) -> tuple[Any, Any]:
     """In float32, with a mask. Returns the result and the largest value that each of its numbers is a mean of."""
     query, keys, values = query.float(), keys.float(), values.float()
     groups = len(query) // len(keys)
-    out = torch.zeros(query.shape[1], len(query), query.shape[2])
+    out = torch.zeros(query.shape[1], len(query), values.shape[2])
     largest = out.clone()
     for begin, length, first_slot, num_before in runs.tolist():
         seen = slice(first_slot, first_slot + num_before + length)
@@ -126,14 +133,33 @@ def plain_attention(
             scores = torch.tanh(scores / softcap) * softcap
         position, other = torch.arange(num_before, num_before + length)[:, None], torch.arange(num_before + length)
         visible = (other <= position) & (other > position - (window or len(other) + 1))
-        weights = scores.masked_fill(~visible, -math.inf).softmax(-1)
+        if chunk:
+            visible &= other // chunk == position // chunk
+        scores = scores.masked_fill(~visible, -math.inf)
+        if sinks is None:
+            weights = scores.softmax(-1)
+        else:
+            beside = sinks.float()[:, None, None].expand(-1, length, 1)
+            weights = torch.cat((scores, beside), -1).softmax(-1)[..., :-1]
         out[begin : begin + length] = (weights @ value).transpose(0, 1)
         largest[begin : begin + length] = (weights @ value.abs()).transpose(0, 1)
     return out, largest
 
 
-@pytest.mark.parametrize(("window", "softcap"), [(None, None), (12, None), (70, 5.0), (None, 30.0)])
-def test_attention(kernels: NativeKernels, dtype: Any, window: int | None, softcap: float | None) -> None:
+@pytest.mark.parametrize(
+    ("window", "softcap", "chunk", "has_sinks"),
+    [
+        (None, None, None, False),
+        (12, None, None, True),
+        (70, 5.0, None, False),
+        (None, 30.0, None, True),
+        (None, None, 7, False),
+        (90, None, 75, True),
+    ],
+)
+def test_attention(
+    kernels: NativeKernels, dtype: Any, window: int | None, softcap: float | None, chunk: int | None, has_sinks: bool
+) -> None:
     sizes = random.sample([16, 32, 48, 64, 80, 96, 128, 256, 512], 2)
     for size, groups in zip(sizes, random.sample([1, 2, 3, 4, 5, 6, 7, 8, 12], 2), strict=True):
         # One token, several, a whole prompt, the middle of one; in no order.
@@ -146,20 +172,23 @@ def test_attention(kernels: NativeKernels, dtype: Any, window: int | None, softc
         ]
         random.shuffle(shapes)
         runs, begin, slot = [], 0, 0
-        keys = torch.full((2, 1000, size), math.nan).to(dtype)  # what was never written must not be read
-        values = keys.clone()
+        value_size = size if random.random() < 0.5 else random.choice([16, 32, 48, 128, 512])
+        # What was never written must not be read.
+        keys, values = (torch.full((2, 1000, width), math.nan).to(dtype) for width in (size, value_size))
         for length, before in shapes:
             slot += random.randint(0, 20)
             runs.append([begin, length, slot, before])
             for tensor in (keys, values):
-                tensor[:, slot : slot + before + length] = torch.randn(2, before + length, size)
+                tensor[:, slot : slot + before + length] = torch.randn(2, before + length, tensor.shape[2])
             begin, slot = begin + length, slot + before + length
         query = torch.randn(begin, 2 * groups, size).to(dtype).transpose(0, 1)
         if random.random() < 0.5:
             query = query.contiguous()
         table = torch.tensor(runs)
-        exact, largest = plain_attention(query, keys, values, table, size**-0.5, window, softcap)
-        result = kernels.attend(query, keys, values, table, size**-0.5, window, softcap)
+        sinks = 3 * torch.randn(2 * groups).to(dtype) if has_sinks else None
+        rules = (size**-0.5, window, softcap, chunk, sinks)
+        exact, largest = plain_attention(query, keys, values, table, *rules)
+        result = kernels.attend(query, keys, values, table, *rules)
         error = torch.full((begin, 1, 1), 1e-5)
         if dtype is torch.bfloat16 and kernels.isa in ("avx512_bf16", "amx"):
             for first, length, _, _ in runs:  # many rows: their weights are rounded, too
@@ -179,7 +208,7 @@ def test_scores_beyond_the_range_of_exp(kernels: NativeKernels, dtype: Any) -> N
     for length in (1, 100):
         query = (1000 * torch.randn(2, length, 32)).to(dtype)
         runs = torch.tensor([[0, length, 0, 200 - length]])
-        exact, largest = plain_attention(query, keys, values, runs, 1.0, None, None)
+        exact, largest = plain_attention(query, keys, values, runs, 1.0)
         # Differences of such scores have few digits left, so only the range is looked at.
         result = kernels.attend(query, keys, values, runs, 1.0).float()
         assert torch.isfinite(result).all() and (result - exact).abs().mean() < 0.1 * largest.mean()
@@ -199,7 +228,7 @@ def test_more_keys_than_a_tile_can_hold_many_times_over(kernels: NativeKernels) 
     keys, values = torch.randn(2, 1, 70_000, 16)
     query = torch.randn(2, 1, 16)
     runs = torch.tensor([[0, 1, 0, 69_999]])
-    exact, largest = plain_attention(query, keys, values, runs, 0.25, None, None)
+    exact, largest = plain_attention(query, keys, values, runs, 0.25)
     assert_rounded(kernels.attend(query, keys, values, runs, 0.25), exact, of=largest)
 
 

@@ -8,6 +8,9 @@ puts all of them into one row without padding and calls the model. The model's a
 through the attention interface of Transformers: a sequence sees its own run of blocks and nothing else. `pick_all`
 picks the tokens of all rows.
 
+`text_attentions` finds by a probe of two tokens which modules of a model call that interface, and with heads of what
+size; `LongRopes` gives each sequence the factors of its own length: `docs/decisions/0095-attention-of-any-family.md`.
+
 On a CPU `fuse_layers` replaces the decoder layers of most families by `FusedLayers`, which computes them in one call
 of the native kernels, attention included: `docs/decisions/0089-layers-in-one-call.md`.
 

@@ -4,15 +4,25 @@ It is registered with Transformers under a name that Transformers' mask function
 and models need no change.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-from tis.engine.batching.batch import Batch
+from tis.engine.batching.batch import Batch, batch_of_thread
 
 NAME = "tis_batch"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    scale: float
+    window: int | None
+    softcap: float | None
+    chunk: int | None  # tokens see only those of their own part of so many
+    sinks: Any | None  # of each head: a score that takes its share of the weights and has no value
 
 
 def batch_attention(
@@ -24,43 +34,44 @@ def batch_attention(
     scaling: float | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,
+    s_aux: Any | None = None,
     batch: Batch | None = None,
     **ignored: Any,
 ) -> tuple[Any, None]:
-    if batch is None:
-        raise TypeError("the layers do not hand on the arguments of the batch")
+    batch = batch or batch_of_thread()
+    layer, cache = module.layer_idx, batch.cache
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    keys, values, chunk = cache.keys[layer], cache.values[layer], cache.layers[layer].chunk
     if batch.kernels is not None:
-        keys, values = batch.cache.keys[module.layer_idx], batch.cache.values[module.layer_idx]
         batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots)
-        return batch.kernels.attend(query[0], keys, values, batch.runs, scale, sliding_window, softcap)[None], None
-    batch.cache.write(module.layer_idx, batch.slots, key, value)
-    if batch.cache.token_axis == 0:
-        return _attend_on_cuda(batch, module.layer_idx, query, scale, sliding_window, softcap), None
-    return _attend_on_cpu(batch, module.layer_idx, query, scale, sliding_window, softcap), None
+        more = (batch.runs, scale, sliding_window, softcap, chunk, s_aux)
+        return batch.kernels.attend(query[0], keys, values, *more)[None], None
+    rules = _Rules(scale, sliding_window, softcap, chunk, s_aux)
+    cache.write(layer, batch.slots, key, value)
+    if cache.token_axis == 0:
+        return _attend_on_cuda(batch, keys, values, query, rules), None
+    return _attend_on_cpu(batch, keys, values, query, rules), None
 
 
-def _attend_on_cuda(
-    batch: Batch, layer: int, query: Any, scale: float, window: int | None, softcap: float | None
-) -> Any:
+def _attend_on_cuda(batch: Batch, keys: Any, values: Any, query: Any, rules: _Rules) -> Any:
     """Runs one kernel over the packed row and the blocks of the cache."""
     from torch.nn.attention.varlen import varlen_attn
 
-    if softcap is not None:
-        raise NotImplementedError("The paged kernel of CUDA has no soft cap.")
+    if rules.softcap is not None or rules.chunk is not None or rules.sinks is not None:
+        raise NotImplementedError("The paged kernel of CUDA has no soft cap, no chunks and no sinks.")
     table = batch.block_table
     blocks = (batch.cache.num_blocks, batch.cache.block_size, -1, query.shape[-1])
     out = varlen_attn(
         query[0].transpose(0, 1).contiguous(),
-        batch.cache.keys[layer].view(blocks),
-        batch.cache.values[layer].view(blocks),
+        keys.view(blocks),
+        values.view(blocks),
         table.query_starts,
         None,
         table.max_query,
         table.max_keys,
-        scale=scale,
+        scale=rules.scale,
         # The kernel counts the tokens to the left, without the querying token itself.
-        window_size=(-1 if window is None else window - 1, 0),
+        window_size=(-1 if rules.window is None else rules.window - 1, 0),
         enable_gqa=True,
         seqused_k=table.num_keys,
         block_table=table.blocks,
@@ -68,40 +79,43 @@ def _attend_on_cuda(
     return out[None]
 
 
-def _attend_on_cpu(
-    batch: Batch, layer: int, query: Any, scale: float, window: int | None, softcap: float | None
-) -> Any:
-    keys, values = batch.cache.keys[layer], batch.cache.values[layer]
+def _attend_on_cpu(batch: Batch, keys: Any, values: Any, query: Any, rules: _Rules) -> Any:
     num_heads, size, num_key_heads = query.shape[1], query.shape[3], keys.shape[0]
-    groups = num_heads // num_key_heads
+    groups, value_size = num_heads // num_key_heads, values.shape[2]
     # Query heads of a group become query positions of one head: the grouped kernel of a CPU is several times slower.
     singles = query[0, :, : batch.num_single].transpose(0, 1).reshape(-1, 1, num_key_heads, groups, size)
-    out = query.new_empty(query.shape[2], num_heads, size)
+    sinks = None if rules.sinks is None else rules.sinks.view(1, num_key_heads, groups, 1)
+    out = query.new_empty(query.shape[2], num_heads, value_size)
     for number, run in enumerate(batch.query_runs):
-        length = run.length
-        last_slot = run.first_slot + run.num_keys
+        length, last_slot = run.length, run.first_slot + run.num_keys
+        first, mask = run.first_key(rules.window, rules.chunk), None
         if length == 1:
-            num_visible = run.num_keys if window is None else min(window, run.num_keys)
-            folded, mask = singles[number], None
+            folded = singles[number]
         else:
-            first, mask = batch.mask(run, window, groups)
-            num_visible = run.num_keys - first
+            mask = batch.mask(run, rules.window, rules.chunk, groups)
             folded = query[:, :, run.begin : run.end].reshape(1, num_key_heads, groups * length, size)
-        k, v = (tensor[None, :, last_slot - num_visible : last_slot] for tensor in (keys, values))
-        if softcap is None:
-            result = scaled_dot_product_attention(folded, k, v, attn_mask=mask, scale=scale)
+        k, v = (tensor[None, :, run.first_slot + first : last_slot] for tensor in (keys, values))
+        if rules.softcap is None and sinks is None:
+            result = scaled_dot_product_attention(folded, k, v, attn_mask=mask, scale=rules.scale)
         else:
-            result = _softcapped(folded, k, v, mask, scale, softcap)
-        unfolded = result.view(num_key_heads, groups, length, size).permute(2, 0, 1, 3)
-        out[run.begin : run.end].view(length, num_key_heads, groups, size).copy_(unfolded)
+            result = _attend_step_by_step(folded, k, v, mask, rules, sinks)
+        unfolded = result.view(num_key_heads, groups, length, value_size).permute(2, 0, 1, 3)
+        out[run.begin : run.end].view(length, num_key_heads, groups, value_size).copy_(unfolded)
     return out[None]
 
 
-def _softcapped(query: Any, key: Any, value: Any, mask: Any, scale: float, softcap: float) -> Any:
-    scores = torch.tanh(query @ key.transpose(-1, -2) * (scale / softcap)) * softcap
+def _attend_step_by_step(query: Any, key: Any, value: Any, mask: Any, rules: _Rules, sinks: Any) -> Any:
+    if rules.softcap is None:
+        scores = query @ key.transpose(-1, -2) * rules.scale
+    else:
+        scores = torch.tanh(query @ key.transpose(-1, -2) * (rules.scale / rules.softcap)) * rules.softcap
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.softmax(scores, -1, dtype=torch.float32).to(value.dtype) @ value
+    if sinks is None:
+        return torch.softmax(scores, -1, dtype=torch.float32).to(value.dtype) @ value
+    beside = sinks.repeat_interleave(query.shape[2] // sinks.shape[2], 2).to(scores.dtype)
+    weights = torch.softmax(torch.cat((scores, beside), -1), -1, dtype=torch.float32)
+    return weights[..., :-1].to(value.dtype) @ value
 
 
 AttentionInterface.register(NAME, batch_attention)

@@ -1,5 +1,8 @@
 """The tokens of one step, packed into one row without padding, and what the attention knows of them."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -27,17 +30,31 @@ class QueryRun:
     def num_keys(self) -> int:
         return self.num_before + self.length
 
+    def first_key(self, window: int | None, chunk: int | None) -> int:
+        """The first one that its first token attends to, and so the first for all."""
+        first = 0 if window is None else max(0, self.num_before + 1 - window)
+        return first if chunk is None else max(first, self.num_before // chunk * chunk)
+
 
 @dataclass
 class Batch:
-    """Reaches the attention function through the extra arguments of `model.forward`."""
+    """Reaches the attention function through the extra arguments of `model.forward`, or as the batch of its thread."""
 
     cache: PagedCache
     query_runs: list[QueryRun]
     slots: Any  # where in the cache each token of the row goes
     kernels: NativeKernels | None = None  # the native ones, if they take the cache
     wanted: Any | None = None  # rows whose output is read; None: all
-    _masks: dict[tuple[int, int, int], Any] = field(default_factory=dict)
+    _masks: dict[tuple[int, int, int, int], Any] = field(default_factory=dict)
+
+    @contextmanager
+    def computed_here(self) -> Iterator[None]:
+        """Until its end this is the batch of this thread, for layers that do not hand on their arguments."""
+        _OF_THREAD.batch = self
+        try:
+            yield
+        finally:
+            _OF_THREAD.batch = None
 
     @cached_property
     def num_single(self) -> int:
@@ -53,18 +70,33 @@ class Batch:
     def block_table(self) -> "BlockTable":
         return BlockTable(self)
 
-    def mask(self, run: QueryRun, window: int | None, num_groups: int) -> tuple[int, Any]:
-        """Returns the first key that any token of the run attends to, and the mask from there on."""
-        first = 0 if window is None else max(0, run.num_before + 1 - window)
-        key = (run.begin, window or 0, num_groups)
+    def mask(self, run: QueryRun, window: int | None, chunk: int | None, num_groups: int) -> Any:
+        """Returns the mask from the first key on."""
+        key = (run.begin, window or 0, chunk or 0, num_groups)
         if key not in self._masks:
+            first = run.first_key(window, chunk)
             query = torch.arange(run.num_before, run.num_keys, device=self.slots.device)[:, None]
             keys = torch.arange(first, run.num_keys, device=self.slots.device)[None]
             visible = keys <= query
             if window is not None:
                 visible &= keys > query - window
+            if chunk is not None:
+                visible &= keys // chunk == query // chunk
             self._masks[key] = visible.repeat(num_groups, 1)
-        return first, self._masks[key]
+        return self._masks[key]
+
+
+class _OfThread(threading.local):
+    batch: Batch | None = None
+
+
+_OF_THREAD = _OfThread()
+
+
+def batch_of_thread() -> Batch:
+    if _OF_THREAD.batch is None:
+        raise RuntimeError("the attention of the batch was called outside of a batch")
+    return _OF_THREAD.batch
 
 
 class BlockTable:

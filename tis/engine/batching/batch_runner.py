@@ -19,12 +19,14 @@ from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.long_ropes import LongRopes
 from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts, pick_first
 from tis.engine.batching.places import Places
 from tis.engine.batching.positions import mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.step_budget import StepBudget
+from tis.engine.batching.text_attention import PastOfRow, asks_for_past
 from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
@@ -66,6 +68,8 @@ class BatchRunner:
         self._prompts_waited = False  # in the last step, for images
         self._arrivals = count()
         self._running: list[Request] = []
+        self._ropes = LongRopes(model)
+        self._asks_for_past = asks_for_past(model)
         self.scheduler = self._new_scheduler()
         self._places = Places(self.scheduler, max_running)
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
@@ -99,7 +103,7 @@ class BatchRunner:
         positions = mrope_positions(self._model, request.prompt_ids, vision_inputs) if vision_inputs else None
         self._places.make_room(request.owner)
         for choice in request.unfinished:
-            sequence = Sequence(request, choice, next(self._arrivals), leader, positions)
+            sequence = Sequence(request, choice, next(self._arrivals), leader, positions, self._ropes.border)
             leader = leader or sequence
             self.scheduler.add(sequence)
         self._running.append(request)
@@ -257,19 +261,28 @@ class BatchRunner:
             for before in range(len(chunk.draft), -1, -1)
         ]
         wanted = self._numbers(last) if len(last) < len(ids) else None
-        inputs = {
+        batch = Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted)
+        inputs: dict[str, Any] = {
             # Without them, some models derive positions from earlier calls, which were about other requests.
             "position_ids": self._positions(chunks),
             "use_cache": False,
-            "batch": Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted),
+            "batch": batch,
         }
+        if self._asks_for_past:
+            places = [at for chunk in chunks for at in range(chunk.start, chunk.end)]
+            inputs["past_key_values"] = PastOfRow(self._numbers(places))
         placed = self._features(chunks, query_runs)
         inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}
+        lengths = (one for chunk in chunks for one in chunk.sequence.rope_factors(chunk.start, chunk.end))
+        with batch.computed_here(), self._ropes.with_lengths(lengths):
+            return self._logits(inputs, last, is_embedded=bool(placed))
+
+    def _logits(self, inputs: dict[str, Any], last: list[int], *, is_embedded: bool) -> Any | None:
         if not last:
             # Not the whole model: the integer kernels of a quantised head refuse a matrix without rows.
             self._model.get_decoder()(**inputs)
             return None
-        if placed:
+        if is_embedded:
             hidden = self._model.get_decoder()(**inputs).last_hidden_state[0, self._numbers(last)]
             return self._model.get_output_embeddings()(hidden).float()
         return self._model(logits_to_keep=self._numbers(last), **inputs).logits[0].float()

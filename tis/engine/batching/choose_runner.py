@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 from tis.engine.batching.batch_runner import BatchRunner
-from tis.engine.batching.eligibility import cache_shape, why_not_batchable
+from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.fused_layers import fuse_layers
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
+from tis.engine.batching.text_attention import cache_shape
 from tis.engine.batching.trial import BatchTrial
 from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
@@ -126,7 +127,7 @@ def _batched(
     log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, num_packed)
     # Allocated once: when a worker dies, the next one reuses it.
     cache = PagedCache(shape, size.num_blocks, size.block_size)
-    of_batch = kernels if kernels and kernels.takes(shape.dtype, shape.head_size) else None
+    of_batch = kernels if kernels and kernels.takes(shape.dtype, *shape.head_sizes) else None
     is_rounded = num_rounded > 0 or shape.dtype.itemsize < 4
     with stages.guard(KERNELS if has_kernels else BATCHES):
         if reason := trial.why_not(model, shape, of_batch, is_rounded=is_rounded):

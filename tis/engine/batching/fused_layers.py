@@ -14,8 +14,8 @@ import torch
 
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
-from tis.engine.batching.eligibility import cache_shape
-from tis.engine.batching.kv_cache import CacheSize, PagedCache
+from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
+from tis.engine.batching.text_attention import cache_shape
 from tis.engine.kernels.int8_product import Int8Product
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
 from tis.engine.kernels.native import NativeKernels
@@ -64,11 +64,14 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
         return 0
     decoder = model.get_decoder()
     layers = list(getattr(decoder, "layers", ()))
-    if not layers or not kernels.takes(model.dtype, cache_shape(model).head_size):
+    if not layers:
+        return 0
+    shape = cache_shape(model)
+    if not kernels.takes(model.dtype, *shape.head_sizes):
         return 0
     trials = Trials("fusing layers")
     with torch.inference_mode(), attention_named(model, NAME):
-        calls = trials.attempt(decoder, partial(_calls_of_layers, model, decoder, layers))
+        calls = trials.attempt(decoder, partial(_calls_of_layers, model, shape, layers))
         found: list[Any] = []
         if calls:
             decoder.layers = torch.nn.ModuleList()
@@ -89,7 +92,7 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
     return number
 
 
-def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]:
+def _calls_of_layers(model: Any, shape: CacheShape, layers: list[Any]) -> list[_Call]:
     """Computes a few tokens, and returns how each layer was called."""
     calls: list[_Call] = []
 
@@ -101,19 +104,20 @@ def _calls_of_layers(model: Any, decoder: Any, layers: list[Any]) -> list[_Call]
     def behind(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         calls[-1].result = result
 
-    size = CacheSize.of(cache_shape(model), _NUM_TOKENS + 16)
+    size = CacheSize.of(shape, _NUM_TOKENS + 16)
     slots = torch.arange(_NUM_TOKENS)
-    cache = PagedCache(cache_shape(model), size.num_blocks, size.block_size)
+    cache = PagedCache(shape, size.num_blocks, size.block_size)
     batch = Batch(cache, [QueryRun(0, _NUM_TOKENS, 0, 0)], slots)
     handles = [layer.register_forward_pre_hook(before, with_kwargs=True) for layer in layers]
     handles += [layer.register_forward_hook(behind, with_kwargs=True) for layer in layers]
     try:
-        decoder(
-            input_ids=torch.arange(_NUM_TOKENS)[None] + 3,
-            position_ids=positions_of(model, _NUM_TOKENS),
-            use_cache=False,
-            batch=batch,
-        )
+        with batch.computed_here():
+            model.get_decoder()(
+                input_ids=torch.arange(_NUM_TOKENS)[None] + 3,
+                position_ids=positions_of(model, _NUM_TOKENS),
+                use_cache=False,
+                batch=batch,
+            )
     finally:
         for handle in handles:
             handle.remove()
@@ -153,6 +157,8 @@ def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
         raise Misfit("it has another attention or another MLP")
     if call.arguments.get("attention_mask") is not None:
         raise Misfit("it wants a mask")
+    if call.arguments["batch"].cache.layers[attention.layer_idx].chunk:
+        raise Misfit("its tokens see only a part of the text")
     rotary_size = call.arguments["position_embeddings"][0].shape[-1]
     hidden_states, heads, key_heads = call.hidden_states, *attention.head_counts[:2]
     if any(one.dtype is not hidden_states.dtype for one in call.arguments["position_embeddings"]):

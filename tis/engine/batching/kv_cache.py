@@ -18,16 +18,32 @@ _CPU_BLOCK_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class CacheShape:
-    num_layers: int
+class LayerCache:
+    """What a layer keeps of each token."""
+
     num_heads: int
-    head_size: int
+    key_size: int  # of each head
+    value_size: int
+    chunk: int | None = None  # its tokens see only those of their own part of so many
+
+    @property
+    def num_numbers(self) -> int:
+        return self.num_heads * (self.key_size + self.value_size)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShape:
+    layers: tuple[LayerCache, ...]
     dtype: Any
     device: Any
 
     @property
+    def head_sizes(self) -> set[int]:
+        return {size for layer in self.layers for size in (layer.key_size, layer.value_size)}
+
+    @property
     def bytes_per_token(self) -> int:
-        return int(2 * self.num_layers * self.num_heads * self.head_size * self.dtype.itemsize)
+        return int(sum(layer.num_numbers for layer in self.layers) * self.dtype.itemsize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +63,19 @@ class CacheSize:
 
 class PagedCache:
     def __init__(self, shape: CacheShape, num_blocks: int, block_size: int) -> None:
+        self.layers = shape.layers
         self.num_blocks = num_blocks
         self.block_size = block_size
         self.token_axis = 1 if shape.device.type == "cpu" else 0
-        sizes = [shape.num_heads, shape.head_size]
-        sizes.insert(self.token_axis, num_blocks * block_size)
-        # On a CPU, memory costs nothing before a token is written to it.
-        self.keys, self.values = (
-            [torch.empty(sizes, dtype=shape.dtype, device=shape.device) for _ in range(shape.num_layers)]
-            for _ in ("keys", "values")
-        )
+
+        def rows(num_heads: int, size: int) -> Any:
+            sizes = [num_heads, size]
+            sizes.insert(self.token_axis, num_blocks * block_size)
+            # On a CPU, memory costs nothing before a token is written to it.
+            return torch.empty(sizes, dtype=shape.dtype, device=shape.device)
+
+        self.keys = [rows(layer.num_heads, layer.key_size) for layer in shape.layers]
+        self.values = [rows(layer.num_heads, layer.value_size) for layer in shape.layers]
 
     def write(self, layer: int, slots: Any, keys: Any, values: Any) -> None:
         """Takes `keys` and `values` as the models make them: [1, heads, tokens, size]."""

@@ -95,6 +95,8 @@ class Scheduler:
     def plan(self, max_prompt_tokens: int | None = None) -> Plan:
         """Chooses what the next forward pass computes: a token of each decoding sequence, then chunks of prompts."""
         plan = Plan()
+        for sequence in [one for one in self.running if one.has_outgrown_its_keys]:
+            self._return_to_waiting(sequence)
         for sequence in list(self.running):
             if sequence.is_decoding and sequence.block_run and self._ensure_blocks(sequence, plan):
                 plan.chunks.append(ScheduledChunk(sequence, sequence.num_computed, sequence.num_tokens))
@@ -136,7 +138,7 @@ class Scheduler:
             if not chunk.samples_token or not sequence.choice.token_ids:
                 continue
             share = -(-num_tokens // (len(plan.chunks) - at))
-            draft = sequence.draft(min(share, sequence.max_tokens - sequence.num_tokens - 1))
+            draft = sequence.draft(min(share, sequence.max_tokens - sequence.num_tokens - 1, sequence.max_draft))
             draft = draft[: self._room_for_draft(sequence, len(draft))]
             if draft:
                 plan.chunks[at] = replace(chunk, draft=draft)
@@ -166,6 +168,7 @@ class Scheduler:
 
     def _start(self, sequence: Sequence, plan: Plan) -> bool:
         """Allocates blocks for all tokens of a sequence, and reuses its cached prefix."""
+        sequence.begin()
         pool = self._pool
         length = pool.blocks_for(sequence.num_tokens)
         if not self._may_start(sequence, length) and not self._make_room(sequence, length, plan):
@@ -256,11 +259,14 @@ class Scheduler:
     def _preempt(self, sequence: Sequence, plan: Plan) -> None:
         self.num_preemptions += 1
         PREEMPTIONS.inc()
+        self._return_to_waiting(sequence)
+        plan.chunks[:] = [chunk for chunk in plan.chunks if chunk.sequence is not sequence]
+
+    def _return_to_waiting(self, sequence: Sequence) -> None:
         self.running.remove(sequence)
         self._free_blocks(sequence)
         self.waiting.append(sequence)
         self.waiting.sort(key=lambda one: one.arrival)
-        plan.chunks[:] = [chunk for chunk in plan.chunks if chunk.sequence is not sequence]
 
     def _free_blocks(self, sequence: Sequence) -> None:
         if sequence.block_run:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Listing
 
 from tis.engine.batching.blocks import BlockRun
+from tis.engine.batching.long_ropes import RopeBorder
 from tis.engine.batching.lookup import Drafter
 from tis.engine.batching.positions import MropePositions
 from tis.engine.completion import Completion
@@ -21,6 +22,7 @@ class Sequence:
         arrival: int,
         leader: "Sequence | None" = None,
         positions: MropePositions | None = None,
+        rope_border: RopeBorder | None = None,
     ) -> None:
         self.request = request
         self.choice = choice
@@ -34,6 +36,8 @@ class Sequence:
         self.is_dropped = False
         self._drafter: Drafter | None = None
         self._hashes: list[bytes] = []
+        self._rope_border = rope_border
+        self._rope_factors = 1  # of its beginning: see RopeBorder
         salt = request.prepared.cache_salt.encode("utf-8", "surrogatepass")
         self._salt = hashlib.blake2b(salt, digest_size=16).digest()
 
@@ -71,6 +75,38 @@ class Sequence:
         generated = self.choice.token_ids
         return prompt[start:] + generated[max(0, start - len(prompt)) : stop - len(prompt)]
 
+    @property
+    def has_outgrown_its_keys(self) -> bool:
+        return self._factors_now != self._rope_factors
+
+    @property
+    def max_draft(self) -> int:
+        """One of more tokens would need other factors of the rotary embedding."""
+        border = self._rope_border
+        if border is None or not border.recomputes or self.num_tokens > border.length:
+            return self.max_tokens
+        return border.length - self.num_tokens
+
+    def begin(self) -> None:
+        """To be called before it is computed from its beginning."""
+        if self.has_outgrown_its_keys:
+            self._rope_factors = self._factors_now
+            self._hashes = []
+
+    def rope_factors(self, start: int, stop: int) -> list[int]:
+        """Of these tokens: see RopeBorder.factors_of."""
+        border = self._rope_border
+        if border is None:
+            return [1] * (stop - start)
+        return [max(self._rope_factors, border.factors_of(at + 1)) for at in range(start, stop)]
+
+    @property
+    def _factors_now(self) -> int:
+        border = self._rope_border
+        if border is None:
+            return 1
+        return border.factors_of(self.num_tokens if border.recomputes else len(self.choice.prompt_ids))
+
     def draft(self, max_length: int) -> list[int]:
         """Tokens that may come next."""
         if max_length <= 0:
@@ -81,10 +117,13 @@ class Sequence:
         return self._drafter.draft(self.choice.token_ids, max_length)
 
     def hashes(self, num_blocks: int, block_size: int) -> list[bytes]:
-        """Hashes the first full blocks. A hash covers the salt, and all tokens and media up to the end of its block."""
+        """Hashes the first full blocks.
+
+        One covers the salt, the factors of the rotary embedding, and all tokens and media up to the end of its block.
+        """
         while len(self._hashes) < num_blocks:
             at = len(self._hashes) * block_size
-            before = self._hashes[-1] if self._hashes else self._salt
+            before = self._hashes[-1] if self._hashes else self._salt + self._rope_factors.to_bytes(8, "big")
             ids = array("q", self.tokens(at, at + block_size)).tobytes()
             media = b"".join(self._media_digests(at, at + block_size))
             self._hashes.append(hashlib.blake2b(before + ids + media, digest_size=16).digest())

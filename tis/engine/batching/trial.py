@@ -10,8 +10,8 @@ import torch
 
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
-from tis.engine.batching.eligibility import attention_layers, cache_shape
 from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
+from tis.engine.batching.text_attention import PastOfRow, asks_for_past, shape_of, text_attentions
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.fused import attention_named
 
@@ -35,8 +35,9 @@ class BatchTrial:
 
     def why_not_plain(self, model: Any) -> str | None:
         """Says what is wrong with an unchanged model in a batch. Its layers are computed up to the last new kind."""
-        cache = _new_cache(cache_shape(model))
-        with _attention_of(model) as outputs:
+        attentions = text_attentions(model)
+        cache = _new_cache(shape_of(model, attentions))
+        with _output_of_last_new([one.module for one in attentions], model.get_decoder()) as outputs:
             with suppress(_Enough):
                 self._alone(model)
             alone = outputs.pop()
@@ -80,7 +81,11 @@ class BatchTrial:
         wanted = torch.tensor([row for row in range(len(rows)) if row != _LEFT_OUT], device=model.device)
         batch = Batch(cache, runs, texts * cache.block_size + tokens, kernels, wanted)
         ids = self._texts[texts, tokens][None]
-        return model(input_ids=ids, position_ids=tokens[None], use_cache=False, logits_to_keep=wanted, batch=batch)
+        inputs = {"input_ids": ids, "position_ids": tokens[None], "use_cache": False, "batch": batch}
+        if asks_for_past(model):
+            inputs["past_key_values"] = PastOfRow(tokens)
+        with batch.computed_here():
+            return model(logits_to_keep=wanted, **inputs)
 
 
 class _Enough(Exception):
@@ -88,10 +93,9 @@ class _Enough(Exception):
 
 
 @contextmanager
-def _attention_of(model: Any) -> Iterator[list[Any]]:
+def _output_of_last_new(layers: list[Any], decoder: Any) -> Iterator[list[Any]]:
     """Records what the attention behind the last new kind of layer returns, and ends the computation there."""
-    layers = attention_layers(model)
-    parents = {child: parent for parent in model.get_decoder().modules() for child in parent.children()}
+    parents = {child: parent for parent in decoder.modules() for child in parent.children()}
     kinds = [_kind(layer, parents[layer]) for layer in layers]
     last_new = max(kinds.index(kind) for kind in kinds)
     recorded = layers[min(last_new + 1, len(layers) - 1)]

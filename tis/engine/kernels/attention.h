@@ -8,6 +8,7 @@ struct NAME(visible) {
 IN struct NAME(visible) NAME(visible_of)(const struct attention *a, struct attention_part part, int64_t row) {
   int64_t end = part.run[3] + row / (a->heads / a->key_heads) + 1;
   struct NAME(visible) keys = {a->window && end > a->window ? end - a->window : 0, end};
+  if (a->chunk && keys.first < (end - 1) / a->chunk * a->chunk) keys.first = (end - 1) / a->chunk * a->chunk;
   return keys;
 }
 
@@ -20,7 +21,14 @@ IN const E *NAME(query_of)(const struct attention *a, struct attention_part part
 IN E *NAME(out_of)(const struct attention *a, struct attention_part part, int64_t row) {
   const int64_t groups = a->heads / a->key_heads;
   const int64_t token = part.run[0] + row / groups, head = part.key_head * groups + row % groups;
-  return (E *)a->out + (token * a->heads + head) * a->size;
+  return (E *)a->out + (token * a->heads + head) * a->value_size;
+}
+
+/* The largest score and the sum of the weights of a row before its keys. */
+IN void NAME(begin_row)(const struct attention *a, struct attention_part part, int64_t row, float *largest, float *sum) {
+  const int64_t groups = a->heads / a->key_heads;
+  *largest = a->sinks ? a->sinks[part.key_head * groups + row % groups] : -INFINITY;
+  *sum = a->sinks ? 1 : 0;
 }
 
 /* Turns dot products from `first` to `end` of a tile into weights, all others into 0.

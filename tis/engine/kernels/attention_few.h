@@ -57,7 +57,7 @@ IN const E *NAME(first_keys)(const struct attention *a, const struct attention_p
 
 FN void NAME(attend_few)(const struct attention *a, struct attention_part part, const struct attention_part *following) {
   const int num_rows = (int)(part.end - part.begin);
-  const int64_t size = a->size;
+  const int64_t size = a->size, value_size = a->value_size;
   const E *keys = (const E *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
   const E *values = (const E *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
   NAME(query_element) queries[MAX_FEW_ROWS][MAX_HEAD_SIZE];
@@ -67,10 +67,10 @@ FN void NAME(attend_few)(const struct attention *a, struct attention_part part, 
   for (int row = 0; row < num_rows; row++) {
     NAME(take_query)(queries[row], NAME(query_of)(a, part, part.begin + row), size);
     visible[row] = NAME(visible_of)(a, part, part.begin + row);
-    largest[row] = -INFINITY, total[row] = 0;
+    NAME(begin_row)(a, part, part.begin + row, &largest[row], &total[row]);
   }
   /* Rows are added up in pairs: with an odd number, the last one has a partner that nobody reads. */
-  memset(sums, 0, (num_rows + num_rows % 2) * size * sizeof(float));
+  memset(sums, 0, (num_rows + num_rows % 2) * value_size * sizeof(float));
   const int64_t end = NAME(visible_of)(a, part, part.end - 1).end;
   for (int64_t tile = NAME(visible_of)(a, part, part.begin).first; tile < end; tile += TILE_KEYS) {
     int lowest = TILE_KEYS, highest = 0;
@@ -83,29 +83,29 @@ FN void NAME(attend_few)(const struct attention *a, struct attention_part part, 
       }
       lowest = from < lowest ? from : lowest, highest = to > highest ? to : highest;
       for (int t = from; t < to; t++) {
-        if (row == 0) NAME(fetch)(values + (tile + t) * a->value_slot_stride, size);
+        if (row == 0) NAME(fetch)(values + (tile + t) * a->value_slot_stride, value_size);
         scores[row][t] = NAME(product)(queries[row], keys + (tile + t) * a->key_slot_stride, size);
       }
       float factor = NAME(weigh)(scores[row], from, to, a, &largest[row], &total[row]);
       if (factor != 1)
-        for (int64_t j = 0; j < size; j += W)
-          v_store_float(sums + row * size + j, v_mul(v_load_float(sums + row * size + j), v_set(factor)));
+        for (int64_t j = 0; j < value_size; j += W)
+          v_store_float(sums + row * value_size + j, v_mul(v_load_float(sums + row * value_size + j), v_set(factor)));
     }
     const E *ahead = tile + TILE_KEYS < end ? keys + (tile + TILE_KEYS) * a->key_slot_stride : NAME(first_keys)(a, following);
     for (int row = 0; row < num_rows; row += 2, ahead = NULL) {
       int64_t j = 0;
       const E *tile_values = values + tile * a->value_slot_stride;
-      for (; j + 4 * W <= size; j += 4 * W)
-        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest,
-                         j ? NULL : ahead, a->key_slot_stride, 4);
-      for (; j < size; j += W)
-        NAME(add_values)(sums + row * size + j, size, scores[row], tile_values + j, a->value_slot_stride, lowest, highest,
-                         NULL, 0, 1);
+      for (; j + 4 * W <= value_size; j += 4 * W)
+        NAME(add_values)(sums + row * value_size + j, value_size, scores[row], tile_values + j, a->value_slot_stride,
+                         lowest, highest, j ? NULL : ahead, a->key_slot_stride, 4);
+      for (; j < value_size; j += W)
+        NAME(add_values)(sums + row * value_size + j, value_size, scores[row], tile_values + j, a->value_slot_stride,
+                         lowest, highest, NULL, 0, 1);
     }
   }
   for (int row = 0; row < num_rows; row++) {
     E *out = NAME(out_of)(a, part, part.begin + row);
-    for (int64_t j = 0; j < size; j += W)
-      STORE(out + j, v_div(v_load_float(sums + row * size + j), v_set(total[row])));
+    for (int64_t j = 0; j < value_size; j += W)
+      STORE(out + j, v_div(v_load_float(sums + row * value_size + j), v_set(total[row])));
   }
 }

@@ -81,7 +81,7 @@ IN int NAME(seen_by)(const struct NAME(visible) *visible, int num_rows, int row,
 struct NAME(tile) {
   const float *queries, *turned, *values;
   float *scores, *sums;
-  int64_t size, depth;
+  int64_t size, value_size, depth;
   int num_rows, by_amx;
 };
 
@@ -110,14 +110,15 @@ IN void NAME(score)(const struct NAME(tile) *of, int row, int seen) {
 
 /* sums[step][size] += weights * values */
 IN void NAME(add_weighed)(const struct NAME(tile) *of, int row, int seen) {
-  float *sums = of->sums + row * of->size;
+  const int64_t size = of->value_size;
+  float *sums = of->sums + row * size;
   const float *weights = of->scores + row * TILE_KEYS;
 #if defined(TILED) && IS_BFLOAT
   const int rows = of->num_rows - row < TILED_ROWS ? of->num_rows - row : TILED_ROWS;
   const int64_t count = (seen + TILE_INPUTS - 1) / TILE_INPUTS;
-  for (int64_t j = 0; of->by_amx && j < of->size; j += TILED_WIDTH) {
+  for (int64_t j = 0; of->by_amx && j < size; j += TILED_WIDTH) {
     const struct tiled_product product = {
-        (const uint16_t *)weights, 2 * TILE_KEYS, of->values + j, of->size, sums + j, of->size, count, rows, 1,
+        (const uint16_t *)weights, 2 * TILE_KEYS, of->values + j, size, sums + j, size, count, rows, 1,
     };
     multiply_tiles(product, NULL, 0);
   }
@@ -125,34 +126,33 @@ IN void NAME(add_weighed)(const struct NAME(tile) *of, int row, int seen) {
 #endif
   const int wide = NAME(BLOCK_VECTORS) * W, steps = NAME(PAIRS) ? (seen + 1) / 2 : seen;
   int64_t j = 0;
-  for (; j + wide <= of->size; j += wide)
-    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, NAME(BLOCK_VECTORS));
-  for (; j < of->size; j += W)
-    NAME(multiply)(sums + j, of->size, weights, TILE_KEYS, of->values + j, of->size, steps, 1);
+  for (; j + wide <= size; j += wide)
+    NAME(multiply)(sums + j, size, weights, TILE_KEYS, of->values + j, size, steps, NAME(BLOCK_VECTORS));
+  for (; j < size; j += W) NAME(multiply)(sums + j, size, weights, TILE_KEYS, of->values + j, size, steps, 1);
 }
 
 FN void NAME(attend_tile)(const struct attention *a, struct attention_part part, float *scratch) {
   const int num_rows = (int)(part.end - part.begin);
 #if defined(TILED) && IS_BFLOAT
-  const int by_amx = a->size % TILED_WIDTH == 0, step = by_amx ? TILED_ROWS : NAME(BLOCK_ROWS);
+  const int by_amx = a->size % TILED_WIDTH == 0 && a->value_size % TILED_WIDTH == 0, step = by_amx ? TILED_ROWS : NAME(BLOCK_ROWS);
 #else
   const int by_amx = 0, step = NAME(BLOCK_ROWS);
 #endif
-  const int64_t size = a->size, depth = NAME(PAIRS) ? size / 2 : size;
+  const int64_t size = a->size, value_size = a->value_size, depth = NAME(PAIRS) ? size / 2 : size;
   const E *keys = (const E *)a->keys + part.key_head * a->key_head_stride + part.run[2] * a->key_slot_stride;
   const E *values = (const E *)a->values + part.key_head * a->value_head_stride + part.run[2] * a->value_slot_stride;
-  float *queries = scratch, *sums = queries + MAX_TILE_ROWS * size, *turned = sums + MAX_TILE_ROWS * size;
-  float *tile_values = turned + TILE_KEYS * size, *scores = tile_values + TILE_KEYS * size;
+  float *queries = scratch, *sums = queries + MAX_TILE_ROWS * size, *turned = sums + MAX_TILE_ROWS * value_size;
+  float *tile_values = turned + TILE_KEYS * size, *scores = tile_values + TILE_KEYS * value_size;
   float *largest = scores + MAX_TILE_ROWS * TILE_KEYS, *total = largest + MAX_TILE_ROWS;
-  const struct NAME(tile) of = {queries, turned, tile_values, scores, sums, size, depth, num_rows, by_amx};
+  const struct NAME(tile) of = {queries, turned, tile_values, scores, sums, size, value_size, depth, num_rows, by_amx};
   struct NAME(visible) visible[MAX_TILE_ROWS];
   const int padded = (num_rows + step - 1) / step * step;
   memset(queries, 0, padded * depth * sizeof(float));
-  memset(sums, 0, padded * size * sizeof(float));
+  memset(sums, 0, padded * value_size * sizeof(float));
   for (int row = 0; row < num_rows; row++) {
     NAME(take_query)((NAME(query_element) *)(queries + row * depth), NAME(query_of)(a, part, part.begin + row), size);
     visible[row] = NAME(visible_of)(a, part, part.begin + row);
-    largest[row] = -INFINITY, total[row] = 0;
+    NAME(begin_row)(a, part, part.begin + row, &largest[row], &total[row]);
   }
   const int64_t end = NAME(visible_of)(a, part, part.end - 1).end;
   int begin_row = 0, end_row = 0;
@@ -175,11 +175,11 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
         float factor = NAME(weigh)(scores + r * TILE_KEYS, first, last, a, &largest[r], &total[r]);
         NAME(pack_weights)(scores + r * TILE_KEYS);
         if (factor != 1)
-          for (int64_t j = 0; j < size; j += W)
-            v_store_float(sums + r * size + j, v_mul(v_load_float(sums + r * size + j), v_set(factor)));
+          for (int64_t j = 0; j < value_size; j += W)
+            v_store_float(sums + r * value_size + j, v_mul(v_load_float(sums + r * value_size + j), v_set(factor)));
       }
     }
-    NAME(pack_values)(tile_values, values + tile * a->value_slot_stride, a->value_slot_stride, size, count);
+    NAME(pack_values)(tile_values, values + tile * a->value_slot_stride, a->value_slot_stride, value_size, count);
     for (int row = from_row; row < end_row; row += step) {
       const int seen = NAME(seen_by)(visible, num_rows, row, step, tile);
       NAME(add_weighed)(&of, row, seen);
@@ -190,6 +190,7 @@ FN void NAME(attend_tile)(const struct attention *a, struct attention_part part,
 #endif
   for (int row = 0; row < num_rows; row++) {
     E *out = NAME(out_of)(a, part, part.begin + row);
-    for (int64_t j = 0; j < size; j += W) STORE(out + j, v_div(v_load_float(sums + row * size + j), v_set(total[row])));
+    for (int64_t j = 0; j < value_size; j += W)
+      STORE(out + j, v_div(v_load_float(sums + row * value_size + j), v_set(total[row])));
   }
 }

@@ -153,6 +153,7 @@ static struct attention attention_of(const struct layers *a, const struct layer 
                                       .key_heads = a->key_heads,
                                       .slots = a->num_slots,
                                       .size = a->size,
+                                      .value_size = a->size,
                                       .query_head_stride = a->size,
                                       .query_token_stride = qkv_width(a),
                                       .key_head_stride = a->key_head_stride,
@@ -290,7 +291,7 @@ API int64_t tis_layers(const struct layers *a) {
   }
 #pragma omp parallel num_threads((int)a->call.threads) reduction(| : code)
   {
-    float *scratch = parts.needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size) * sizeof(float)) : NULL;
+    float *scratch = parts.needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size, a->size) * sizeof(float)) : NULL;
     code = parts.needs_scratch && !scratch ? NO_MEMORY : OK;
     compute_layers(a, &parts, scratch, next);
     free(scratch);

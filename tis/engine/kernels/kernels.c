@@ -11,7 +11,7 @@
 #endif
 
 /* Python refuses a library of another version: raise it with every change of a signature. */
-enum { VERSION = 4 };
+enum { VERSION = 5 };
 /* Products of attention: fewer are computed before a second thread has woken up, in some 20 microseconds. */
 enum { MIN_FOR_THREADS = 1 << 18 };
 
@@ -73,7 +73,7 @@ static void copy_rows(const struct write_cache *a, struct copy copy, int64_t hea
   const int64_t item = a->call.type == BFLOAT16 ? 2 : 4;
   for (int64_t token = 0; token < a->tokens; token++)
     memcpy((char *)copy.cache + (head * copy.cache_head_stride + a->slots[token] * copy.cache_slot_stride) * item,
-           (const char *)copy.rows + (head * copy.rows_head_stride + token * copy.rows_token_stride) * item, a->size * item);
+           (const char *)copy.rows + (head * copy.rows_head_stride + token * copy.rows_token_stride) * item, copy.size * item);
 }
 
 API int64_t tis_write_cache(const struct write_cache *a) {
@@ -92,7 +92,7 @@ API int64_t tis_attend(const struct attention *a) {
   if (threads > parts.count) threads = parts.count;
 #pragma omp parallel num_threads((int)threads) if (threads > 1) reduction(| : code)
   {
-    float *scratch = parts.needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size) * sizeof(float)) : NULL;
+    float *scratch = parts.needs_scratch ? aligned_alloc(64, SCRATCH_FLOATS(a->size, a->value_size) * sizeof(float)) : NULL;
     code = parts.needs_scratch && !scratch ? NO_MEMORY : OK;
     attend_parts(a, &parts, scratch, &next);
     free(scratch);

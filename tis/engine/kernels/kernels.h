@@ -48,24 +48,27 @@ struct copy {
   int64_t cache_head_stride, cache_slot_stride;
   const void *rows;
   int64_t rows_head_stride, rows_token_stride;
+  int64_t size;
 };
 
 struct write_cache {
   struct call call;
   struct copy keys, values;
   const int64_t *slots;
-  int64_t tokens, heads, num_slots, size;
+  int64_t tokens, heads, num_slots;
 };
 
 struct attention {
   struct call call;
   const void *query; /* [heads, tokens, size] */
-  const void *keys, *values; /* [key_heads, slots, size] */
-  void *out; /* [tokens, heads, size], contiguous */
+  const void *keys, *values; /* [key_heads, slots, size], [key_heads, slots, value_size] */
+  void *out; /* [tokens, heads, value_size], contiguous */
   const int64_t *runs; /* [num_runs, 4]: begin, length, first_slot, num_before */
-  int64_t num_runs, tokens, heads, key_heads, slots, size;
+  const float *sinks; /* of each head, or NULL: a score that takes its share of the weights and has no value */
+  int64_t num_runs, tokens, heads, key_heads, slots, size, value_size;
   int64_t query_head_stride, query_token_stride, key_head_stride, key_slot_stride, value_head_stride, value_slot_stride;
   int64_t window; /* 0: none */
+  int64_t chunk; /* tokens see only those of their own part of so many; 0: all */
   float scale, softcap; /* softcap 0: none */
 };
 
@@ -108,13 +111,14 @@ struct operations {
   void (*rotary)(const void *arguments, int64_t begin, int64_t end);
   /* At most MAX_FEW_ROWS rows; needs no scratch. `following` is the part that is likely to be next, or NULL. */
   void (*attend_few)(const struct attention *, struct attention_part, const struct attention_part *following);
-  /* At most MAX_TILE_ROWS rows; `scratch` has SCRATCH_FLOATS(size) floats, aligned to 64 bytes. */
+  /* At most MAX_TILE_ROWS rows; `scratch` has SCRATCH_FLOATS floats, aligned to 64 bytes. */
   void (*attend_tile)(const struct attention *, struct attention_part, float *scratch);
 };
 
 enum { MAX_FEW_ROWS = 8, MAX_TILE_ROWS = 96, TILE_KEYS = 64 };
 /* Queries, keys, values and results of a tile, its scores, and a maximum and a sum for each row. */
-#define SCRATCH_FLOATS(size) ((size) * (2 * MAX_TILE_ROWS + 2 * TILE_KEYS) + MAX_TILE_ROWS * (TILE_KEYS + 2))
+#define SCRATCH_FLOATS(size, value_size) \
+  (((size) + (value_size)) * (MAX_TILE_ROWS + TILE_KEYS) + MAX_TILE_ROWS * (TILE_KEYS + 2))
 
 /* [type]: FLOAT32 or BFLOAT16 */
 extern const struct operations tis_scalar[2];

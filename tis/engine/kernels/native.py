@@ -14,7 +14,7 @@ from tis.engine.kernels.build import library_path, why_not_here
 log = logging.getLogger("tis.engine")
 
 ISAS = ("scalar", "avx2", "avx512", "avx512_bf16", "amx")
-_VERSION = 4  # of the interface, as in kernels.c
+_VERSION = 5  # of the interface, as in kernels.c
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 _MAX_HEAD_SIZE = 512
 # Below so many numbers the waking of a second thread takes longer than their computation.
@@ -24,8 +24,8 @@ _MIN_FOR_THREADS = 65_536
 _RMS_NORM = Struct("@3q 4q 4q f")
 _SILU_MUL = Struct("@3q 4q 4q 3q")
 _ROTARY = Struct("@3q 6q 4q")
-_WRITE_CACHE = Struct("@3q 6q 6q 5q")
-_ATTENTION = Struct("@3q 5q 6q 7q 2f")
+_WRITE_CACHE = Struct("@3q 7q 7q 4q")
+_ATTENTION = Struct("@3q 6q 7q 8q 2f")
 
 
 class NativeKernels:
@@ -44,9 +44,9 @@ class NativeKernels:
         """For functions that another file of this package declares."""
         return self._library
 
-    def takes(self, dtype: Any, head_size: int) -> bool:
-        """Whether `attend` computes heads of this size; the other operations take any size."""
-        return dtype in TYPES and head_size % 16 == 0 and 0 < head_size <= _MAX_HEAD_SIZE
+    def takes(self, dtype: Any, *head_sizes: int) -> bool:
+        """Whether `attend` computes heads of these sizes; the other operations take any size."""
+        return dtype in TYPES and all(size % 16 == 0 and 0 < size <= _MAX_HEAD_SIZE for size in head_sizes)
 
     def rms_norm(self, x: Any, weight: Any, eps: float) -> Any:
         """x [..., size]: normalised in float32, rounded to its type, then multiplied by the weight."""
@@ -92,15 +92,17 @@ class NativeKernels:
         )
 
     def write_cache(self, keys: Any, values: Any, key: Any, value: Any, slots: Any) -> None:
-        """Writes key and value [heads, tokens, size] to the rows `slots` of keys and values [heads, slots, size]."""
-        heads, num_slots, size = keys.shape
+        """Writes key and value [heads, tokens, size] to the rows `slots` of keys and values [heads, slots, size].
+
+        Values may have another size than keys.
+        """
         check_code(
             self._library.tis_write_cache(
                 _WRITE_CACHE.pack(
                     *(self.level, TYPES[keys.dtype], _num_threads(key.numel())),
                     *(keys.data_ptr(), *keys.stride()[:2], key.data_ptr(), *key.stride()[:2]),
-                    *(values.data_ptr(), *values.stride()[:2], value.data_ptr(), *value.stride()[:2]),
-                    *(slots.data_ptr(), len(slots), heads, num_slots, size),
+                    *(keys.shape[2], values.data_ptr(), *values.stride()[:2], value.data_ptr(), *value.stride()[:2]),
+                    *(values.shape[2], slots.data_ptr(), len(slots), *keys.shape[:2]),
                 )
             )
         )
@@ -114,24 +116,29 @@ class NativeKernels:
         scale: float,
         window: int | None = None,
         softcap: float | None = None,
+        chunk: int | None = None,
+        sinks: Any | None = None,
     ) -> Any:
         """Causal attention of query [heads, tokens, size] over keys and values [key_heads, slots, size] of the cache.
 
-        `runs` [number, 4] of int64: begin, length, first_slot and num_before of each `QueryRun`. Returns [tokens,
-        heads, size]; tokens of no run are not set.
+        `runs` [number, 4] of int64: begin, length, first_slot and num_before of each `QueryRun`. Values may have
+        another size. Returns [tokens, heads, size of values]; tokens of no run are not set.
         """
-        heads, tokens, size = query.shape
-        out = query.new_empty((tokens, heads, size))
+        heads, tokens, _ = query.shape
+        out = query.new_empty((tokens, heads, values.shape[2]))
+        sinks = None if sinks is None else sinks.detach().float().contiguous()
         check_code(
             self._library.tis_attend(
                 _ATTENTION.pack(
                     *(self.level, TYPES[query.dtype], torch.get_num_threads(), query.data_ptr(), keys.data_ptr()),
-                    *(values.data_ptr(), out.data_ptr(), runs.data_ptr(), len(runs), tokens, heads, *keys.shape),
+                    *(values.data_ptr(), out.data_ptr(), runs.data_ptr(), 0 if sinks is None else sinks.data_ptr()),
+                    *(len(runs), tokens, heads, *keys.shape, values.shape[2]),
                     *(
                         *query.stride()[:2],
                         *keys.stride()[:2],
                         *values.stride()[:2],
                         window or 0,
+                        chunk or 0,
                         scale,
                         softcap or 0.0,
                     ),

@@ -127,7 +127,12 @@ def _calls_of_attentions(model: Any, decoder: Any) -> dict[Any, dict[str, Any]]:
         if _has_equal_halves(call.get("position_embeddings")):
             calls[attention] = call
 
-    candidates = [module for module in decoder.modules() if hasattr(module, "layer_idx") and projections_of(module)]
+    names = ("layer_idx", "o_proj", "head_dim", "num_key_value_groups")
+    candidates = [
+        module
+        for module in decoder.modules()
+        if all(hasattr(module, name) for name in names) and projections_of(module)
+    ]
     if not candidates:
         return calls
     handles = [module.register_forward_pre_hook(record, with_kwargs=True) for module in candidates]

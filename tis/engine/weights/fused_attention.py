@@ -12,6 +12,7 @@ from transformers import AttentionInterface
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from tis.engine.kernels.native import NativeKernels
+from tis.engine.optional_stages import Misfit
 from tis.engine.weights.fused_modules import merged_linear, plain_linears
 
 PROBE = "tis_probe"
@@ -90,8 +91,10 @@ class AttentionCalls:
 
 
 def record_attention(
-    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *, probe: AttentionCalls, **arguments: Any
+    module: Any, query: Any, key: Any, value: Any, mask: Any, *, probe: AttentionCalls | None = None, **arguments: Any
 ) -> tuple[Any, None]:
+    if probe is None:
+        raise Misfit("its layers do not hand on their arguments")
     probe.tensors.append((query, key, value))
     probe.arguments.append(arguments)
     return query.transpose(1, 2).contiguous(), None
