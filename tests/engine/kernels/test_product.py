@@ -82,7 +82,7 @@ def test_numbers_that_are_none_stay_in_their_row(kernels: NativeKernels, dtype: 
 
 
 def with_float32_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tis.engine.kernels.product._is_bfloat16", lambda weight: False)
+    monkeypatch.setattr("tis.engine.kernels.product.is_bfloat16", lambda weight: False)
 
 
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)

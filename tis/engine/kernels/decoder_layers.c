@@ -8,14 +8,6 @@
 #include "int8_product.h"
 #include "parts.h"
 
-/* Of a linear layer: blocks in the type of the numbers or in bfloat16, or of 8 bits, and then with scales and sums. */
-struct weights {
-  const void *blocks;
-  const float *bias, *scales;
-  const int32_t *sums;
-  int64_t type; /* of the blocks, where they are not of 8 bits */
-};
-
 struct layer {
   struct weights qkv, output, gate_up, down;
   const void *input_norm, *query_norm, *key_norm, *inner_norm; /* norms of heads: or NULL */
@@ -48,9 +40,6 @@ struct layers {
 
 /* What threads take in turn, in one layer. */
 enum { QKV, ATTENTION, OUTPUT, GATE_UP, DOWN, SHARED };
-/* Below, rows of products with 8-bit weights are rounded to 16 bits. */
-enum { MIN_ROWS_FOR_8_BITS = 64, GROUP = 4 };
-
 struct buffers {
   void *normed, *qkv, *attended, *inner;
   void *sum; /* of a product with 8-bit weights */

@@ -10,7 +10,7 @@ import torch
 
 from tis.engine.kernels.int8_product import Int8Product
 from tis.engine.kernels.native import TYPES, NativeKernels, check_code
-from tis.engine.kernels.product import BlockFormat, address_of
+from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of
 
 # The structures of decoder_layers.c.
 _LAYER = Struct("@27q 6f")
@@ -118,27 +118,13 @@ class PackedLayer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _PackedWeights:
-    """`struct weights` of decoder_layers.c."""
-
-    blocks: Any
-    bias: Any | None
-    scales: Any | None = None
-    sums: Any | None = None
-
-    def fields(self) -> tuple[int, ...]:
-        tensors = (self.blocks, self.bias, self.scales, self.sums)
-        return *(address_of(tensor) for tensor in tensors), TYPES.get(self.blocks.dtype, 0)
-
-
-def _packed(product: Linear | Int8Product, kernels: NativeKernels, *, in_turn: bool) -> _PackedWeights:
+def _packed(product: Linear | Int8Product, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
     if isinstance(product, Int8Product):
-        return _PackedWeights(product.blocks, product.bias, product.scales, product.sums)
+        return PackedWeights(product.blocks, product.bias, product.scales, product.sums)
     form, weight, bias = BlockFormat.suited_to(product.weight, kernels), product.weight, product.bias
     if in_turn:
         weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (weight, bias))
-    return _PackedWeights(form.pack(weight), form.pack_bias(bias))
+    return PackedWeights(form.pack(weight), form.pack_bias(bias))
 
 
 class NativeLayers:
