@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn.functional import linear, silu
 
-from tis.engine.kernels.experts import ExpertMatrices, ExpertScratch, NativeExperts
+from tis.engine.kernels.experts import ExpertMatrices, NativeExperts
 from tis.engine.kernels.int8_product import takes_int8
-from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.native import NativeKernels, Scratch
 
 NUM_EXPERTS, HIDDEN, INNER = 7, 66, 44
 NONE = NUM_EXPERTS  # the number of an expert that adds nothing
@@ -72,7 +72,7 @@ def test_experts_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str
         pytest.skip("this level has no kernel for 8-bit weights")
     other = clamped if way.endswith("another activation") else squared if way == "no gate" else None
     matrices = new_matrices(dtype, biases=way == "biases", outputs=INNER if way == "no gate" else 2 * INNER)
-    native = NativeExperts(matrices, kernels, other, ExpertScratch(), in_8_bits=in_8_bits)
+    native = NativeExperts(matrices, kernels, other, Scratch(), in_8_bits=in_8_bits)
     x, (chosen, shares) = torch.randn(tokens, HIDDEN + 6).to(dtype)[:, 6:], choices(tokens)
     exact = computed_by_torch(matrices, other or gated, x, chosen, shares)
     tolerance = 0.06 if in_8_bits else 0.03 if dtype is torch.bfloat16 else 1e-5
@@ -83,7 +83,7 @@ def test_experts_are_those_of_torch(kernels: NativeKernels, dtype: Any, way: str
 def test_each_row_has_its_own_experts(kernels: NativeKernels, dtype: Any) -> None:
     """One that nobody else chose, one that all did, the same twice, none at all, and experts without rows."""
     matrices, x = new_matrices(dtype), torch.randn(5, HIDDEN).to(dtype)
-    native = NativeExperts(matrices, kernels, None, ExpertScratch())
+    native = NativeExperts(matrices, kernels, None, Scratch())
     chosen = torch.tensor([[0, 6], [0, 0], [3, 0], [NONE, 0], [NONE, NONE]])
     shares = torch.tensor([[0.9, 0.1], [0.5, 0.5], [0.25, 0.75], [1.0, 1.0], [1.0, 1.0]])
     exact = computed_by_torch(matrices, gated, x, chosen, shares)
@@ -94,7 +94,7 @@ def test_each_row_has_its_own_experts(kernels: NativeKernels, dtype: Any) -> Non
 
 
 def test_a_row_has_the_same_result_beside_any_others(kernels: NativeKernels, dtype: Any) -> None:
-    native = NativeExperts(new_matrices(dtype, biases=True), kernels, None, ExpertScratch())
+    native = NativeExperts(new_matrices(dtype, biases=True), kernels, None, Scratch())
     x, (chosen, shares) = torch.randn(90, HIDDEN).to(dtype), choices(90, 3)
     together = native(x, chosen, shares)
     for rows in (slice(0, 1), slice(5, 12), slice(40, 90), slice(89, 90)):
@@ -105,7 +105,7 @@ def test_a_row_has_the_same_result_beside_any_others(kernels: NativeKernels, dty
 def test_threads_change_no_bit(kernels: NativeKernels, dtype: Any, in_8_bits: bool) -> None:
     if in_8_bits and not takes_int8(kernels, HIDDEN):
         pytest.skip("this level has no kernel for 8-bit weights")
-    native = NativeExperts(new_matrices(dtype), kernels, None, ExpertScratch(), in_8_bits=in_8_bits)
+    native = NativeExperts(new_matrices(dtype), kernels, None, Scratch(), in_8_bits=in_8_bits)
     x, (chosen, shares) = torch.randn(40, HIDDEN).to(dtype), choices(40)
     before, results = torch.get_num_threads(), []
     try:
@@ -118,17 +118,17 @@ def test_threads_change_no_bit(kernels: NativeKernels, dtype: Any, in_8_bits: bo
 
 
 def test_numbers_that_are_none_stay_in_their_row(kernels: NativeKernels, dtype: Any) -> None:
-    native = NativeExperts(new_matrices(dtype), kernels, None, ExpertScratch())
+    native = NativeExperts(new_matrices(dtype), kernels, None, Scratch())
     x, (chosen, shares) = torch.randn(9, HIDDEN).to(dtype), choices(9)
     x[3, 5] = torch.nan
     assert native(x, chosen, shares).isnan().all(1).tolist() == [row == 3 for row in range(9)]
 
 
 def test_layers_of_a_model_share_their_memory(kernels: NativeKernels, dtype: Any) -> None:
-    scratch = ExpertScratch()
+    scratch = Scratch()
     x, (chosen, shares) = torch.randn(30, HIDDEN).to(dtype), choices(30)
     layers = [new_matrices(dtype) for _ in range(2)]
-    apart = [NativeExperts(one, kernels, None, ExpertScratch())(x, chosen, shares) for one in layers]
+    apart = [NativeExperts(one, kernels, None, Scratch())(x, chosen, shares) for one in layers]
     shared = [NativeExperts(one, kernels, None, scratch) for one in layers]
     for _ in range(2):
         assert all(torch.equal(one(x, chosen, shares), expected) for one, expected in zip(shared, apart, strict=True))
@@ -138,24 +138,24 @@ def test_float32_experts_from_bfloat16_are_kept_in_half_the_bytes(kernels: Nativ
     torch.manual_seed(0)
     rounded = new_matrices(torch.bfloat16)
     matrices = ExpertMatrices(rounded.gate_up.float(), rounded.down.float())
-    narrow = NativeExperts(matrices, kernels, None, ExpertScratch())
+    narrow = NativeExperts(matrices, kernels, None, Scratch())
     matrices.gate_up[6, -1, -1] += 2**-20
     matrices.down[6, -1, -1] += 2**-20  # only a row that chooses the last expert sees it
-    wide = NativeExperts(matrices, kernels, None, ExpertScratch())
+    wide = NativeExperts(matrices, kernels, None, Scratch())
     assert 2 * narrow.num_bytes == wide.num_bytes
     x, chosen, shares = torch.randn(9, HIDDEN), torch.arange(9)[:, None] % 6, torch.rand(9, 1)
     assert torch.equal(narrow(x, chosen, shares), wide(x, chosen, shares))
 
 
 def test_no_rows_have_no_result(kernels: NativeKernels, dtype: Any) -> None:
-    native = NativeExperts(new_matrices(dtype), kernels, None, ExpertScratch())
+    native = NativeExperts(new_matrices(dtype), kernels, None, Scratch())
     result = native(torch.randn(0, HIDDEN).to(dtype), torch.zeros(0, 2, dtype=torch.long), torch.zeros(0, 2))
     assert result.shape == (0, HIDDEN)
 
 
 @pytest.mark.parametrize("expert", [-1, NUM_EXPERTS + 1])
 def test_an_expert_that_is_not_there_is_refused(kernels: NativeKernels, dtype: Any, expert: int) -> None:
-    native = NativeExperts(new_matrices(dtype), kernels, None, ExpertScratch())
+    native = NativeExperts(new_matrices(dtype), kernels, None, Scratch())
     with pytest.raises(IndexError):
         native(torch.randn(2, HIDDEN).to(dtype), torch.tensor([[0, 1], [expert, 2]]), torch.ones(2, 2))
     with pytest.raises(ValueError, match="chosen experts"):

@@ -16,7 +16,8 @@ struct layer {
   float input_eps, query_eps, key_eps, inner_eps, scale, softcap;
 };
 
-/* All layers have the same shape. */
+/* All layers have the same shape. Without `inner` there is one, which ends with its inner norm: that is the begin of the
+   scratch, and what comes behind it is not computed here. */
 struct layers {
   struct call call;
   int64_t int8_level; /* 0: the weights are numbers */
@@ -184,6 +185,7 @@ static void compute_rest(const struct layers *a, const struct layer *layer, int6
   WAIT_FOR_ALL
   norm(a, layer->inner_norm, layer->inner_eps, b.normed, mine);
   WAIT_FOR_ALL
+  if (!a->inner) return;
   product = product_of(a, b.normed, a->hidden, &layer->gate_up, b.inner, a->inner);
   product.behind = SILU_MUL;
   multiply_parts(&product, next + GATE_UP);
@@ -214,6 +216,7 @@ static void compute_int8_rest(const struct layers *a, const struct layer *layer,
   WAIT_FOR_ALL
   add_sum(a, b.sum, mine);
   norm(a, layer->inner_norm, layer->inner_eps, b.normed, mine);
+  if (!a->inner) return;
   product = int8_product_of(a, b.normed, a->hidden, &layer->gate_up, b.sum, 2 * a->inner);
   round_rows(&product, mine);
   WAIT_FOR_ALL

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from tis.engine.kernels.int8_product import Int8Product
-from tis.engine.kernels.native import TYPES, NativeKernels, check_code
+from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
 from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of, is_bfloat16
 
 _EXPERTS = Struct("@32q")  # `struct experts` of experts.c
@@ -32,19 +32,6 @@ class ExpertMatrices:
         return int(self.down.shape[2])
 
 
-class ExpertScratch:
-    """Memory for the rows of a step, shared by all layers of a model: they are computed one after the other."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[str, Any] = {}
-
-    def get(self, name: str, size: int, dtype: Any) -> Any:
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.dtype is not dtype or len(buffer) < size:
-            buffer = self._buffers[name] = torch.empty(size, dtype=dtype)
-        return buffer
-
-
 class NativeExperts:
     """`sum of share * down(activation(gate_up(x)))` over the experts that each row has chosen.
 
@@ -56,7 +43,7 @@ class NativeExperts:
         matrices: ExpertMatrices,
         kernels: NativeKernels,
         activation: Callable[[Any], Any] | None,
-        scratch: ExpertScratch,
+        scratch: Scratch,
         *,
         in_8_bits: bool = False,
     ) -> None:

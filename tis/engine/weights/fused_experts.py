@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from tis.engine.kernels.experts import ExpertMatrices, ExpertScratch, NativeExperts
+from tis.engine.kernels.experts import ExpertMatrices, NativeExperts
 from tis.engine.kernels.int8_product import takes_int8
-from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.native import NativeKernels, Scratch
 from tis.engine.kernels.product import BlockFormat, takes_products
 from tis.engine.optional_stages import Misfit, Trials
 from tis.engine.weights.fused import is_close, random_rows
@@ -44,7 +44,7 @@ def fuse_experts(model: Any, kernels: NativeKernels | None, *, in_8_bits: bool =
         for name, child in parent.named_children()
         if hasattr(child, "is_concatenated") and hasattr(child, "has_gate")
     ]
-    trials, scratch = Trials("fusing experts"), ExpertScratch()
+    trials, scratch = Trials("fusing experts"), Scratch()
     number = 0
     with torch.inference_mode():
         for parent, name in places:  # the memory of a layer is free before the next needs some
@@ -59,7 +59,7 @@ def fuse_experts(model: Any, kernels: NativeKernels | None, *, in_8_bits: bool =
     return number
 
 
-def _fused(experts: Any, kernels: NativeKernels, scratch: ExpertScratch, *, in_8_bits: bool) -> FusedExperts:
+def _fused(experts: Any, kernels: NativeKernels, scratch: Scratch, *, in_8_bits: bool) -> FusedExperts:
     matrices = _matrices_of(experts)
     dtype, hidden = matrices.down.dtype, matrices.down.shape[1]
     if in_8_bits:
