@@ -3,7 +3,8 @@
     python benchmarks/families.py [--families Qwen3-30B-A3B,OLMoE-1B-7B] [--rounds 3] [--clients 8] [--steps 1,8,16]
 
 Random weights in bfloat16, with the shapes of real models but fewer layers, and as much smaller a vocabulary, so that
-the head has its share. A round computes, in turn, one request by `generate()` and one of each client in a batch, with
+the head has its share. The last layer computes all rows of a prompt, as the others do: it would be too large a part of
+what is saved. A round computes, in turn, one request by `generate()` and one of each client in a batch, with
 KERNELS=off and KERNELS=auto; then some steps of the batches alone. Shown are medians of the rounds. The models share
 the weights that they do not pack: the experts are in memory twice.
 """
@@ -15,7 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from decode_step import NumbersOnly  # noqa: E402
 
 from tis.engine.batching.batch_runner import BatchRunner  # noqa: E402
 from tis.engine.batching.choose_runner import choose_runner  # noqa: E402
+from tis.engine.batching.fused_layers import FusedFront, FusedLayers  # noqa: E402
 from tis.engine.batching.limits import BatchLimits  # noqa: E402
 from tis.engine.generate_runner import GenerateRunner  # noqa: E402
 from tis.engine.prepared_request import PreparedRequest  # noqa: E402
@@ -85,12 +87,14 @@ def main() -> None:
     parser.add_argument("--prompt-tokens", type=int, default=210)
     parser.add_argument("--max-tokens", type=int, default=32)
     parser.add_argument("--steps", type=lambda text: [int(part) for part in text.split(",")], default=[1, 8, 16])
+    parser.add_argument("--layers", type=int, help="instead of the number that each shape has")
     parser.add_argument("--cpu-time", action="store_true", help="of all threads, for a machine that is busy")
     options = parser.parse_args()
     clock = time.process_time if options.cpu_time else time.perf_counter
     print(f"{machine()}, {torch.get_num_threads()} threads{', CPU time' if options.cpu_time else ''}\n")
     for name in options.families:
-        family = Family(SHAPES[name], options)
+        shape = SHAPES[name]
+        family = Family(replace(shape, layers=options.layers or shape.layers), options)
         print(f"{name}: {family.shape.layers} of {family.shape.of_layers} layers", flush=True)
         family.measure_answers(options.rounds, clock)
         family.measure_steps(options.rounds, clock)
@@ -107,16 +111,15 @@ class Family:
         self._tokenizer = _Numbers(vocabulary)
         plain = _new_model(shape, vocabulary)
         longest = options.prompt_tokens + options.max_tokens + 200
-        limits = BatchLimits(cache_tokens=longest * max(*options.steps, options.clients), prompt_lookup=False)
+        cache_tokens = longest * max(*options.steps, options.clients)
         self._alone = GenerateRunner(plain, self._tokenizer)
         self._batched: dict[str, Any] = {}
         for kernels in KERNELS:
             model = copy.deepcopy(plain, {id(one): one for one in plain.parameters()})
-            its_limits = BatchLimits(
-                cache_tokens=limits.cache_tokens, prompt_lookup=False, native_kernels=kernels == "auto"
-            )
-            runner = choose_runner(model, self._tokenizer, 4096, its_limits).new()
+            limits = BatchLimits(cache_tokens=cache_tokens, prompt_lookup=False, native_kernels=kernels == "auto")
+            runner = choose_runner(model, self._tokenizer, 4096, limits).new()
             if isinstance(runner, BatchRunner):
+                _compute_all_rows(model)
                 _fill(runner)
                 self._batched[kernels] = runner
 
@@ -141,7 +144,7 @@ class Family:
         for rows in self._options.steps:
             for runner in self._batched.values():
                 self._begin(runner, rows)
-            _print_steps(f"step of {rows}", {k: partial_step(one) for k, one in self._batched.items()}, rounds, clock)
+            _print_steps(f"step of {rows}", {k: _one_step(one) for k, one in self._batched.items()}, rounds, clock)
             for runner in self._batched.values():
                 runner.drop_all()
         steps = {kernels: lambda one=one: self._answer(one, 1, 1) for kernels, one in self._batched.items()}
@@ -181,7 +184,7 @@ class _Numbers(NumbersOnly):
         self.eos_ids = frozenset({vocabulary - 1})
 
 
-def partial_step(runner: Any) -> Callable[[], None]:
+def _one_step(runner: Any) -> Callable[[], None]:
     return lambda: runner.step(_check)
 
 
@@ -217,6 +220,12 @@ def _new_model(shape: Shape, vocabulary: int) -> Any:
         torch.set_default_dtype(torch.float32)
     model.generation_config = transformers.GenerationConfig(pad_token_id=0)
     return model
+
+
+def _compute_all_rows(model: Any) -> None:
+    for module in model.modules():
+        if isinstance(module, FusedFront | FusedLayers):
+            module.is_last = False
 
 
 def _fill(runner: Any) -> None:

@@ -39,13 +39,13 @@ class FusedLayers(torch.nn.Module):  # type: ignore[misc]
         """`is_last`: only the rows that the batch wants are read behind it."""
         super().__init__()
         self._layers = layers
-        self._is_last = is_last
+        self.is_last = is_last
         self.num_bytes = layers.num_bytes
 
     def forward(self, hidden_states: Any, *, position_embeddings: tuple[Any, Any], batch: Batch, **ignored: Any) -> Any:
         x = hidden_states[0].clone(memory_format=torch.contiguous_format)
         cos, sin = position_embeddings
-        wanted = batch.wanted if self._is_last else None
+        wanted = batch.wanted if self.is_last else None
         self._layers.compute_(x, cos[0], sin[0], batch.cache, batch.slots, batch.runs, wanted)
         return x[None]
 
