@@ -42,7 +42,7 @@ KERNELS = ("off", "auto")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CutShape:
     kind: str  # the name of the config class without "Config"
     layers: int  # that are computed
     of_layers: int  # that the real model has
@@ -51,27 +51,27 @@ class Shape:
 
 
 SHAPES = {
-    "Qwen3-30B-A3B": Shape(
+    "Qwen3-30B-A3B": CutShape(
         "Qwen3Moe", 4, 48, 151_936,
         {"hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "num_experts": 128,
          "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": True},
     ),
-    "Mixtral-8x7B": Shape(
+    "Mixtral-8x7B": CutShape(
         "Mixtral", 1, 32, 32_000,
         {"hidden_size": 4096, "intermediate_size": 14_336, "num_attention_heads": 32, "num_key_value_heads": 8},
     ),
-    "OLMoE-1B-7B": Shape(
+    "OLMoE-1B-7B": CutShape(
         "Olmoe", 4, 16, 50_304,
         {"hidden_size": 2048, "intermediate_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 16,
          "num_experts": 64, "num_experts_per_tok": 8},
     ),
-    "ERNIE-4.5-21B-A3B": Shape(
+    "ERNIE-4.5-21B-A3B": CutShape(
         "Ernie4_5_Moe", 3, 28, 103_424,
         {"hidden_size": 2560, "intermediate_size": 12_288, "num_attention_heads": 20, "num_key_value_heads": 4,
          "moe_num_experts": 64, "moe_k": 6, "moe_intermediate_size": 1536, "moe_num_shared_experts": 2,
          "moe_layer_start_index": 1},
     ),
-    "gpt-oss-20b": Shape(
+    "gpt-oss-20b": CutShape(
         "GptOss", 2, 24, 201_088,
         {"hidden_size": 2880, "intermediate_size": 2880, "num_attention_heads": 64, "num_key_value_heads": 8,
          "head_dim": 64, "num_local_experts": 32, "num_experts_per_tok": 4},
@@ -94,7 +94,7 @@ def main() -> None:
     print(f"{machine()}, {torch.get_num_threads()} threads{', CPU time' if options.cpu_time else ''}\n")
     for name in options.families:
         shape = SHAPES[name]
-        family = Family(replace(shape, layers=options.layers or shape.layers), options)
+        family = MeasuredFamily(replace(shape, layers=options.layers or shape.layers), options)
         print(f"{name}: {family.shape.layers} of {family.shape.of_layers} layers", flush=True)
         family.measure_answers(options.rounds, clock)
         family.measure_steps(options.rounds, clock)
@@ -103,8 +103,8 @@ def main() -> None:
         gc.collect()
 
 
-class Family:
-    def __init__(self, shape: Shape, options: argparse.Namespace) -> None:
+class MeasuredFamily:
+    def __init__(self, shape: CutShape, options: argparse.Namespace) -> None:
         self.shape, self._options = shape, options
         self._seed = 0
         vocabulary = shape.vocabulary * shape.layers // shape.of_layers
@@ -201,7 +201,7 @@ def _print_steps(name: str, steps: dict[str, Callable[[], None]], rounds: int, c
     print(f"  {name}: {shown}, {medians['off'] / medians['auto']:.2f} x", flush=True)
 
 
-def _new_model(shape: Shape, vocabulary: int) -> Any:
+def _new_model(shape: CutShape, vocabulary: int) -> Any:
     torch.manual_seed(0)
     torch.set_default_dtype(torch.bfloat16)
     try:

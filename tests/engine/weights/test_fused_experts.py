@@ -147,7 +147,7 @@ class Holder(torch.nn.Module):  # type: ignore[misc]
         return self
 
 
-class TestLeftAlone:
+class TestExpertsLeftAlone:
     @pytest.mark.parametrize("change", [lambda x: x.clamp(-1, 1), lambda x: x * 1.01, lambda x: x[..., :8]])
     def test_experts_whose_results_differ(self, kernels: NativeKernels, change: Any) -> None:
         model = new_mixture("Qwen3Moe")
