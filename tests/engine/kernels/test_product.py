@@ -136,17 +136,19 @@ def new_layer(dtype: Any, shape: LayerShape = SHAPE, *, biases: bool = False, he
 
 
 def in_8_bits(layer: DecoderLayer, kernels: NativeKernels) -> DecoderLayer:
-    names = ("qkv", "output", "gate_up", "down")
-    linears: dict[str, Any] = {name: getattr(layer, name) for name in names}
+    linears = products_of(layer)
     products: dict[str, Any] = {name: Int8Product(one.weight, one.bias, kernels) for name, one in linears.items()}
     return replace(layer, **products)
 
 
 def with_weights_of(layer: DecoderLayer) -> DecoderLayer:
-    names = ("qkv", "output", "gate_up", "down")
-    products: dict[str, Any] = {name: getattr(layer, name) for name in names}
-    linears: dict[str, Any] = {name: Linear(one.weights, one.bias) for name, one in products.items()}
+    linears: dict[str, Any] = {name: Linear(one.weights, one.bias) for name, one in products_of(layer).items()}
     return replace(layer, **linears)
+
+
+def products_of(layer: DecoderLayer) -> dict[str, Any]:
+    found = {name: getattr(layer, name) for name in ("qkv", "output", "gate_up", "down")}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def computed_by_torch(layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, sin: Any) -> Any:
@@ -297,9 +299,9 @@ def test_a_layer_without_its_mlp_ends_with_the_norm(kernels: NativeKernels, dtyp
     if bits:
         if not takes_int8(kernels, SHAPE.hidden):
             pytest.skip("this level has no kernel for 8-bit weights")
-        rounded = replace(layer, **{name: Int8Product(one.weight, None, kernels) for name, one in products_of(layer)})
+        rounded = in_8_bits(layer, kernels)
         packed = PackedLayer(rounded, shape, kernels)
-        layer = replace(layer, **{name: Linear(one.weights) for name, one in products_of(rounded)})
+        layer = with_weights_of(rounded)
     else:
         packed = PackedLayer(layer, shape, kernels)
     native = NativeLayers([packed], kernels)
@@ -315,10 +317,6 @@ def test_a_layer_without_its_mlp_ends_with_the_norm(kernels: NativeKernels, dtyp
         assert normed.shape == (len(rows), SHAPE.hidden)
         assert ((result[rows].double() - exact[rows]).abs() <= tolerance * exact.abs().max()).all()
         assert ((normed.double() - exact_norm[rows]).abs() <= tolerance * exact_norm.abs().max()).all()
-
-
-def products_of(layer: DecoderLayer) -> list[tuple[str, Any]]:
-    return [("qkv", layer.qkv), ("output", layer.output)]
 
 
 @pytest.mark.parametrize("slot", [-1, 64])

@@ -131,7 +131,8 @@ def _packed(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: b
 def _rounded(matrix: Any, bias: Any | None, kernels: NativeKernels, *, in_turn: bool) -> tuple[PackedWeights, int]:
     """The same in 8 bits."""
     assert not in_turn  # SiLU comes behind the product, not right in it
-    level, stacks = 0, {}
+    level = 0
+    stacks: dict[str, Any] = {}
     for expert, weight in enumerate(matrix):
         product = Int8Product(weight, None if bias is None else bias[expert], kernels)
         level = product.level

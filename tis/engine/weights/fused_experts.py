@@ -85,7 +85,7 @@ def _matrices_of(experts: Any) -> ExpertMatrices:
     gate_up, down = (getattr(experts, name, None) for name in (first, "down_proj"))
     if gate_up is None or down is None or gate_up.ndim != 3 or down.ndim != 3:
         raise Misfit("its matrices lie in another way")
-    biases = (getattr(experts, f"{name}_bias", None) for name in (first, "down_proj"))
+    biases = [getattr(experts, f"{name}_bias", None) for name in (first, "down_proj")]
     if {name for name, _ in experts.named_parameters()} - {first, "down_proj", f"{first}_bias", "down_proj_bias"}:
         raise Misfit("it has more parameters")
     if experts.is_transposed:
