@@ -1,10 +1,12 @@
 """Models whose layers are computed in one native call give the tokens of model.generate()."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
+from tests.engine.batching.families import FAMILIES
 from tests.engine.batching.tiny import (
     TOKENIZER,
     alone,
@@ -19,7 +21,7 @@ from tests.engine.batching.tiny import (
 )
 from tests.engine.batching.tiny_vision import mixed, new_vision_model
 from tis.engine.batching.choose_runner import choose_runner
-from tis.engine.batching.fused_layers import FusedLayers, fuse_layers
+from tis.engine.batching.fused_layers import FusedFront, FusedLayers, fuse_layers
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.kernels.int8_product import takes_int8
 from tis.engine.kernels.native import NativeKernels, native_kernels
@@ -114,6 +116,83 @@ def test_a_layer_that_computes_something_else_stays(kernels: NativeKernels, what
     else:
         assert fuse_layers(model, kernels) == 1
         assert [type(one) for one in model.model.layers] == [FusedLayers, type(layer)]
+
+
+# --- layers whose MLP is of another kind ---
+
+MIXTURES = ("Qwen3Moe", "Qwen2Moe", "Mixtral", "Glm4Moe", "Arcee")
+
+
+def new_mixture(family: str, **more: Any) -> Any:
+    kind, sizes = FAMILIES[family]
+    return new_model_of(kind, **(sizes | more))
+
+
+def fronts_in(model: Any) -> list[FusedFront]:
+    return [layer for layer in model.get_decoder().layers if isinstance(layer, FusedFront)]
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("quantisation", [None, "int8"])
+@pytest.mark.parametrize("family", MIXTURES)
+def test_what_stands_before_another_mlp_is_one_call(family: str, quantisation: str | None) -> None:
+    model = new_mixture(family)
+    prompts = [prompt(length, length) for length in LENGTHS]
+    expected = [greedy(model, one, 12) for one in prompts]
+    lonely = new_request(prompts[1], temperature=0.9, top_p=0.95)
+    alone(model, lonely)
+    runner = new_runner_of(model, tokens_per_step=9, quantisation=quantisation)
+    # The first layer of Glm4Moe has no experts.
+    assert len(fronts_in(model)) == (1 if family == "Glm4Moe" else 2) == 2 - len(fused_in(model))
+    assert [one.is_last for one in fronts_in(model)][-1]
+    requests = [new_request(one) for one in prompts] + [new_request(prompts[1], temperature=0.9, top_p=0.95)]
+    assert not run(runner, requests).errors
+    if quantisation is None:
+        assert [tokens(request) for request in requests] == [*expected, tokens(lonely)]
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("returns_more", [False, True])
+def test_an_mlp_may_return_more_than_numbers(returns_more: bool) -> None:
+    model = new_mixture("Qwen3Moe")
+    expected = greedy(model, prompt(20, 1), 12)
+    for layer in model.model.layers:
+        layer.forward = partial(_computed_with_more if returns_more else _computed, layer)
+        if returns_more:
+            layer.mlp.register_forward_hook(lambda mlp, args, result: (result, "scores"))
+    runner = new_runner_of(model)
+    assert len(fronts_in(model)) == 2
+    request = new_request(prompt(20, 1))
+    run(runner, [request])
+    assert tokens(request) == expected
+
+
+def _computed_with_more(layer: Any, x: Any, **more: Any) -> Any:
+    x = x + layer.self_attn(hidden_states=layer.input_layernorm(x), **more)[0]
+    added, scores = layer.mlp(layer.post_attention_layernorm(x))
+    assert scores in ("scores", None)
+    return x + added
+
+
+def _computed(layer: Any, x: Any, **more: Any) -> Any:
+    x = x + layer.self_attn(hidden_states=layer.input_layernorm(x), **more)[0]
+    return x + layer.mlp(layer.post_attention_layernorm(x))
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.0])
+def test_a_layer_that_scales_its_mixture_stays(kernels: NativeKernels, factor: float) -> None:
+    model = new_mixture("Qwen3Moe")
+    layer = model.model.layers[1]
+
+    def scaled(x: Any, **more: Any) -> Any:
+        x = x + layer.self_attn(hidden_states=layer.input_layernorm(x), **more)[0]
+        return x + factor * layer.mlp(layer.post_attention_layernorm(x))
+
+    layer.forward = scaled
+    mixture = layer.mlp
+    fuse_modules(model, kernels)
+    assert fuse_layers(model, kernels) == (1 if factor == 0.9 else 2)
+    assert model.model.layers[1].mlp is mixture
 
 
 def test_granite_scales_what_it_adds(kernels: NativeKernels) -> None:

@@ -82,7 +82,7 @@ def test_numbers_that_are_none_stay_in_their_row(kernels: NativeKernels, dtype: 
 
 
 def with_float32_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tis.engine.kernels.product._is_bfloat16", lambda weight: False)
+    monkeypatch.setattr("tis.engine.kernels.product.is_bfloat16", lambda weight: False)
 
 
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
@@ -136,17 +136,19 @@ def new_layer(dtype: Any, shape: LayerShape = SHAPE, *, biases: bool = False, he
 
 
 def in_8_bits(layer: DecoderLayer, kernels: NativeKernels) -> DecoderLayer:
-    names = ("qkv", "output", "gate_up", "down")
-    linears: dict[str, Any] = {name: getattr(layer, name) for name in names}
+    linears = products_of(layer)
     products: dict[str, Any] = {name: Int8Product(one.weight, one.bias, kernels) for name, one in linears.items()}
     return replace(layer, **products)
 
 
 def with_weights_of(layer: DecoderLayer) -> DecoderLayer:
-    names = ("qkv", "output", "gate_up", "down")
-    products: dict[str, Any] = {name: getattr(layer, name) for name in names}
-    linears: dict[str, Any] = {name: Linear(one.weights, one.bias) for name, one in products.items()}
+    linears: dict[str, Any] = {name: Linear(one.weights, one.bias) for name, one in products_of(layer).items()}
     return replace(layer, **linears)
+
+
+def products_of(layer: DecoderLayer) -> dict[str, Any]:
+    found = {name: getattr(layer, name) for name in ("qkv", "output", "gate_up", "down")}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def computed_by_torch(layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, sin: Any) -> Any:
@@ -177,6 +179,8 @@ def computed_by_torch(layer: DecoderLayer, shape: LayerShape, x: Any, cos: Any, 
     query, key, value = (one.transpose(0, 1)[None] for one in (query, key, value))
     out = scaled_dot_product_attention(query, key, value, visible, scale=layer.scale, enable_gqa=True)[0]
     x = x + times(out.transpose(0, 1).flatten(1), layer.output)
+    if layer.gate_up is None:
+        return x
     gate, up = times(norm(x, layer.inner_norm), layer.gate_up).chunk(2, -1)
     return x + times(silu(gate) * up, layer.down)
 
@@ -286,6 +290,33 @@ def test_the_last_layer_finishes_only_the_rows_that_are_read(
     assert torch.equal(part[wanted], whole[wanted])
     others = [row for row in range(23) if row not in wanted]
     assert not others or not torch.equal(part[others], whole[others])
+
+
+@pytest.mark.parametrize("bits", [None, 8])
+def test_a_layer_without_its_mlp_ends_with_the_norm(kernels: NativeKernels, dtype: Any, bits: int | None) -> None:
+    shape = replace(SHAPE, inner=0)
+    layer = replace(new_layer(dtype), gate_up=None, down=None)
+    if bits:
+        if not takes_int8(kernels, SHAPE.hidden):
+            pytest.skip("this level has no kernel for 8-bit weights")
+        rounded = in_8_bits(layer, kernels)
+        packed = PackedLayer(rounded, shape, kernels)
+        layer = with_weights_of(rounded)
+    else:
+        packed = PackedLayer(layer, shape, kernels)
+    native = NativeLayers([packed], kernels)
+    x, cos, sin = torch.randn(23, SHAPE.hidden).to(dtype), torch.ones(23, 16).to(dtype), torch.zeros(23, 16).to(dtype)
+    arguments = (cos, sin, new_cache(dtype, SHAPE, 1, 64), torch.arange(23), torch.tensor([[0, 23, 0, 0]]))
+    exact = computed_by_torch(layer, shape, x, cos, sin)
+    scale = torch.rsqrt(exact.pow(2).mean(-1, keepdim=True) + layer.inner_norm.eps)
+    exact_norm = exact * scale * layer.inner_norm.weight.double()
+    tolerance = 0.06 if dtype is torch.bfloat16 else 1e-3 if bits else 1e-4
+    for wanted in (None, [0, 7, 22], []):
+        rows, result = list(range(23)) if wanted is None else wanted, x.clone()
+        normed = native.compute_(result, *arguments, None if wanted is None else torch.tensor(rows, dtype=torch.long))
+        assert normed.shape == (len(rows), SHAPE.hidden)
+        assert ((result[rows].double() - exact[rows]).abs() <= tolerance * exact.abs().max()).all()
+        assert ((normed.double() - exact_norm[rows]).abs() <= tolerance * exact_norm.abs().max()).all()
 
 
 @pytest.mark.parametrize("slot", [-1, 64])

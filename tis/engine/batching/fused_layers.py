@@ -1,6 +1,7 @@
 """Replaces the decoder layers of a CPU model by one module that computes all of them in one native call.
 
 The usual layer is taken: norm, attention, norm, MLP, each behind the last, with what `fuse_modules` has found inside.
+Where the MLP is of another kind, a mixture of experts for example, it stays, and all before it is one native call.
 Each layer is tried against the model's own on random numbers. One that differs stays as it is, between the others.
 """
 
@@ -18,7 +19,7 @@ from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
 from tis.engine.batching.text_attention import cache_shape
 from tis.engine.kernels.int8_product import Int8Product
 from tis.engine.kernels.layers import DecoderLayer, LayerShape, Linear, NativeLayers, Norm, PackedLayer
-from tis.engine.kernels.native import NativeKernels
+from tis.engine.kernels.native import NativeKernels, Scratch
 from tis.engine.kernels.product import BlockFormat, takes_products
 from tis.engine.optional_stages import Misfit, Trials
 from tis.engine.weights.fused import attention_named, positions_of, random_rows
@@ -38,14 +39,40 @@ class FusedLayers(torch.nn.Module):  # type: ignore[misc]
         """`is_last`: only the rows that the batch wants are read behind it."""
         super().__init__()
         self._layers = layers
-        self._is_last = is_last
+        self.is_last = is_last
         self.num_bytes = layers.num_bytes
 
     def forward(self, hidden_states: Any, *, position_embeddings: tuple[Any, Any], batch: Batch, **ignored: Any) -> Any:
         x = hidden_states[0].clone(memory_format=torch.contiguous_format)
         cos, sin = position_embeddings
-        wanted = batch.wanted if self._is_last else None
+        wanted = batch.wanted if self.is_last else None
         self._layers.compute_(x, cos[0], sin[0], batch.cache, batch.slots, batch.runs, wanted)
+        return x[None]
+
+
+class FusedFront(torch.nn.Module):  # type: ignore[misc]
+    """A layer whose MLP stays the model's own."""
+
+    def __init__(self, packed: PackedLayer, mlp: Any, kernels: NativeKernels, scratch: Scratch) -> None:
+        super().__init__()
+        self._layers = NativeLayers([packed], kernels, scratch)
+        self.mlp = mlp
+        self.is_last = False  # then only the rows that the batch wants are read behind it
+        self.num_bytes = packed.num_bytes
+
+    def forward(self, hidden_states: Any, *, position_embeddings: tuple[Any, Any], batch: Batch, **ignored: Any) -> Any:
+        x = hidden_states[0].clone(memory_format=torch.contiguous_format)
+        cos, sin = position_embeddings
+        wanted = batch.wanted if self.is_last else None
+        normed = self._layers.compute_(x, cos[0], sin[0], batch.cache, batch.slots, batch.runs, wanted)
+        if not len(normed):
+            return x[None]
+        added = self.mlp(normed[None])
+        added = (added[0] if isinstance(added, tuple) else added)[0]
+        if wanted is None:
+            x += added
+        else:
+            x[wanted] += added
         return x[None]
 
 
@@ -69,14 +96,14 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
     shape = cache_shape(model)
     if not kernels.takes(model.dtype, *shape.head_sizes):
         return 0
-    trials = Trials("fusing layers")
+    trials, scratch = Trials("fusing layers"), Scratch()
     with torch.inference_mode(), attention_named(model, NAME):
         calls = trials.attempt(decoder, partial(_calls_of_layers, model, shape, layers))
         found: list[Any] = []
         if calls:
             decoder.layers = torch.nn.ModuleList()
             while layers:  # the memory of a layer is free before the next needs some
-                pack = partial(_packed, layers[0], calls[len(found)], kernels)
+                pack = partial(_packed, layers[0], calls[len(found)], kernels, scratch)
                 found.append(trials.attempt(layers[0], pack) or layers[0])
                 del layers[0], pack
     trials.report()
@@ -84,10 +111,12 @@ def fuse_layers(model: Any, kernels: NativeKernels | None) -> int:
         return 0
     for group in _groups(calls, found, _num_deep(model)):
         if isinstance(group, list):
-            decoder.layers.append(FusedLayers(NativeLayers(group, kernels), is_last=group[-1] is found[-1]))
+            decoder.layers.append(FusedLayers(NativeLayers(group, kernels, scratch), is_last=group[-1] is found[-1]))
         else:
             decoder.layers.append(group)
-    number = sum(isinstance(one, PackedLayer) for one in found)
+    if isinstance(found[-1], FusedFront):
+        found[-1].is_last = True
+    number = sum(isinstance(one, PackedLayer | FusedFront) for one in found)
     log.info("fused %d of %d layers, and computes them as %d", number, len(found), len(decoder.layers))
     return number
 
@@ -126,15 +155,42 @@ def _calls_of_layers(model: Any, shape: CacheShape, layers: list[Any]) -> list[_
     return calls
 
 
-def _packed(layer: Any, call: _Call, kernels: NativeKernels) -> PackedLayer:
+def _packed(layer: Any, call: _Call, kernels: NativeKernels, scratch: Scratch) -> PackedLayer | FusedFront:
     described, shape = _described(layer, call)
     _require_products(described, shape, kernels)
     packed = PackedLayer(described, shape, kernels)
-    ours = FusedLayers(NativeLayers([packed], kernels))
     x = random_rows(shape.hidden, described.dtype)[None]
-    if not _is_close(ours(x, **call.arguments) - x, layer(x, **call.arguments) - x, x):
+    if shape.inner:
+        ours, theirs = FusedLayers(NativeLayers([packed], kernels, scratch)), layer(x, **call.arguments)
+    else:
+        mlp = layer.mlp
+        stub = _Through(returns_more=isinstance(mlp(x), tuple))
+        ours, theirs = FusedFront(packed, stub, kernels, scratch), _computed_with(stub, layer, x, call)
+    if not _is_close(ours(x, **call.arguments) - x, theirs - x, x):
         raise Misfit("it computes something else")
-    return packed
+    if shape.inner:
+        return packed
+    ours.mlp = mlp
+    return ours
+
+
+class _Through(torch.nn.Module):  # type: ignore[misc]
+    """Stands for an MLP whose router would choose other experts for a difference of one rounding."""
+
+    def __init__(self, *, returns_more: bool) -> None:
+        super().__init__()
+        self._returns_more = returns_more
+
+    def forward(self, x: Any) -> Any:
+        return (x, None) if self._returns_more else x
+
+
+def _computed_with(mlp: Any, layer: Any, x: Any, call: _Call) -> Any:
+    own, layer.mlp = layer.mlp, mlp
+    try:
+        return layer(x, **call.arguments)
+    finally:
+        layer.mlp = own
 
 
 def _require_products(layer: DecoderLayer, shape: LayerShape, kernels: NativeKernels) -> None:
@@ -153,7 +209,8 @@ def _require_products(layer: DecoderLayer, shape: LayerShape, kernels: NativeKer
 
 def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
     attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
-    if not isinstance(attention, FusedAttention) or not isinstance(mlp, FusedMlp) or mlp.act_fn is not None:
+    is_usual = isinstance(mlp, FusedMlp)
+    if not isinstance(attention, FusedAttention) or mlp is None or is_usual and mlp.act_fn is not None:
         raise Misfit("it has another attention or another MLP")
     if call.arguments.get("attention_mask") is not None:
         raise Misfit("it wants a mask")
@@ -171,13 +228,13 @@ def _described(layer: Any, call: _Call) -> tuple[DecoderLayer, LayerShape]:
         key_norm=None if attention.k_norm is None else _norm(attention.k_norm, hidden_states, attention.head_dim),
         output=_product(attention.o_proj),
         inner_norm=_norm(getattr(layer, "post_attention_layernorm", None), hidden_states),
-        gate_up=_product(mlp.gate_up_proj),
-        down=_product(mlp.down_proj),
+        gate_up=_product(mlp.gate_up_proj) if is_usual else None,
+        down=_product(mlp.down_proj) if is_usual else None,
         scale=attention.arguments.get("scaling") or attention.head_dim**-0.5,
         window=attention.arguments.get("sliding_window"),
         softcap=attention.arguments.get("softcap"),
     )
-    inner = mlp.gate_up_proj.out_features // 2
+    inner = mlp.gate_up_proj.out_features // 2 if is_usual else 0
     shape = LayerShape(hidden_states.shape[-1], inner, heads, key_heads, attention.head_dim, rotary_size)
     return described, shape
 

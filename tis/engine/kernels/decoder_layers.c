@@ -8,14 +8,6 @@
 #include "int8_product.h"
 #include "parts.h"
 
-/* Of a linear layer: blocks in the type of the numbers or in bfloat16, or of 8 bits, and then with scales and sums. */
-struct weights {
-  const void *blocks;
-  const float *bias, *scales;
-  const int32_t *sums;
-  int64_t type; /* of the blocks, where they are not of 8 bits */
-};
-
 struct layer {
   struct weights qkv, output, gate_up, down;
   const void *input_norm, *query_norm, *key_norm, *inner_norm; /* norms of heads: or NULL */
@@ -24,7 +16,8 @@ struct layer {
   float input_eps, query_eps, key_eps, inner_eps, scale, softcap;
 };
 
-/* All layers have the same shape. */
+/* All layers have the same shape. Without `inner` there is one, which ends with its inner norm: that is the begin of the
+   scratch, and what comes behind it is not computed here. */
 struct layers {
   struct call call;
   int64_t int8_level; /* 0: the weights are numbers */
@@ -48,9 +41,6 @@ struct layers {
 
 /* What threads take in turn, in one layer. */
 enum { QKV, ATTENTION, OUTPUT, GATE_UP, DOWN, SHARED };
-/* Below, rows of products with 8-bit weights are rounded to 16 bits. */
-enum { MIN_ROWS_FOR_8_BITS = 64, GROUP = 4 };
-
 struct buffers {
   void *normed, *qkv, *attended, *inner;
   void *sum; /* of a product with 8-bit weights */
@@ -196,6 +186,7 @@ static void compute_rest(const struct layers *a, const struct layer *layer, int6
   WAIT_FOR_ALL
   norm(a, layer->inner_norm, layer->inner_eps, b.normed, mine);
   WAIT_FOR_ALL
+  if (!a->inner) return;
   product = product_of(a, b.normed, a->hidden, &layer->gate_up, b.inner, a->inner);
   product.behind = SILU_MUL;
   multiply_parts(&product, next + GATE_UP);
@@ -226,6 +217,7 @@ static void compute_int8_rest(const struct layers *a, const struct layer *layer,
   WAIT_FOR_ALL
   add_sum(a, b.sum, mine);
   norm(a, layer->inner_norm, layer->inner_eps, b.normed, mine);
+  if (!a->inner) return;
   product = int8_product_of(a, b.normed, a->hidden, &layer->gate_up, b.sum, 2 * a->inner);
   round_rows(&product, mine);
   WAIT_FOR_ALL

@@ -50,8 +50,8 @@
 
 #define PRODUCT(types) {types##_WIDTH, types##_STEP_INPUTS, types##_ROWS, types##_multiply_block}
 #define OPERATIONS(type, ...)                                                                                     \
-  {{__VA_ARGS__},      type##_add,        type##_rms_norm,   type##_silu_mul, type##_rotary, type##_attend_few,  \
-   type##_attend_tile}
+  {{__VA_ARGS__},      type##_add,         type##_mix,        type##_rms_norm, type##_silu_mul,                   \
+   type##_rotary,      type##_attend_few,  type##_attend_tile}
 #define ALL_OPERATIONS                                                          \
   {OPERATIONS(float, PRODUCT(float_by_float), PRODUCT(float_by_bfloat)),        \
    OPERATIONS(bfloat, {0, 0, 0, 0}, PRODUCT(bfloat_by_bfloat))}

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-enum { OUTPUTS = 64, GROUP = 4 };
+enum { OUTPUTS = 64, AVX2_OUTPUTS = 16 };
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -61,7 +61,7 @@ static inline void store(const struct int8_product *p, int64_t row, int64_t outp
 #define TARGET __attribute__((target("avx2,fma")))
 /* So many groups are summed in 32 bits, which hold no more: 512 products of at most 127 * 32767. The weights of a group
    are one line of the cache. */
-enum { GROUPS_AT_ONCE = 128, AVX2_OUTPUTS = 16 };
+enum { GROUPS_AT_ONCE = 128 };
 
 TARGET static void round_row_avx2(const struct int8_product *p, int64_t row) {
   float largest;
@@ -291,17 +291,27 @@ void int8_round_row(const struct int8_product *p, int64_t row) {
 #endif
 }
 
-void int8_multiply_parts(const struct int8_product *p, int64_t *next) {
+int64_t int8_width(int64_t level) { return level == VNNI ? OUTPUTS : AVX2_OUTPUTS; }
+
+int64_t int8_row_bytes(const struct int8_product *p) {
+  return (p->level == VNNI && p->bits == 8 ? 1 : 2) * p->groups * GROUP;
+}
+
+void int8_multiply_block(const struct int8_product *p, int64_t block) {
 #ifdef __x86_64__
-  const int64_t width = p->level == VNNI ? OUTPUTS : AVX2_OUTPUTS, blocks = (p->outputs + width - 1) / width;
+  (p->level == VNNI ? block_vnni : block_avx2)(p, block);
+#else
+  (void)p, (void)block;
+#endif
+}
+
+void int8_multiply_parts(const struct int8_product *p, int64_t *next) {
+  const int64_t width = int8_width(p->level), blocks = (p->outputs + width - 1) / width;
   for (;;) {
     const int64_t block = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
     if (block >= blocks) return;
-    (p->level == VNNI ? block_vnni : block_avx2)(p, block);
+    int8_multiply_block(p, block);
   }
-#else
-  (void)p, (void)next;
-#endif
 }
 
 EXPORT void tis_int8_multiply(const struct int8_product *p) {

@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 enum { NONE = 0, AVX2 = 1, VNNI = 2 };
+/* Inputs that are multiplied at once; below so many rows of a step, rows are rounded to 16 bits. */
+enum { GROUP = 4, MIN_ROWS_FOR_8_BITS = 64 };
 
 struct int8_product {
   const void *x; /* [rows, inputs] */
@@ -19,6 +21,9 @@ struct int8_product {
 };
 
 void int8_round_row(const struct int8_product *p, int64_t row);
+int64_t int8_width(int64_t level); /* outputs of a block */
+int64_t int8_row_bytes(const struct int8_product *p);
+void int8_multiply_block(const struct int8_product *p, int64_t block);
 /* `next` counts the blocks that threads have taken. */
 void int8_multiply_parts(const struct int8_product *p, int64_t *next);
 

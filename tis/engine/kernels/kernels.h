@@ -98,6 +98,15 @@ enum { NOTHING = 0, ADD_RESIDUAL = 1, SILU_MUL = 2 };
 /* Rows whose sums are kept at once, and how long before its use a weight is fetched from the far cache. */
 enum { MAX_GROUP_ROWS = 96, FETCHED_BYTES = 1 << 12 };
 
+/* Of each token some rows, each times a share: those at `places`, of which -1 is none. */
+struct mix {
+  const void *rows; /* [.., size] */
+  const int64_t *places; /* [tokens, each] */
+  const float *shares;
+  void *out; /* [tokens, size] */
+  int64_t each, size;
+};
+
 struct multiplication {
   int64_t width, step, rows; /* outputs of a block of weights, inputs of a step, rows that are multiplied at once */
   void (*multiply_block)(const struct product *, int64_t block, int64_t begin, int64_t end, const void *following);
@@ -106,6 +115,7 @@ struct multiplication {
 struct operations {
   struct multiplication by[2]; /* [type of the weights]; rows of BFLOAT16 have weights of BFLOAT16 only */
   void (*add)(void *x, const void *more, int64_t begin, int64_t end);
+  void (*mix)(const struct mix *, int64_t begin, int64_t end);
   void (*rms_norm)(const void *arguments, int64_t begin, int64_t end);
   void (*silu_mul)(const void *arguments, int64_t begin, int64_t end);
   void (*rotary)(const void *arguments, int64_t begin, int64_t end);

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from tis.engine.kernels.int8_product import Int8Product
-from tis.engine.kernels.native import TYPES, NativeKernels, check_code
-from tis.engine.kernels.product import BlockFormat, address_of
+from tis.engine.kernels.native import TYPES, NativeKernels, Scratch, check_code
+from tis.engine.kernels.product import BlockFormat, PackedWeights, address_of
 
 # The structures of decoder_layers.c.
 _LAYER = Struct("@27q 6f")
@@ -22,7 +22,7 @@ _MIN_FOR_THREADS = 262_144
 @dataclass(frozen=True, slots=True)
 class LayerShape:
     hidden: int
-    inner: int  # of the MLP
+    inner: int  # of the MLP; 0: it is computed elsewhere
     heads: int
     key_heads: int
     head_size: int
@@ -67,7 +67,7 @@ class Linear:
 class DecoderLayer:
     """`x += output(attention(norm(x)))`, then `x += down(silu(gate(norm(x))) * up(norm(x)))`.
 
-    Its four products all have 8-bit weights, or none has.
+    Without `gate_up` and `down` it ends with the second `norm(x)`. Its products all have 8-bit weights, or none has.
     """
 
     number: int  # in the cache
@@ -77,8 +77,8 @@ class DecoderLayer:
     key_norm: Norm | None
     output: Linear | Int8Product
     inner_norm: Norm
-    gate_up: Linear | Int8Product  # first all gates
-    down: Linear | Int8Product
+    gate_up: Linear | Int8Product | None  # first all gates
+    down: Linear | Int8Product | None
     scale: float  # of the attention
     window: int | None = None
     softcap: float | None = None
@@ -89,7 +89,7 @@ class DecoderLayer:
 
     @property
     def products(self) -> "tuple[Linear | Int8Product, ...]":
-        return self.qkv, self.output, self.gate_up, self.down
+        return tuple(one for one in (self.qkv, self.output, self.gate_up, self.down) if one is not None)
 
 
 class PackedLayer:
@@ -113,38 +113,29 @@ class PackedLayer:
         tensors = (*self._norms, cache.keys[self.number], cache.values[self.number])
         return _LAYER.pack(
             *(field for product in self._products for field in product.fields()),
+            *(0,) * (5 * (4 - len(self._products))),
             *(address_of(tensor) for tensor in tensors),
             *(self._window, *self._numbers),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _PackedWeights:
-    """`struct weights` of decoder_layers.c."""
-
-    blocks: Any
-    bias: Any | None
-    scales: Any | None = None
-    sums: Any | None = None
-
-    def fields(self) -> tuple[int, ...]:
-        tensors = (self.blocks, self.bias, self.scales, self.sums)
-        return *(address_of(tensor) for tensor in tensors), TYPES.get(self.blocks.dtype, 0)
-
-
-def _packed(product: Linear | Int8Product, kernels: NativeKernels, *, in_turn: bool) -> _PackedWeights:
+def _packed(product: Linear | Int8Product, kernels: NativeKernels, *, in_turn: bool) -> PackedWeights:
     if isinstance(product, Int8Product):
-        return _PackedWeights(product.blocks, product.bias, product.scales, product.sums)
+        return PackedWeights(product.blocks, product.bias, product.scales, product.sums)
     form, weight, bias = BlockFormat.suited_to(product.weight, kernels), product.weight, product.bias
     if in_turn:
         weight, bias = (None if one is None else form.interleave(*one.chunk(2)) for one in (weight, bias))
-    return _PackedWeights(form.pack(weight), form.pack_bias(bias))
+    return PackedWeights(form.pack(weight), form.pack_bias(bias))
 
 
 class NativeLayers:
-    """Layers of one shape, computed one after the other. Only one thread may call."""
+    """Layers of one shape, computed one after the other. Only one thread may call.
 
-    def __init__(self, layers: Sequence[PackedLayer], kernels: NativeKernels) -> None:
+    One whose MLP is computed elsewhere stands alone.
+    """
+
+    def __init__(self, layers: Sequence[PackedLayer], kernels: NativeKernels, scratch: Scratch | None = None) -> None:
+        assert layers[0].shape.inner or len(layers) == 1
         self._layers = layers
         self._shape = layers[0].shape
         self._call = (kernels.level, TYPES[layers[0].dtype])
@@ -153,16 +144,13 @@ class NativeLayers:
         self.num_bytes = sum(layer.num_bytes for layer in layers)
         self._cache: Any = None
         self._table: Any = None
-        self._scratch, self._wanted_x, self._wanted_scratch = (torch.empty(0, dtype=layers[0].dtype) for _ in range(3))
-        self._integers = torch.empty(0, dtype=torch.uint8)
-        self._row_scales = torch.empty(0)
+        self._scratch = scratch or Scratch()
 
-    def compute_(
-        self, x: Any, cos: Any, sin: Any, cache: Any, slots: Any, runs: Any, wanted: Any | None = None
-    ) -> None:
+    def compute_(self, x: Any, cos: Any, sin: Any, cache: Any, slots: Any, runs: Any, wanted: Any | None = None) -> Any:
         """Changes x [tokens, hidden] in place. `slots` and `runs` are those of `NativeKernels`.
 
-        `wanted`: numbers of the rows that are read behind these layers. The others are left unfinished.
+        `wanted`: numbers of the rows that are read behind these layers. The others are left unfinished. Returns the
+        rows of the last norm, all or those that are wanted, which are what an MLP reads that is computed elsewhere.
         """
         shape, first, tokens = self._shape, self._layers[0], len(x)
         keys, values = cache.keys[first.number], cache.values[first.number]
@@ -171,29 +159,27 @@ class NativeLayers:
                 raise TypeError(f"a cache of {keys.dtype} for layers of {first.dtype}")
             self._cache = cache
             self._table = ctypes.create_string_buffer(b"".join(layer.fields(cache) for layer in self._layers))
-        self._scratch = _grown(self._scratch, tokens * shape.scratch_width)
-        if wanted is not None:
-            self._wanted_x = _grown(self._wanted_x, len(wanted) * shape.hidden)
-            self._wanted_scratch = _grown(self._wanted_scratch, len(wanted) * shape.scratch_width)
-        if first.int8_level:
-            self._integers = _grown(self._integers, tokens * shape.num_integers)
-            self._row_scales = _grown(self._row_scales, tokens)
+        num_wanted = 0 if wanted is None else len(wanted)
+        of_all = self._scratch.get("rows", tokens * shape.scratch_width, first.dtype)
+        of_wanted = self._scratch.get("wanted rows", num_wanted * shape.scratch_width, first.dtype)
+        wanted_x = self._scratch.get("wanted", num_wanted * shape.hidden, first.dtype)
+        is_rounded = first.int8_level > 0
+        integers = self._scratch.get("integers", tokens * shape.num_integers * is_rounded, torch.uint8)
+        row_scales = self._scratch.get("row scales", tokens * is_rounded, torch.float32)
         is_large = tokens * shape.num_weights >= _MIN_FOR_THREADS
         check_code(
             self._compute(
                 _LAYERS.pack(
                     *(*self._call, torch.get_num_threads() if is_large else 1, first.int8_level),
                     *(ctypes.addressof(self._table), len(self._layers), shape.hidden, shape.inner, shape.heads),
-                    *(shape.key_heads, shape.head_size, shape.rotary_size, x.data_ptr(), self._scratch.data_ptr()),
+                    *(shape.key_heads, shape.head_size, shape.rotary_size, x.data_ptr(), of_all.data_ptr()),
                     *(-1 if wanted is None else len(wanted), address_of(wanted)),
-                    *(self._wanted_x.data_ptr(), self._wanted_scratch.data_ptr()),
-                    *(self._integers.data_ptr(), self._row_scales.data_ptr(), cos.data_ptr(), sin.data_ptr()),
+                    *(wanted_x.data_ptr(), of_wanted.data_ptr()),
+                    *(integers.data_ptr(), row_scales.data_ptr(), cos.data_ptr(), sin.data_ptr()),
                     *(cos.stride(0), sin.stride(0), slots.data_ptr(), runs.data_ptr(), tokens, len(runs)),
                     *(keys.shape[1], *keys.stride()[:2], *values.stride()[:2]),
                 )
             )
         )
-
-
-def _grown(tensor: Any, size: int) -> Any:
-    return tensor if len(tensor) >= size else tensor.new_empty(size)
+        normed, rows = (of_all, tokens) if wanted is None else (of_wanted, num_wanted)
+        return normed[: rows * shape.hidden].view(rows, shape.hidden)

@@ -148,6 +148,19 @@ class NativeKernels:
         return out
 
 
+class Scratch:
+    """Memory that the layers of a model share, as they are computed one after the other."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, Any] = {}
+
+    def get(self, name: str, size: int, dtype: Any) -> Any:
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.dtype is not dtype or len(buffer) < size:
+            buffer = self._buffers[name] = torch.empty(size, dtype=dtype)
+        return buffer
+
+
 def _num_threads(count: int) -> int:
     return torch.get_num_threads() if count >= _MIN_FOR_THREADS else 1
 

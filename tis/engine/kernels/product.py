@@ -1,6 +1,7 @@
 """Weights in the order in which the native kernels read them, and their product with rows of numbers."""
 
 import ctypes
+from dataclasses import dataclass
 from struct import Struct
 from typing import Any
 
@@ -28,7 +29,7 @@ class BlockFormat:
     def suited_to(cls, weight: Any, kernels: NativeKernels) -> "BlockFormat":
         """Half the bytes for float32 weights that were loaded from bfloat16: the products are the same, bit for bit."""
         narrow = cls(kernels, weight.dtype, torch.bfloat16)
-        return narrow if narrow.takes(weight.shape[1]) and _is_bfloat16(weight) else cls(kernels, weight.dtype)
+        return narrow if narrow.takes(weight.shape[1]) and is_bfloat16(weight) else cls(kernels, weight.dtype)
 
     def takes(self, *inputs: int) -> bool:
         return all(number % self.step == 0 for number in inputs)
@@ -57,6 +58,20 @@ class BlockFormat:
             torch.cat([one, one.new_zeros(missing, *one.shape[1:])]).unflatten(0, (-1, half)) for one in (gate, up)
         )
         return torch.stack([*parts], 1).flatten(0, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedWeights:
+    """`struct weights` of parts.h."""
+
+    blocks: Any
+    bias: Any | None
+    scales: Any | None = None
+    sums: Any | None = None
+
+    def fields(self) -> tuple[int, ...]:
+        tensors = (self.blocks, self.bias, self.scales, self.sums)
+        return *(address_of(tensor) for tensor in tensors), TYPES.get(self.blocks.dtype, 0)
 
 
 class NativeProduct:
@@ -102,7 +117,7 @@ def takes_products(kernels: NativeKernels | None, dtype: Any) -> bool:
     return True
 
 
-def _is_bfloat16(weight: Any) -> bool:
+def is_bfloat16(weight: Any) -> bool:
     """Whether no weight would be rounded. Row by row, as a float32 copy of a head is large."""
     if weight.dtype is torch.bfloat16:
         return True

@@ -1,4 +1,4 @@
-/* RMSNorm, SiLU-and-multiply and rotary embedding of one element type: the includer defines E, LOAD, STORE and NAME. */
+/* RMSNorm, SiLU-and-multiply, rotary embedding and sums of rows of one element type: the includer defines E, LOAD, STORE and NAME. */
 
 IN const E *NAME(row)(const struct rows *rows, int64_t number) {
   const E *data = rows->data;
@@ -29,6 +29,28 @@ FN void NAME(add)(void *x, const void *more, int64_t begin, int64_t end) {
   if (begin < end) {
     const int64_t rest = end - begin;
     NAME(store_some)(to + begin, v_add(NAME(load_some)(to + begin, rest), NAME(load_some)(from + begin, rest)), rest);
+  }
+}
+
+FN void NAME(mix)(const struct mix *a, int64_t begin, int64_t end) {
+  const int64_t size = a->size, whole = size - size % W;
+  for (int64_t token = begin; token < end; token++) {
+    const int64_t *places = a->places + token * a->each;
+    const float *shares = a->shares + token * a->each;
+    E *out = (E *)a->out + token * size;
+    for (int64_t j = 0; j < whole; j += W) {
+      vec sum = v_zero();
+      for (int64_t i = 0; i < a->each; i++)
+        if (places[i] >= 0) sum = v_fma(LOAD((const E *)a->rows + places[i] * size + j), v_set(shares[i]), sum);
+      STORE(out + j, sum);
+    }
+    if (whole < size) {
+      vec sum = v_zero();
+      for (int64_t i = 0; i < a->each; i++)
+        if (places[i] >= 0)
+          sum = v_fma(NAME(load_some)((const E *)a->rows + places[i] * size + whole, size - whole), v_set(shares[i]), sum);
+      NAME(store_some)(out + whole, sum, size - whole);
+    }
   }
 }
 

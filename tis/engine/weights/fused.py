@@ -70,7 +70,7 @@ def _norm_fuser(kernels: NativeKernels) -> Fuser:
             return None
         x = random_rows(len(weight), weight.dtype)
         new = (FusedNorm(norm, offset, kernels) for offset in (0.0, 1.0))
-        return next((one for one in new if _is_close(one(x), norm(x))), None)
+        return next((one for one in new if is_close(one(x), norm(x))), None)
 
     return lambda module: fuse(module) if hasattr(module, "variance_epsilon") or hasattr(module, "eps") else None
 
@@ -87,14 +87,14 @@ def _mlp_fuser(kernels: NativeKernels | None) -> Fuser:
         x = random_rows(linears[0].in_features, linears[0].weight.dtype)
         is_silu = kernels is not None and _is_silu(activation, kernels, x.dtype)
         new = FusedMlp(merged_linear(linears), mlp.down_proj, None if is_silu else activation, kernels)
-        return new if _is_close(new(x), mlp(x)) else None
+        return new if is_close(new(x), mlp(x)) else None
 
     return fuse
 
 
 def _is_silu(activation: Any, kernels: NativeKernels, dtype: Any) -> bool:
     x = torch.linspace(-12, 12, 256, dtype=dtype)[:, None].expand(-1, 16).contiguous()
-    return _is_close(kernels.silu_mul(x, torch.ones_like(x)), activation(x))
+    return is_close(kernels.silu_mul(x, torch.ones_like(x)), activation(x))
 
 
 def _attention_fuser(kernels: NativeKernels | None, calls: dict[Any, dict[str, Any]]) -> Fuser:
@@ -112,7 +112,7 @@ def _attention_fuser(kernels: NativeKernels | None, calls: dict[Any, dict[str, A
         ours = new(**call)
         is_same = len(theirs) == 2 and seen.arguments[0] == seen.arguments[1]
         of_both = zip((ours[0], *seen.tensors[1]), (theirs[0], *seen.tensors[0]), strict=True)
-        return new if is_same and all(_is_close(our, their) for our, their in of_both) else None
+        return new if is_same and all(is_close(our, their) for our, their in of_both) else None
 
     return fuse
 
@@ -179,8 +179,9 @@ def random_rows(width: int, dtype: Any) -> Any:
     return ((noise + 0.5) * sizes).to(dtype)
 
 
-def _is_close(ours: Any, theirs: Any) -> bool:
+def is_close(ours: Any, theirs: Any, tolerance: float | None = None) -> bool:
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False
     difference = (ours.float() - theirs.float()).abs().amax(-1)
-    return bool((difference <= _TOLERANCE[theirs.dtype] * theirs.float().abs().amax(-1)).all())
+    tolerance = tolerance or _TOLERANCE[theirs.dtype]
+    return bool((difference <= tolerance * theirs.float().abs().amax(-1)).all())

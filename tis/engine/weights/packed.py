@@ -12,6 +12,7 @@ import torch
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.kernels.product import BlockFormat, NativeProduct, takes_products
 from tis.engine.optional_stages import Trials
+from tis.engine.weights.fused_experts import fuse_experts
 from tis.engine.weights.int8 import Int8Linear, without_numbers
 
 log = logging.getLogger("tis.engine")
@@ -49,7 +50,7 @@ def pack_weights(model: Any, kernels: NativeKernels | None = None) -> int:
     """Packs the text part of a CPU model in place. Returns the number of layers that it changed."""
     places = _linears_of(model)
     if kernels is not None and places and not _why_not(model, places) and _is_native(places, kernels):
-        return _replace(places, lambda linear: NativeLinear(linear, kernels))
+        return _replace(places, lambda linear: NativeLinear(linear, kernels)) + fuse_experts(model, kernels)
     if (
         model.dtype not in _TOLERANCE
         or _why_not(model, places)
@@ -66,7 +67,7 @@ def quantise_weights(model: Any, kernels: NativeKernels | None) -> int:
     if reason := _why_not(model, places):
         log.warning("QUANTIZE=int8 does not apply: %s", reason)
         return 0
-    return _replace(places, lambda linear: Int8Linear(linear, kernels))
+    return _replace(places, lambda linear: Int8Linear(linear, kernels)) + fuse_experts(model, kernels, in_8_bits=True)
 
 
 def weight_bytes_of(model: Any) -> int:
