@@ -30,14 +30,15 @@ def batch_attention(
     if batch is None:
         raise TypeError("the layers do not hand on the arguments of the batch")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    if batch.kernels is not None:
+    # No kernel knows pictures whose tokens attend to each other in both directions.
+    if batch.kernels is not None and not batch.looks_ahead:
         keys, values = batch.cache.keys[module.layer_idx], batch.cache.values[module.layer_idx]
         batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots)
         return batch.kernels.attend(query[0], keys, values, batch.runs, scale, sliding_window, softcap)[None], None
     batch.cache.write(module.layer_idx, batch.slots, key, value)
-    if batch.cache.token_axis == 0:
+    if batch.cache.token_axis == 0 and not batch.looks_ahead:
         return _attend_on_cuda(batch, module.layer_idx, query, scale, sliding_window, softcap), None
-    return _attend_on_cpu(batch, module.layer_idx, query, scale, sliding_window, softcap), None
+    return _attend_run_by_run(batch, module.layer_idx, query, scale, sliding_window, softcap), None
 
 
 def _attend_on_cuda(
@@ -68,10 +69,10 @@ def _attend_on_cuda(
     return out[None]
 
 
-def _attend_on_cpu(
+def _attend_run_by_run(
     batch: Batch, layer: int, query: Any, scale: float, window: int | None, softcap: float | None
 ) -> Any:
-    keys, values = batch.cache.keys[layer], batch.cache.values[layer]
+    keys, values = (one[layer].movedim(batch.cache.token_axis, 1) for one in (batch.cache.keys, batch.cache.values))
     num_heads, size, num_key_heads = query.shape[1], query.shape[3], keys.shape[0]
     groups = num_heads // num_key_heads
     # Query heads of a group become query positions of one head: the grouped kernel of a CPU is several times slower.

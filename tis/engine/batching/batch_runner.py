@@ -18,14 +18,16 @@ import torch
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
+from tis.engine.batching.features import PlacedFeatures, embed
 from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts, pick_first
 from tis.engine.batching.places import Places
-from tis.engine.batching.positions import mrope_positions
+from tis.engine.batching.positions import has_mrope, mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.step_budget import StepBudget
-from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
+from tis.engine.batching.towers import QwenTower, Tower
+from tis.engine.batching.vision_encoder import VisionEncoder, vision_inputs_in
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
 from tis.engine.kernels.native import NativeKernels
@@ -53,6 +55,7 @@ class BatchRunner:
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
         draft_width: int = 0,  # of prompt lookup: see Scheduler
         kernels: NativeKernels | None = None,
+        tower: Tower | None = None,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
@@ -61,7 +64,9 @@ class BatchRunner:
         self._draft_width = draft_width
         self._cache = cache
         self._kernels = kernels
-        self._vision = VisionEncoder(model, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
+        tower = tower or QwenTower(model)
+        self._looks_ahead = tower.looks_ahead
+        self._vision = VisionEncoder(tower, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
         self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
         self._prompts_waited = False  # in the last step, for images
         self._arrivals = count()
@@ -96,10 +101,13 @@ class BatchRunner:
             raise ContextLengthExceeded(capacity, "prompt and answer are longer than the cache (CACHE_TOKENS).")
         vision = request.prepared.vision
         vision_inputs = vision.inputs if vision else ()
-        positions = mrope_positions(self._model, request.prompt_ids, vision_inputs) if vision_inputs else None
+        positions = None
+        if vision_inputs and has_mrope(self._model):
+            positions = mrope_positions(self._model, request.prompt_ids, vision_inputs)
         self._places.make_room(request.owner)
         for choice in request.unfinished:
-            sequence = Sequence(request, choice, next(self._arrivals), leader, positions)
+            arrival = next(self._arrivals)
+            sequence = Sequence(request, choice, arrival, leader, positions, looks_ahead=self._looks_ahead)
             leader = leader or sequence
             self.scheduler.add(sequence)
         self._running.append(request)
@@ -247,7 +255,8 @@ class BatchRunner:
         for chunk in chunks:
             assert chunk.sequence.block_run
             first_slot = chunk.sequence.block_run.start * self._cache.block_size
-            query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start))
+            pictures = chunk.sequence.pictures_between(chunk.start, chunk.stop)
+            query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start, pictures))
             ids += chunk.token_ids
             slots += range(first_slot + chunk.start, first_slot + chunk.end)
         last = [
@@ -264,12 +273,13 @@ class BatchRunner:
             "batch": Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted),
         }
         placed = self._features(chunks, query_runs)
-        inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}
+        row = self._numbers(ids)
+        inputs |= embed(self._model, row, placed) if placed else {"input_ids": row[None]}
         if not last:
             # Not the whole model: the integer kernels of a quantised head refuse a matrix without rows.
             self._model.get_decoder()(**inputs)
             return None
-        if placed:
+        if placed and placed[0].features.deep:  # which only the decoder takes
             hidden = self._model.get_decoder()(**inputs).last_hidden_state[0, self._numbers(last)]
             return self._model.get_output_embeddings()(hidden).float()
         return self._model(logits_to_keep=self._numbers(last), **inputs).logits[0].float()
@@ -285,26 +295,13 @@ class BatchRunner:
         ]
         return torch.cat(per_chunk, 1)[:, None].to(self._model.device)
 
-    def _features(self, chunks: Listing[ScheduledChunk], query_runs: Listing[QueryRun]) -> list[tuple[int, Features]]:
-        """Returns the vision features of this step, with their offsets in its row of tokens."""
+    def _features(self, chunks: Listing[ScheduledChunk], query_runs: Listing[QueryRun]) -> list[PlacedFeatures]:
+        """Returns the vision features of this step."""
         return [
-            (query_run.begin + first - chunk.start, features)
+            PlacedFeatures(query_run.begin + first - chunk.start, features)
             for chunk, query_run in zip(chunks, query_runs, strict=True)
             for first, features in self._vision.features(chunk)
         ]
-
-    def _embed_features(self, placed: Listing[tuple[int, Features]], ids: list[int]) -> dict[str, Any]:
-        """Puts features at the positions of placeholders. Not by token id: a model may generate such a token itself."""
-        at = self._numbers([begin + n for begin, features in placed for n in range(len(features.tokens))])
-        embeddings = self._model.get_input_embeddings()(self._numbers(ids))
-        embeddings[at] = torch.cat([features.tokens for _, features in placed]).to(embeddings.dtype)
-        inputs: dict[str, Any] = {"inputs_embeds": embeddings[None]}
-        if placed[0][1].deep:
-            inputs["visual_pos_masks"] = torch.zeros(1, len(ids), dtype=torch.bool, device=at.device)
-            inputs["visual_pos_masks"][0, at] = True
-            layers = zip(*(features.deep for _, features in placed), strict=True)
-            inputs["deepstack_visual_embeds"] = [torch.cat(layer) for layer in layers]
-        return inputs
 
     def _numbers(self, values: list[int]) -> Any:
         return torch.tensor(values, dtype=torch.long, device=self._model.device)
