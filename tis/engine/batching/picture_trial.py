@@ -34,17 +34,32 @@ def find_tower(model: Any, sample: Sample) -> Tower | str:
         if unknown := {name for name, value in entered.items() if _is_tensor(value)} - _DECODER_ARGUMENTS:
             return f"its decoder takes {', '.join(sorted(unknown))}, too"
         looks_ahead = any(map(_looks_ahead, _masks(entered.get("attention_mask"))))
-        tower = ForwardTower(model, looks_ahead=looks_ahead, can_be_cut=True)
-        features = _encoded(tower, sample.media.inputs)
-        if not _are_equal(features, _encoded_in_parts(tower, sample.media.inputs)):
-            tower = ForwardTower(model, looks_ahead=looks_ahead, can_be_cut=False)
+        features = _encoded(ForwardTower(model, looks_ahead=looks_ahead), sample.media.inputs)
         whole = entered["inputs_embeds"][0]
         for vision_input in sample.media.inputs:
             rows = torch.cat([whole[start:stop] for start, stop in vision_input.spans])
             if reason := compare(features[vision_input.digest].tokens.float(), rows.float(), tolerance_of(model)):
                 return f"a picture has other features beside another one: {reason}"
         ours = _in_batch(model, sample, features, looks_ahead=looks_ahead)
-        return compare(ours, alone, tolerance_of(model)) or tower
+        if reason := compare(ours, alone, tolerance_of(model)):
+            return reason
+        return _cut_if_possible(model, sample.media.inputs[0], features, looks_ahead=looks_ahead)
+
+
+def _cut_if_possible(
+    model: Any, vision_input: VisionInput, features: dict[bytes, Features], *, looks_ahead: bool
+) -> Tower:
+    """A tower is cut between the layers of its largest stack, if they give the same features one by one."""
+    layers = max(layer_stacks(model), key=_num_parameters, default=None)
+    whole = ForwardTower(model, looks_ahead=looks_ahead)
+    for keeps_all in (False, True) if layers else ():
+        tower = ForwardTower(model, looks_ahead=looks_ahead, layers=layers, keeps_all=keeps_all)
+        tower_run = tower.begin(EncodeJob(vision_input, 0, 1))
+        assert tower_run
+        parts = [tower_run.advance(1) for _ in range(tower_run.num_layers)]
+        if parts[-1] and torch.equal(parts[-1][0].tokens, features[vision_input.digest].tokens):
+            return tower
+    return whole
 
 
 def _alone(model: Any, sample: Sample) -> tuple[Any, dict[str, Any]]:
@@ -108,24 +123,6 @@ def _encoded(tower: Tower, vision_inputs: Sequence[VisionInput]) -> dict[bytes, 
     return {job.vision_input.digest: features for job, features in zip(jobs, encoded, strict=True)}
 
 
-def _encoded_in_parts(tower: Tower, vision_inputs: Sequence[VisionInput]) -> dict[bytes, Features]:
-    """Layer by layer; what cannot be computed so is left out."""
-    encoded: dict[bytes, Features] = {}
-    for vision_input in vision_inputs:
-        tower_run = tower.begin(EncodeJob(vision_input, 0, 1))
-        if tower_run is None:
-            continue
-        for _ in range(tower_run.num_layers):
-            if found := tower_run.advance(1):
-                [encoded[vision_input.digest]] = found
-                break
-    return encoded
-
-
-def _are_equal(some: dict[bytes, Features], others: dict[bytes, Features]) -> bool:
-    return some.keys() == others.keys() and all(torch.equal(some[key].tokens, others[key].tokens) for key in some)
-
-
 @contextmanager
 def _first_layers_alone(model: Any) -> Iterator[None]:
     """Of each stack in the vision part, the first layer is computed; each other one makes its input a bit larger."""
@@ -149,6 +146,10 @@ def _first_layers_alone(model: Any) -> Iterator[None]:
 
     with replaced_forwards([layer for stack in stacks for layer in stack], replace):
         yield
+
+
+def _num_parameters(module: Any) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _is_tensor(value: Any) -> bool:

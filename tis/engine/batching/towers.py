@@ -77,21 +77,20 @@ class QwenTower:
 
 
 class ForwardTower:
-    def __init__(self, model: Any, *, looks_ahead: bool, can_be_cut: bool) -> None:
+    def __init__(self, model: Any, *, looks_ahead: bool, layers: Any = None, keeps_all: bool = False) -> None:
+        """`layers` can be computed one after the other, and with `keeps_all` the results of all of them are read."""
         self._model = model
         self.looks_ahead = looks_ahead
-        stacks = layer_stacks(model)
-        self._layers = max(stacks, key=_num_parameters) if stacks and can_be_cut else None
-        # As LLaVA: which layers, is known to `forward` alone.
-        self._keeps_all = getattr(model.config, "vision_feature_layer", -1) != -1
+        self.layers = layers
+        self._keeps_all = keeps_all
 
     def encode(self, jobs: Sequence[EncodeJob]) -> list[Features]:
         return [features for job in jobs for features in self._features(job.vision_input)]
 
     def begin(self, job: EncodeJob) -> TowerRun | None:
-        if self._layers is None:
+        if self.layers is None:
             return None
-        return TowerRun(self._features, (job.vision_input,), job.num_patches, self._layers, keeps_all=self._keeps_all)
+        return TowerRun(self._features, (job.vision_input,), job.num_patches, self.layers, keeps_all=self._keeps_all)
 
     def _features(self, vision_input: VisionInput) -> list[Features]:
         shown = vision_input.shown
@@ -136,10 +135,6 @@ def layer_stacks(model: Any) -> list[Any]:
             if not any(module in set(outer.modules()) for outer in found):
                 found.append(module)
     return found
-
-
-def _num_parameters(module: Any) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _patches_of(job: EncodeJob) -> Any:
