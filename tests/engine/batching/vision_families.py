@@ -1,4 +1,4 @@
-"""Tiny vision models of random weights of Transformers' families, and pictures as their official processors prepare them.
+"""Tiny vision models of random weights of Transformers' families, and pictures as official processors prepare them.
 
 Made by hand, as several of these processors need torchvision: what a processor gives is pixels and a run of tokens.
 """
@@ -180,6 +180,71 @@ VISION_FAMILIES: dict[str, VisionFamily] = {
     "paligemma": VisionFamily(
         _of("PaliGemma", "gemma", "siglip_vision_model", projection_dim=64, vision={"vision_use_head": False}),
         _run(16), _noise(1, 3, 32, 32), token_types="token_type_ids",
+    ),
+    "got_ocr2": VisionFamily(
+        _of(
+            "GotOcr2", "qwen2", "got_ocr2_vision",
+            vision={"image_size": 32, "patch_size": 4, "global_attn_indexes": [1], "window_size": 4, "mlp_dim": 32,
+            "output_channels": 8},
+        ),
+        _run_of_tiles(4), _tiles,
+    ),
+    "deepseek_vl": VisionFamily(
+        _of("DeepseekVL", "llama", "siglip_vision_model", vision={"vision_use_head": False}),
+        _run(16), _noise(1, 3, 32, 32),
+    ),
+    "lighton_ocr": VisionFamily(
+        _of("LightOnOcr", "qwen3", "pixtral", spatial_merge_size=2, vision={"head_dim": 16}),
+        lambda size: [BREAK, *[IMAGE] * (2 * size), END], _pixtral,
+    ),
+    "llava_onevision": VisionFamily(
+        _of(
+            "LlavaOnevision", "qwen2", "siglip_vision_model", image_grid_pinpoints=[[32, 32], [32, 64], [64, 32]],
+            vision={"vision_use_head": False}, video_token_id=313,
+        ),
+        _next_tokens, _llava_next,
+    ),
+    "qianfan_ocr": VisionFamily(
+        _of(
+            "QianfanOCR", "qwen3", "qianfan_ocr_vision",
+            vision={"image_size": [32, 32], "patch_size": [8, 8]}, vision_feature_select_strategy="default",
+        ),
+        _run_of_tiles(4), _tiles,
+    ),
+    "ovis2": VisionFamily(
+        _of(
+            "Ovis2", "qwen2", "ovis2_vision", visual_indicator_token_ids=[311, 312, 313, 314, 315], vocab_size=320,
+            hidden_size=64, vision={"vocab_size": 64, "hidden_stride": 2},
+        ),
+        lambda size: [311, *[IMAGE] * 4 * size, 315], _tiles,
+    ),
+    "llama4": VisionFamily(
+        _of(
+            "Llama4", "llama4_text", "llama4_vision_model",
+            text={"num_local_experts": 2, "attention_chunk_size": 512, "intermediate_size_mlp": 96},
+            vision={"vision_output_dim": 32, "projector_input_dim": 32, "projector_output_dim": 32, "hidden_size": 32,
+            "intermediate_size": 128},
+        ),
+        _run_of_tiles(4), _tiles,
+    ),
+    "granite4_vision": VisionFamily(
+        _of(
+            "Granite4Vision", "granite4_vision_text", "siglip_vision_model",
+            image_grid_pinpoints=[[32, 32], [32, 64], [64, 32]], downsample_rate="1/2",
+            deepstack_layer_map=[[-1, 0], [-2, 1]], spatial_target_layers=[], vision={"hidden_size": 64}, vision_feature_select_strategy="full",
+            qformer_config={"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 32,
+            "encoder_hidden_size": 64},
+        ),
+        lambda size: [IMAGE] * {1: 10, 2: 14, 3: 16}[size], _llava_next,
+    ),
+    "glm4v_moe": VisionFamily(
+        lambda: transformers.Glm4vMoeConfig(
+            text_config={**_TEXT, **_MROPE, "partial_rotary_factor": 1.0, "n_routed_experts": 4, "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1, "n_shared_experts": 1},
+            vision_config=_glm4v().vision_config.to_dict(), image_token_id=IMAGE, image_start_token_id=BREAK,
+            image_end_token_id=END,
+        ),
+        lambda size: [BREAK, *[IMAGE] * (2 * size), END], _glm, token_types="mm_token_type_ids",
     ),
     "glm4v": VisionFamily(_glm4v, lambda size: [BREAK, *[IMAGE] * (2 * size), END], _glm, token_types="mm_token_type_ids"),
 }  # fmt: skip

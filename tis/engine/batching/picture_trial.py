@@ -4,6 +4,7 @@ The towers are computed with their first layer alone, and the text part up to th
 takes a moment for a large model, too.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -19,8 +20,11 @@ from tis.engine.batching.positions import has_mrope, mrope_positions
 from tis.engine.batching.tower_run import replaced_forwards
 from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, layer_stacks
 from tis.engine.batching.trial import Enough, attention_outputs, compare, tolerance_of
+from tis.engine.faults import is_out_of_memory
 from tis.engine.vision.vision_input import Sample, VisionInput
 from tis.engine.weights.fused import attention_named
+
+log = logging.getLogger("tis.engine")
 
 _GAIN_OF_A_LAYER = 1.125  # of those that are left out: each returns something else
 # What every decoder takes; with anything else it would have to be known.
@@ -29,21 +33,32 @@ _DECODER_ARGUMENTS = {"inputs_embeds", "attention_mask", "position_ids"}
 
 def find_tower(model: Any, sample: Sample) -> Tower | str:
     """Returns the tower of a model, or why its pictures cannot be computed in batches. Changes nothing."""
-    with torch.inference_mode(), _first_layers_alone(model):
-        alone, entered = _alone(model, sample)
-        if unknown := {name for name, value in entered.items() if _is_tensor(value)} - _DECODER_ARGUMENTS:
-            return f"its decoder takes {', '.join(sorted(unknown))}, too"
-        looks_ahead = any(map(_looks_ahead, _masks(entered.get("attention_mask"))))
-        features = _encoded(ForwardTower(model, looks_ahead=looks_ahead), sample.media.inputs)
-        whole = entered["inputs_embeds"][0]
-        for vision_input in sample.media.inputs:
-            rows = torch.cat([whole[start:stop] for start, stop in vision_input.spans])
-            if reason := compare(features[vision_input.digest].tokens.float(), rows.float(), tolerance_of(model)):
-                return f"a picture has other features beside another one: {reason}"
-        ours = _in_batch(model, sample, features, looks_ahead=looks_ahead)
-        if reason := compare(ours, alone, tolerance_of(model)):
-            return reason
-        return _cut_if_possible(model, sample.media.inputs[0], features, looks_ahead=looks_ahead)
+    with torch.inference_mode():
+        try:
+            with _first_layers_alone(model):
+                return _tried(model, sample)
+        except Exception as fault:
+            if is_out_of_memory(fault):
+                raise
+            log.debug("not every layer of its tower can be left out", exc_info=True)
+        return _tried(model, sample)
+
+
+def _tried(model: Any, sample: Sample) -> Tower | str:
+    alone, entered = _alone(model, sample)
+    if unknown := {name for name, value in entered.items() if _is_tensor(value)} - _DECODER_ARGUMENTS:
+        return f"its decoder takes {', '.join(sorted(unknown))}, too"
+    looks_ahead = any(map(_looks_ahead, _masks(entered.get("attention_mask"))))
+    features = _encoded(ForwardTower(model, looks_ahead=looks_ahead), sample.media.inputs)
+    whole = entered["inputs_embeds"][0]
+    for vision_input in sample.media.inputs:
+        rows = torch.cat([whole[start:stop] for start, stop in vision_input.spans])
+        if reason := compare(features[vision_input.digest].tokens.float(), rows.float(), tolerance_of(model)):
+            return f"a picture has other features beside another one: {reason}"
+    ours = _in_batch(model, sample, features, looks_ahead=looks_ahead)
+    if reason := compare(ours, alone, tolerance_of(model)):
+        return f"with pictures, {reason}"
+    return _cut_if_possible(model, sample.media.inputs[0], features, looks_ahead=looks_ahead)
 
 
 def _cut_if_possible(
@@ -138,7 +153,7 @@ def _first_layers_alone(model: Any) -> Iterator[None]:
             return result
 
         def left_out(*given: Any, **named: Any) -> Any:
-            hidden = (given[0] if given else named["hidden_states"]) * _GAIN_OF_A_LAYER
+            hidden = next(filter(_is_tensor, (*given, *named.values()))) * _GAIN_OF_A_LAYER
             number = num_results.get(stack, 0)
             return (hidden, *[None] * (number - 1)) if number else hidden
 
