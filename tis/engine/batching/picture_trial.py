@@ -27,6 +27,7 @@ from tis.engine.weights.fused import attention_named
 log = logging.getLogger("tis.engine")
 
 _GAIN_OF_A_LAYER = 1.125  # of those that are left out: each returns something else
+_TOLERANCE_OF_FEATURES = 0.1  # of the largest number of a row
 # What every decoder takes; with anything else it would have to be known.
 _DECODER_ARGUMENTS = {"inputs_embeds", "attention_mask", "position_ids"}
 
@@ -49,30 +50,36 @@ def _tried(model: Any, sample: Sample) -> Tower | str:
     if unknown := {name for name, value in entered.items() if _is_tensor(value)} - _DECODER_ARGUMENTS:
         return f"its decoder takes {', '.join(sorted(unknown))}, too"
     looks_ahead = any(map(_looks_ahead, _masks(entered.get("attention_mask"))))
-    features = _encoded(ForwardTower(model, looks_ahead=looks_ahead), sample.media.inputs)
-    whole = entered["inputs_embeds"][0]
-    for vision_input in sample.media.inputs:
-        rows = torch.cat([whole[start:stop] for start, stop in vision_input.spans])
-        if reason := compare(features[vision_input.digest].tokens.float(), rows.float(), tolerance_of(model)):
-            return f"a picture has other features beside another one: {reason}"
+    rows = {one.digest: _rows_of(one, entered["inputs_embeds"][0]) for one in sample.media.inputs}
+    last = EncodeJob(sample.media.inputs[-1], 0, 1)
+    [encoded] = ForwardTower(model, looks_ahead=looks_ahead).encode([last])
+    tolerance = min(_TOLERANCE_OF_FEATURES, tolerance_of(model))
+    if reason := compare(encoded.tokens.float(), rows[last.vision_input.digest].float(), tolerance):
+        return f"a picture has other features beside another one: {reason}"
+    features = {digest: Features(tokens) for digest, tokens in rows.items()} | {last.vision_input.digest: encoded}
     ours = _in_batch(model, sample, features, looks_ahead=looks_ahead)
     if reason := compare(ours, alone, tolerance_of(model)):
         return f"with pictures, {reason}"
-    return _cut_if_possible(model, sample.media.inputs[0], features, looks_ahead=looks_ahead)
+    return _cut_if_possible(model, last, encoded, looks_ahead=looks_ahead)
 
 
-def _cut_if_possible(
-    model: Any, vision_input: VisionInput, features: dict[bytes, Features], *, looks_ahead: bool
-) -> Tower:
-    """A tower is cut between the layers of its largest stack, if they give the same features one by one."""
+def _rows_of(vision_input: VisionInput, embeddings: Any) -> Any:
+    return torch.cat([embeddings[start:stop] for start, stop in vision_input.spans])
+
+
+def _cut_if_possible(model: Any, job: EncodeJob, features: Features, *, looks_ahead: bool) -> Tower:
+    """A tower is cut between the layers of its largest stack, if that gives the same features.
+
+    Tried before the last layer, where most results of other layers are no longer what they were.
+    """
     layers = max(layer_stacks(model), key=_num_parameters, default=None)
     whole = ForwardTower(model, looks_ahead=looks_ahead)
     for keeps_all in (False, True) if layers else ():
         tower = ForwardTower(model, looks_ahead=looks_ahead, layers=layers, keeps_all=keeps_all)
-        tower_run = tower.begin(EncodeJob(vision_input, 0, 1))
+        tower_run = tower.begin(job)
         assert tower_run
-        parts = [tower_run.advance(1) for _ in range(tower_run.num_layers)]
-        if parts[-1] and torch.equal(parts[-1][0].tokens, features[vision_input.digest].tokens):
+        early, encoded = tower_run.advance(tower_run.num_layers - 1), tower_run.advance(1)
+        if not early and encoded and torch.equal(encoded[0].tokens, features.tokens):
             return tower
     return whole
 
@@ -130,12 +137,6 @@ def _placed(
                 part = features[vision_input.digest].part(offset + begin - first, offset + end - first)
                 yield PlacedFeatures(begin - start, part)
             offset += last - first
-
-
-def _encoded(tower: Tower, vision_inputs: Sequence[VisionInput]) -> dict[bytes, Features]:
-    jobs = [EncodeJob(vision_input, 0, 1) for vision_input in vision_inputs]
-    encoded = tower.encode(jobs)
-    return {job.vision_input.digest: features for job, features in zip(jobs, encoded, strict=True)}
 
 
 @contextmanager
