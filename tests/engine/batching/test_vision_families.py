@@ -13,13 +13,17 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from torch.nn.functional import scaled_dot_product_attention
 
 from tests.engine.batching.tiny import Readers, new_runner, run, tokens
 from tests.engine.batching.vision_families import VISION_FAMILIES, FamilyPrompt, mixed_prompts, new_family
 from tests.engine.resuming import resumed
 from tests.engine.vision.cases import picture, prompt
 from tests.engine.vision.tiny_models import TINY, make_tiny
+from tis.engine.batching.attention import batch_attention
+from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.batch_runner import BatchRunner
+from tis.engine.batching.kv_cache import CacheShape, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower
@@ -165,6 +169,32 @@ def test_a_cached_prefix_may_end_within_such_a_picture(gemma3: Case) -> None:
         runner.step(Readers().hand_out)
     assert [tokens(other), tokens(same)] == [gemma3.expected[6], gemma3.expected[0]]
     assert [other.answer.cached_tokens, same.answer.cached_tokens] == [4, 8]
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_pictures_look_ahead_in_the_layout_of_cuda_too(window: int | None) -> None:
+    """Where no kernel is used, both layouts of the cache give what the formula gives."""
+    generator = torch.Generator().manual_seed(3)
+    query, key, value = (torch.randn(1, heads, 9, 16, generator=generator) for heads in (4, 2, 2))
+    at = torch.arange(9)
+    last = torch.where((at >= 3) & (at < 7), 6, at)
+    visible = at[None] <= last[:, None]
+    if window is not None:
+        visible &= at[None] > at[:, None] - window
+    keys, values = (one.repeat_interleave(2, 1) for one in (key, value))
+    expected = scaled_dot_product_attention(query, keys, values, attn_mask=visible)[0].transpose(0, 1)
+    for token_axis in (0, 1):
+        cache = PagedCache(CacheShape(1, 2, 16, torch.float32, torch.device("cpu")), 3, 4)
+        if token_axis == 0:
+            cache.token_axis = 0
+            cache.keys, cache.values = ([one[0].transpose(0, 1).contiguous()] for one in (cache.keys, cache.values))
+        batch = Batch(cache, [QueryRun(0, 9, 0, 0, ((3, 7),))], torch.arange(9), native_kernels())
+        out, _ = batch_attention(_Layer(), query, key, value, None, sliding_window=window, batch=batch)
+        assert torch.allclose(out[0], expected, atol=1e-5)
+
+
+class _Layer:
+    layer_idx = 0
 
 
 def test_layer_by_layer_a_tower_gives_the_same_features(batched: Case) -> None:

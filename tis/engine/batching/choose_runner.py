@@ -14,7 +14,7 @@ from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.batching.picture_trial import find_tower
-from tis.engine.batching.towers import QwenTower, Tower
+from tis.engine.batching.towers import QwenTower, Tower, layer_stacks
 from tis.engine.batching.trial import BatchTrial
 from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
@@ -132,7 +132,7 @@ def _batched(
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
-    num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model))
+    num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
     )

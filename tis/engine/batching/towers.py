@@ -52,7 +52,7 @@ class QwenTower:
         return self._features(*self._inputs(jobs))
 
     def begin(self, job: EncodeJob) -> TowerRun | None:
-        tower = getattr(self._model.base_model, "visual", None)
+        tower: Any = getattr(self._model.base_model, "visual", None)
         if not all(hasattr(tower, name) for name in ("patch_embed", "blocks", "merger")):
             return None
         return TowerRun(

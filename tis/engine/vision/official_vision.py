@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Video, media_of, text_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, media_of, text_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision.placeholders import Span, for_chat_template
 from tis.engine.vision.vision_input import PreprocessedMedia, Sample, ShownPictures, VisionInput
@@ -89,27 +89,28 @@ class OfficialVision:
         return Sample(prompt_ids, self.preprocess(prompt_ids, pictures))
 
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
-        if any(isinstance(medium, Video) for medium in media):
+        pictures = [medium for medium in media if isinstance(medium, Picture)]
+        if len(pictures) < len(media):
             raise ValueError("a video, but this model accepts images only")
         shown: dict[str, ShownPictures] = {}  # a repeated image is computed once
-        for medium in media:
-            if medium.digest not in shown:
-                shown[medium.digest] = self._shown([medium])
+        for picture in pictures:
+            if picture.digest not in shown:
+                shown[picture.digest] = self._shown([picture])
         places = self._places(prompt_ids)
-        parts = [([medium], shown[medium.digest]) for medium in media]
-        if len(places) != sum(len(one.places) for _, one in parts):
+        parts = [([picture], shown[picture.digest]) for picture in pictures]
+        if pictures and len(places) != sum(len(one.places) for _, one in parts):
             # LLaVA-OneVision cuts a picture into tiles only where it is the only one.
-            parts = [(list(media), self._shown(media))] if media else []
+            parts = [(pictures, self._shown(pictures))]
         num_needed = sum(len(one.places) for _, one in parts)
         if len(places) != num_needed:
             raise ValueError(f"{len(places)} placeholders, but the media need {num_needed}")
         vision_inputs, at = [], 0
-        for pictures, one in parts:
-            end = at + len(one.places)
-            vision_inputs.append(self._vision_input(pictures, one, places[at:end]))
-            at = end
+        for some, one in parts:
+            vision_inputs.append(self._vision_input(some, one, places[at : at + len(one.places)]))
+            at += len(one.places)
         num_bytes = sum(_num_bytes(inputs) for inputs in {id(one): one.inputs for _, one in parts}.values())
-        return PreprocessedMedia(vision_inputs, lambda: self._generate_kwargs(prompt_ids, media), num_bytes)
+        num_bytes += sum(pixels.nbytes for pixels in {id(one): one.pixels for one in pictures}.values())
+        return PreprocessedMedia(vision_inputs, lambda: self._generate_kwargs(prompt_ids, pictures), num_bytes)
 
     def _shown(self, media: Sequence[Medium]) -> ShownPictures:
         processed = self._process_alone(media, self._can_sanitise)
