@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import torch
 import transformers
 from torch.nn.functional import scaled_dot_product_attention
 
-from tests.engine.batching.tiny import Readers, new_runner, run, tokens
+from tests.engine.batching.tiny import TOKENIZER, Readers, new_runner, run, tokens
 from tests.engine.batching.vision_families import VISION_FAMILIES, FamilyPrompt, mixed_prompts, new_family
 from tests.engine.resuming import resumed
 from tests.engine.vision.cases import picture, prompt
@@ -23,10 +24,12 @@ from tests.engine.vision.tiny_models import TINY, make_tiny
 from tis.engine.batching.attention import batch_attention
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.batch_runner import BatchRunner
+from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.kv_cache import CacheShape, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower
+from tis.engine.generate_runner import GenerateRunner
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.prepared_request import PreparedRequest
@@ -91,6 +94,19 @@ def test_the_trial_tells_which_pictures_a_batch_computes(case: Case) -> None:
     assert isinstance(case.tower, str) == (case.name in ALONE), case.tower
     assert len({tuple(answer) for answer in case.expected}) == len(case.expected), "they depend on the pictures"
     assert not any("forward" in module.__dict__ for module in case.model.modules()), "the model is as it was"
+
+
+def test_a_model_whose_pictures_differ_runs_through_generate_and_the_log_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    case = Case("ovis2")
+    vision: Any = SimpleNamespace(sample=lambda: case.prompts[2].sample)
+    with caplog.at_level(logging.INFO, "tis.engine"):
+        runner = choose_runner(case.model, TOKENIZER, 512, BatchLimits(cache_tokens=2048), vision).new()
+    assert isinstance(runner, GenerateRunner) and "with pictures, in a batch it computes something else" in caplog.text
+    requests = [one.request(max_tokens=LENGTH) for one in case.prompts[:2]]
+    assert not run(runner, requests).errors
+    assert [tokens(request) for request in requests] == case.expected[:2]
 
 
 @pytest.mark.parametrize("options", [{}, {"tokens_per_step": 7, "patches_per_step": 16}], ids=["whole", "parts"])

@@ -18,7 +18,7 @@ from tis.engine.batching.features import Features, PlacedFeatures, embed
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.positions import has_mrope, mrope_positions
 from tis.engine.batching.tower_run import replaced_forwards
-from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, layer_stacks
+from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, layer_stacks, on_device
 from tis.engine.batching.trial import Enough, attention_outputs, compare, tolerance_of
 from tis.engine.faults import is_out_of_memory
 from tis.engine.vision.vision_input import Sample, VisionInput
@@ -90,7 +90,7 @@ def _alone(model: Any, sample: Sample) -> tuple[Any, dict[str, Any]]:
     handle = model.get_decoder().register_forward_pre_hook(
         lambda decoder, args, kwargs: entered.update(kwargs), with_kwargs=True
     )
-    arguments = {name: value.to(model.device) for name, value in sample.media.generate_kwargs().items()}
+    arguments = on_device(sample.media.generate_kwargs(), model.device)
     ids = torch.tensor([list(sample.prompt_ids)], device=model.device)
     try:
         with attention_outputs(model) as outputs, suppress(Enough):

@@ -5,7 +5,7 @@ shows each picture alone to the model's own `forward`, with the inputs of the of
 gives its decoder in the places of the placeholders.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -96,9 +96,13 @@ class ForwardTower:
         shown = vision_input.shown
         assert shown
         device = self._model.device
-        arguments = {name: value.to(device) if hasattr(value, "to") else value for name, value in shown.inputs.items()}
-        embeddings = decoder_inputs(self._model, arguments)["inputs_embeds"]
+        embeddings = decoder_inputs(self._model, on_device(shown.inputs, device))["inputs_embeds"]
         return [Features(embeddings[0, torch.tensor(shown.places, device=device)])]
+
+
+def on_device(inputs: Mapping[str, Any], device: Any) -> dict[str, Any]:
+    """Processors give tensors, and a few lists."""
+    return {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
 
 
 class _Entered(Exception):
