@@ -64,7 +64,7 @@ def choose_runner(
     if not limits.quantisation:  # else the integers are made of the weights as they were saved
         stages.run(_CONVERTING, lambda: suit_to_cpu(model))
     trial = _try_batch(model, stages)
-    tower = _try_pictures(model, vision) if isinstance(trial, BatchTrial) else trial
+    tower = trial if isinstance(trial, str) else _try_pictures(model, vision)
     if isinstance(trial, str) or isinstance(tower, str):
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model runs through generate()", limits.quantisation)
