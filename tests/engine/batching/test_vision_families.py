@@ -5,7 +5,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +31,7 @@ from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower
 from tis.engine.generate_runner import GenerateRunner
 from tis.engine.kernels.native import native_kernels
+from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, media_of
@@ -205,11 +206,11 @@ def test_pictures_look_ahead_in_the_layout_of_cuda_too(window: int | None) -> No
             cache.token_axis = 0
             cache.keys, cache.values = ([one[0].transpose(0, 1).contiguous()] for one in (cache.keys, cache.values))
         batch = Batch(cache, [QueryRun(0, 9, 0, 0, ((3, 7),))], torch.arange(9), native_kernels())
-        out, _ = batch_attention(_Layer(), query, key, value, None, sliding_window=window, batch=batch)
+        out, _ = batch_attention(_FirstAttention(), query, key, value, None, sliding_window=window, batch=batch)
         assert torch.allclose(out[0], expected, atol=1e-5)
 
 
-class _Layer:
+class _FirstAttention:
     layer_idx = 0
 
 
@@ -258,36 +259,53 @@ ASKED: tuple[ChatPrompt, ...] = (
 )
 
 
-def test_a_loaded_model_answers_about_pictures_as_generate_does(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "tis.engine"):
-        loaded = load_model(
-            str(folder),
-            LoadOptions(dtype="float32", batch=BatchLimits(tokens_per_step=24, cache_tokens=2048)),
-            lambda stage, share: None,
-        )
-    runner = loaded.new_runner()
-    assert isinstance(runner, BatchRunner) and loaded.vision
+def test_a_loaded_model_answers_about_pictures_as_generate_does(folder: Path) -> None:
+    loaded = _loaded(folder, "float32")
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
-    expected, requests = [], []
-    for asked in ASKED:
-        ids, media = loaded.vision.encode(asked), media_of(asked.messages)
-        vision = loaded.vision.preprocess(ids, media) if media else None
-        expected.append(_greedy(model, ids, vision.generate_kwargs if vision else dict))
-        params = SamplingParams(temperature=0.0, max_tokens=LENGTH, ignore_eos=True)
-        requests.append(Request(PreparedRequest("tiny", "r1", loaded.tokenizer, ids, params, 1, vision=vision)))
-    assert not run(runner, requests, every=2).errors
+    requests = [_request(loaded, asked) for asked in ASKED]
+    expected = [_greedy(model, request) for request in requests]
+    assert not run(_batch_runner(loaded), requests, every=2).errors
     assert [tokens(request) for request in requests] == expected
 
 
-def _greedy(model: Any, ids: list[int], inputs: Callable[[], Any]) -> list[int]:
-    row = torch.tensor([ids])
+@pytest.mark.parametrize(("dtype", "quantisation"), [("bfloat16", None), ("bfloat16", "int8")])
+def test_with_weights_of_fewer_bits_it_answers_about_pictures(
+    folder: Path, dtype: str, quantisation: str | None
+) -> None:
+    loaded = _loaded(folder, dtype, quantisation=quantisation)
+    requests = [_request(loaded, asked) for asked in ASKED]
+    assert not run(_batch_runner(loaded), requests, every=2).errors
+    assert [len(tokens(request)) for request in requests] == [LENGTH] * len(ASKED)
+
+
+def _loaded(folder: Path, dtype: str, **limits: Any) -> LoadedModel:
+    options = LoadOptions(dtype=dtype, batch=BatchLimits(tokens_per_step=24, cache_tokens=2048, **limits))
+    return load_model(str(folder), options, lambda stage, share: None)
+
+
+def _batch_runner(loaded: LoadedModel) -> BatchRunner:
+    runner = loaded.new_runner()
+    assert isinstance(runner, BatchRunner)
+    return runner
+
+
+def _request(loaded: LoadedModel, asked: ChatPrompt) -> Request:
+    assert loaded.vision
+    ids, media = loaded.vision.encode(asked), media_of(asked.messages)
+    vision = loaded.vision.preprocess(ids, media) if media else None
+    params = SamplingParams(temperature=0.0, max_tokens=LENGTH, ignore_eos=True)
+    return Request(PreparedRequest("tiny", "r1", loaded.tokenizer, ids, params, 1, vision=vision))
+
+
+def _greedy(model: Any, request: Request) -> list[int]:
+    row = torch.tensor([request.prompt_ids])
     made = model.generate(
         row,
         attention_mask=torch.ones_like(row),
-        **inputs(),
+        **(request.prepared.vision.generate_kwargs() if request.prepared.vision else {}),
         do_sample=False,
         min_new_tokens=LENGTH,
         max_new_tokens=LENGTH,
         eos_token_id=None,
     )
-    return [int(token) for token in made[0, len(ids) :]]
+    return [int(token) for token in made[0, row.shape[1] :]]

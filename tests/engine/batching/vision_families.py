@@ -12,7 +12,7 @@ import transformers
 
 from tests.engine.batching.tiny import _SMALL, new_request, prompt
 from tis.engine.request import Request
-from tis.engine.vision.vision_input import PreprocessedMedia, Sample, ShownPictures, VisionInput
+from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, ShownPictures, VisionInput
 
 IMAGE, BREAK, END = 310, 311, 312
 _TEXT = {**_SMALL, "head_dim": 16, "max_position_embeddings": 2048}
@@ -399,8 +399,8 @@ class FamilyPrompt:
         return PreprocessedMedia(tuple(self.vision_inputs), self.generate_kwargs)
 
     @property
-    def sample(self) -> Sample:
-        return Sample(self.ids, self.media)
+    def sample(self) -> PictureSample:
+        return PictureSample(self.ids, self.media)
 
     def request(self, **params: Any) -> Request:
         return Request(replace(new_request(self.ids, **params).prepared, vision=self.media if self.pixels else None))

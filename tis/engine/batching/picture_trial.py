@@ -21,7 +21,7 @@ from tis.engine.batching.tower_run import replaced_forwards
 from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, layer_stacks, on_device
 from tis.engine.batching.trial import Enough, attention_outputs, compare, tolerance_of
 from tis.engine.faults import is_out_of_memory
-from tis.engine.vision.vision_input import Sample, VisionInput
+from tis.engine.vision.vision_input import PictureSample, VisionInput
 from tis.engine.weights.fused import attention_named
 
 log = logging.getLogger("tis.engine")
@@ -32,7 +32,7 @@ _TOLERANCE_OF_FEATURES = 0.1  # of the largest number of a row
 _DECODER_ARGUMENTS = {"inputs_embeds", "attention_mask", "position_ids"}
 
 
-def find_tower(model: Any, sample: Sample) -> Tower | str:
+def find_tower(model: Any, sample: PictureSample) -> Tower | str:
     """Returns the tower of a model, or why its pictures cannot be computed in batches. Changes nothing."""
     with torch.inference_mode():
         try:
@@ -45,7 +45,7 @@ def find_tower(model: Any, sample: Sample) -> Tower | str:
         return _tried(model, sample)
 
 
-def _tried(model: Any, sample: Sample) -> Tower | str:
+def _tried(model: Any, sample: PictureSample) -> Tower | str:
     alone, entered = _alone(model, sample)
     if unknown := {name for name, value in entered.items() if _is_tensor(value)} - _DECODER_ARGUMENTS:
         return f"its decoder takes {', '.join(sorted(unknown))}, too"
@@ -84,7 +84,7 @@ def _cut_if_possible(model: Any, job: EncodeJob, features: Features, *, looks_ah
     return whole
 
 
-def _alone(model: Any, sample: Sample) -> tuple[Any, dict[str, Any]]:
+def _alone(model: Any, sample: PictureSample) -> tuple[Any, dict[str, Any]]:
     """What the attention returns for the whole prompt, and what the decoder was called with."""
     entered: dict[str, Any] = {}
     handle = model.get_decoder().register_forward_pre_hook(
@@ -102,7 +102,7 @@ def _alone(model: Any, sample: Sample) -> tuple[Any, dict[str, Any]]:
     return outputs[0][0], entered
 
 
-def _in_batch(model: Any, sample: Sample, features: dict[bytes, Features], *, looks_ahead: bool) -> Any:
+def _in_batch(model: Any, sample: PictureSample, features: dict[bytes, Features], *, looks_ahead: bool) -> Any:
     """In two steps, the second of which begins within or behind the first picture."""
     ids = torch.tensor(list(sample.prompt_ids), device=model.device)
     cut = sample.media.inputs[0].spans[0][1] - (0 if looks_ahead else 1)

@@ -18,7 +18,7 @@ import torch
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, media_of, text_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision.placeholders import Span, for_chat_template
-from tis.engine.vision.vision_input import PreprocessedMedia, Sample, ShownPictures, VisionInput
+from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, ShownPictures, VisionInput
 from tis.errors import BadRequest
 
 _TEXT_KEYS = ("input_ids", "attention_mask")
@@ -76,7 +76,7 @@ class OfficialVision:
         ids: list[int] = processed["input_ids"][0].tolist()
         return self._with_bos(ids)
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> PictureSample | None:
         noise = np.random.default_rng(1)
         pictures = [
             Picture(noise.integers(0, 256, (*size, 3)).astype(np.uint8), f"noise {size}")
@@ -86,7 +86,7 @@ class OfficialVision:
         for at, picture in zip((1, 3), pictures, strict=True):
             parts.insert(at, {"type": "image", "image": picture})
         prompt_ids = self.encode(ChatPrompt([{"role": "user", "content": parts}]))
-        return Sample(prompt_ids, self.preprocess(prompt_ids, pictures))
+        return PictureSample(prompt_ids, self.preprocess(prompt_ids, pictures))
 
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
         pictures = [medium for medium in media if isinstance(medium, Picture)]

@@ -18,7 +18,7 @@ from tis.engine.vision.placeholders import for_chat_template
 from tis.engine.vision.preprocessor_config import PreprocessorConfig, read_image_config, read_video_config
 from tis.engine.vision.qwen_family import QWEN_FAMILIES
 from tis.engine.vision.smart_resize import fit_frame, fit_image, fit_video
-from tis.engine.vision.vision_input import PreprocessedMedia, Sample, VisionInput
+from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, VisionInput
 from tis.errors import BadRequest
 
 _DEFAULT_FPS = 24.0  # of a video without a frame rate
@@ -51,7 +51,7 @@ class QwenVision:
         self._start, self._end = config.vision_start_token_id, config.vision_end_token_id
         self._pad: Mapping[MediumKind, int] = {"image": config.image_token_id, "video": config.video_token_id}
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> PictureSample | None:
         return None
 
     def encode(self, prompt: ChatPrompt) -> list[int]:

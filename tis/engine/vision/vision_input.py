@@ -45,7 +45,7 @@ class PreprocessedMedia:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class PictureSample:
     prompt_ids: Sequence[int]
     media: PreprocessedMedia
 
@@ -54,7 +54,7 @@ class VisionProcessor(Protocol):
     @property
     def kinds(self) -> Collection[MediumKind]: ...
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> PictureSample | None:
         """A prompt with random pictures, on which a batch is tried. None: the batch knows this family."""
         ...
 
