@@ -153,6 +153,19 @@ def test_a_text_beyond_the_context_never_reaches_the_processor(tiny: Folder, mon
         vision.encode(replace(asked, max_tokens=1000))
 
 
+def test_the_sample_has_as_many_pictures_as_the_template_takes(tiny: Folder) -> None:
+    vision = open_vision(tiny("llava"))
+    sample = vision.sample()
+    assert sample and len(sample.media.inputs) == 2
+    pictures = "messages[0].content | selectattr('type', 'equalto', 'image') | list | length"
+    vision._processor.chat_template = (
+        f"{{% if {pictures} > 1 %}}{{{{ raise_exception('one at a time') }}}}{{% endif %}}"
+        + vision._processor.chat_template
+    )
+    sample = vision.sample()
+    assert sample and len(sample.media.inputs) == 1
+
+
 def test_unsupported_content_is_a_bad_request(tiny: Folder) -> None:
     vision = open_vision(tiny("gemma3"))
     with pytest.raises(BadRequest):

@@ -82,9 +82,15 @@ class OfficialVision:
             Picture(noise.integers(0, 256, (*size, 3)).astype(np.uint8), f"noise {size}")
             for size in ((40, 60), (64, 32))
         ]
-        parts: list[Mapping[str, Any]] = [{"type": "text", "text": text} for text in ("Compare ", " with ", ".")]
-        for at, picture in zip((1, 3), pictures, strict=True):
-            parts.insert(at, {"type": "image", "image": picture})
+        try:
+            return self._sample_of(pictures)
+        except (BadRequest, ValueError):  # some templates take a single picture
+            return self._sample_of(pictures[:1])
+
+    def _sample_of(self, pictures: Sequence[Picture]) -> PictureSample:
+        parts: list[Mapping[str, Any]] = [{"type": "text", "text": "Compare "}]
+        for picture in pictures:
+            parts += [{"type": "image", "image": picture}, {"type": "text", "text": " with "}]
         prompt_ids = self.encode(ChatPrompt([{"role": "user", "content": parts}]))
         return PictureSample(prompt_ids, self.preprocess(prompt_ids, pictures))
 
