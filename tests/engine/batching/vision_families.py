@@ -91,6 +91,11 @@ def _glm(size: int, generator: torch.Generator) -> Pixels:
     }
 
 
+def _paddle(size: int, generator: torch.Generator) -> Pixels:
+    patches = torch.randn(8 * size, 3, 8, 8, generator=generator)
+    return {"pixel_values": patches, "image_grid_thw": torch.tensor([[1, 2 * size, 4]])}
+
+
 def _glm4v() -> Any:
     return transformers.Glm4vConfig(
         text_config={**_TEXT, **_MROPE, "partial_rotary_factor": 1.0},
@@ -331,6 +336,67 @@ VISION_FAMILIES: dict[str, VisionFamily] = {
         ),
         lambda size: [BREAK, *[IMAGE] * (2 * size), END],
         _glm,
+        token_types="mm_token_type_ids",
+    ),
+    "aria": VisionFamily(
+        _of(
+            "Aria",
+            "aria_text",
+            "idefics3_vision",
+            projector_patch_to_query_dict={16: 4},
+            text={"moe_num_experts": 4, "moe_topk": 2, "moe_num_shared_experts": 1},
+        ),
+        _run(4),
+        _noise(1, 3, 32, 32),
+    ),
+    "exaone4_5": VisionFamily(
+        lambda: transformers.Exaone4_5_Config(
+            text_config={
+                **_TEXT,
+                "model_type": "exaone4",
+                "sliding_window": None,
+                "layer_types": ["full_attention"] * 2,
+            },
+            vision_config={
+                "depth": 3,
+                "hidden_size": 32,
+                "num_heads": 2,
+                "num_key_value_heads": 1,
+                "patch_size": 8,
+                "intermediate_size": 48,
+                "out_hidden_size": 64,
+                "fullatt_block_indexes": [1],
+                "window_size": 32,
+            },
+            image_token_id=IMAGE,
+            video_token_id=313,
+        ),
+        lambda size: [BREAK, *[IMAGE] * (2 * size), END],
+        _glm,
+    ),
+    "llava_next_video": VisionFamily(
+        _of(
+            "LlavaNextVideo",
+            "llama",
+            "clip_vision_model",
+            image_grid_pinpoints=[[32, 32], [32, 64], [64, 32]],
+            video_token_id=313,
+            spatial_pool_stride=2,
+        ),
+        _next_tokens,
+        _llava_next,
+    ),
+    "paddleocr_vl": VisionFamily(
+        lambda: transformers.PaddleOCRVLConfig(
+            text_config={**_TEXT, **_MROPE},
+            vision_config=_VISION,
+            image_token_id=IMAGE,
+            video_token_id=313,
+            vision_start_token_id=BREAK,
+            vision_end_token_id=END,
+        ),
+        lambda size: [BREAK, *[IMAGE] * (2 * size), END],
+        _paddle,
         token_types="mm_token_type_ids",
     ),
     "glm4v": VisionFamily(
