@@ -7,7 +7,7 @@ import torch
 
 from tests.engine.batching.tiny import Readers, new_runner, run, tokens
 from tests.engine.batching.tiny_vision import VISION_MODELS, VisionPrompt, new_vision_model
-from tis.engine.batching.tower_run import TowerRun
+from tis.engine.batching.towers import EncodeJob, QwenTower
 from tis.engine.errors import OutOfMemory
 from tis.engine.request import Request
 
@@ -38,16 +38,16 @@ def _plain(model: Any, prompt: VisionPrompt) -> list[int]:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_layer_by_layer_the_features_are_those_of_one_call(vision_model: Any, dtype: torch.dtype) -> None:
     model = vision_model.to(dtype)
-    patches, grids = _large(model).vision_inputs[0].patches, torch.tensor([[1, 8, 8]])
+    tower, job = QwenTower(model), EncodeJob(_large(model).vision_inputs[0], 0, 1)
     with torch.inference_mode():
-        whole = model.base_model.get_image_features(patches, grids, return_dict=True)
-        tower_run = TowerRun(model, patches, grids)
+        [whole] = tower.encode([job])
+        tower_run = tower.begin(job)
+        assert tower_run
         outs = [tower_run.advance(1) for _ in range(tower_run.num_layers)]
     assert not any(outs[:-1]) and outs[-1]
-    assert torch.equal(outs[-1].pooler_output[0], whole.pooler_output[0])
-    deep = [getattr(out, "deepstack_features", None) or [] for out in (outs[-1], whole)]
-    assert len(deep[0]) == len(deep[1])
-    assert all(torch.equal(ours[0], theirs[0]) for ours, theirs in zip(*deep, strict=True))
+    [features] = outs[-1]
+    assert torch.equal(features.tokens, whole.tokens)
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(features.deep, whole.deep, strict=True))
     assert not any("forward" in module.__dict__ for module in model.modules()), "the model is as it was"
 
 

@@ -69,7 +69,6 @@ def answer(folder: Path, **inputs: Any) -> list[int]:
 def inputs_of(vision: OfficialVision, asked: ChatPrompt = ASKED) -> dict[str, Any]:
     ids = vision.encode(asked)
     media = vision.preprocess(ids, media_of(asked.messages))
-    assert media.inputs == ()
     row = torch.tensor([ids])
     return {"input_ids": row, "attention_mask": torch.ones_like(row), **media.generate_kwargs()}
 
@@ -152,6 +151,19 @@ def test_a_text_beyond_the_context_never_reaches_the_processor(tiny: Folder, mon
     asked = prompt(picture(40, 40), "many words " * 20_000)
     with pytest.raises(TooManyTokens):
         vision.encode(replace(asked, max_tokens=1000))
+
+
+def test_the_sample_has_as_many_pictures_as_the_template_takes(tiny: Folder) -> None:
+    vision = open_vision(tiny("llava"))
+    sample = vision.sample()
+    assert sample and len(sample.media.inputs) == 2
+    pictures = "messages[0].content | selectattr('type', 'equalto', 'image') | list | length"
+    vision._processor.chat_template = (
+        f"{{% if {pictures} > 1 %}}{{{{ raise_exception('one at a time') }}}}{{% endif %}}"
+        + vision._processor.chat_template
+    )
+    sample = vision.sample()
+    assert sample and len(sample.media.inputs) == 1
 
 
 def test_unsupported_content_is_a_bad_request(tiny: Folder) -> None:

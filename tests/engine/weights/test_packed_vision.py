@@ -7,6 +7,8 @@ import torch
 
 from tests.engine.batching.tiny import new_model
 from tests.engine.batching.tiny_vision import VISION_MODELS, VisionPrompt, new_vision_model
+from tests.engine.batching.vision_families import VISION_FAMILIES, FamilyPrompt, new_family
+from tis.engine.batching.towers import EncodeJob, ForwardTower, layer_stacks
 from tis.engine.weights.packed import PackedLinear
 from tis.engine.weights.packed_vision import pack_vision_tower
 
@@ -26,6 +28,18 @@ def test_a_packed_tower_gives_the_same_features(architecture: str) -> None:
     num_packed = pack_vision_tower(model)
     assert num_packed == sum(isinstance(module, PackedLinear) for module in model.base_model.visual.modules()) > 0
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(_features(model), plain, strict=True))
+
+
+@pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this CPU cannot multiply bfloat16")
+def test_a_packed_tower_of_another_family_gives_the_same_features() -> None:
+    model = new_family("llava").to(torch.bfloat16)
+    picture = FamilyPrompt(model, VISION_FAMILIES["llava"]).picture(1, 1).vision_inputs[0]
+    tower = ForwardTower(model, looks_ahead=False)
+    with torch.inference_mode():
+        [plain] = tower.encode([EncodeJob(picture, 0, 1)])
+        assert pack_vision_tower(model, layer_stacks(model)) == 18  # three layers of six
+        [packed] = tower.encode([EncodeJob(picture, 0, 1)])
+    assert torch.equal(packed.tokens, plain.tokens)
 
 
 def test_where_packing_would_change_bits_the_tower_stays_as_it_is() -> None:

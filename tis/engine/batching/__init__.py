@@ -25,9 +25,9 @@ whatever else is in the batch; `tests/engine/batching/test_exact.py` checks it f
 
 Images: `VisionEncoder` runs the vision tower for what the sequences of a step show, and caches the features
 (`VISION_CACHE_MB`). A sequence whose images are not encoded yet waits for another step; no other sequence waits.
-`BatchRunner._embed_features` puts features where the placeholders are. `mrope_positions` asks the model where tokens
+`embed` puts features where the placeholders are. `mrope_positions` asks the model where tokens
 are in time, height and width. The hashes of blocks cover the images (`Sequence.hashes`): later questions about the
-same image share its blocks, another image of the same size does not. Models that `VisionEncoder` does not know
-(Gemma-3, SmolVLM, LLaVA) get images through `generate()`, one request at a time. Reasons and costs:
+same image share its blocks, another image of the same size does not. How a tower is called, a `Tower` knows:
+`QwenTower`, or `ForwardTower` for any other family, if `find_tower` computes with it what the model computes alone:
 `docs/decisions/0010-pictures-in-the-batch.md`.
 """

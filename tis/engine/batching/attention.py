@@ -42,15 +42,16 @@ def batch_attention(
     layer, cache = module.layer_idx, batch.cache
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     keys, values, chunk = cache.keys[layer], cache.values[layer], cache.layers[layer].chunk
-    if batch.kernels is not None:
+    # No kernel knows pictures whose tokens attend to each other in both directions.
+    if batch.kernels is not None and not batch.looks_ahead:
         batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots)
         more = (batch.runs, scale, sliding_window, softcap, chunk, s_aux)
         return batch.kernels.attend(query[0], keys, values, *more)[None], None
     rules = _Rules(scale, sliding_window, softcap, chunk, s_aux)
     cache.write(layer, batch.slots, key, value)
-    if cache.token_axis == 0:
+    if cache.token_axis == 0 and not batch.looks_ahead:
         return _attend_on_cuda(batch, keys, values, query, rules), None
-    return _attend_on_cpu(batch, keys, values, query, rules), None
+    return _attend_run_by_run(batch, keys, values, query, rules), None
 
 
 def _attend_on_cuda(batch: Batch, keys: Any, values: Any, query: Any, rules: _Rules) -> Any:
@@ -79,7 +80,8 @@ def _attend_on_cuda(batch: Batch, keys: Any, values: Any, query: Any, rules: _Ru
     return out[None]
 
 
-def _attend_on_cpu(batch: Batch, keys: Any, values: Any, query: Any, rules: _Rules) -> Any:
+def _attend_run_by_run(batch: Batch, keys: Any, values: Any, query: Any, rules: _Rules) -> Any:
+    keys, values = (one.movedim(batch.cache.token_axis, 1) for one in (keys, values))
     num_heads, size, num_key_heads = query.shape[1], query.shape[3], keys.shape[0]
     groups, value_size = num_heads // num_key_heads, values.shape[2]
     # Query heads of a group become query positions of one head: the grouped kernel of a CPU is several times slower.

@@ -21,6 +21,8 @@ class QueryRun:
     length: int
     first_slot: int  # of the sequence in the cache
     num_before: int  # tokens of the sequence that came before these
+    # Tokens of the sequence that also attend to those behind them, up to the end of their picture.
+    pictures: tuple[tuple[int, int], ...] = ()
 
     @property
     def end(self) -> int:
@@ -62,6 +64,10 @@ class Batch:
         return sum(run.length == 1 for run in self.query_runs)
 
     @cached_property
+    def looks_ahead(self) -> bool:
+        return any(run.pictures for run in self.query_runs)
+
+    @cached_property
     def runs(self) -> Any:
         """The query runs as the native kernels take them."""
         return torch.tensor([(run.begin, run.length, run.first_slot, run.num_before) for run in self.query_runs])
@@ -77,7 +83,10 @@ class Batch:
             first = run.first_key(window, chunk)
             query = torch.arange(run.num_before, run.num_keys, device=self.slots.device)[:, None]
             keys = torch.arange(first, run.num_keys, device=self.slots.device)[None]
-            visible = keys <= query
+            last = query
+            for start, stop in run.pictures:
+                last = torch.where((query >= start) & (query < stop), stop - 1, last)
+            visible = keys <= last
             if window is not None:
                 visible &= keys > query - window
             if chunk is not None:

@@ -18,16 +18,18 @@ import torch
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.blocks import BlockPool
+from tis.engine.batching.features import PlacedFeatures, embed
 from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.long_ropes import LongRopes
 from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts, pick_first
 from tis.engine.batching.places import Places
-from tis.engine.batching.positions import mrope_positions
+from tis.engine.batching.positions import has_mrope, mrope_positions
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.text_attention import PastOfRow, asks_for_past
-from tis.engine.batching.vision_encoder import Features, VisionEncoder, vision_inputs_in
+from tis.engine.batching.towers import QwenTower, Tower
+from tis.engine.batching.vision_encoder import VisionEncoder, vision_inputs_in
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
 from tis.engine.kernels.native import NativeKernels
@@ -55,6 +57,7 @@ class BatchRunner:
         patches_per_step: int = 1024,  # an image of 512 x 512 pixels, or four of 256 x 256
         draft_width: int = 0,  # of prompt lookup: see Scheduler
         kernels: NativeKernels | None = None,
+        tower: Tower | None = None,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
@@ -63,7 +66,9 @@ class BatchRunner:
         self._draft_width = draft_width
         self._cache = cache
         self._kernels = kernels
-        self._vision = VisionEncoder(model, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
+        tower = tower or QwenTower(model)
+        self._looks_ahead = tower.looks_ahead
+        self._vision = VisionEncoder(tower, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
         self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
         self._prompts_waited = False  # in the last step, for images
         self._arrivals = count()
@@ -100,10 +105,13 @@ class BatchRunner:
             raise ContextLengthExceeded(capacity, "prompt and answer are longer than the cache (CACHE_TOKENS).")
         vision = request.prepared.vision
         vision_inputs = vision.inputs if vision else ()
-        positions = mrope_positions(self._model, request.prompt_ids, vision_inputs) if vision_inputs else None
+        positions = None
+        if vision_inputs and has_mrope(self._model):
+            positions = mrope_positions(self._model, request.prompt_ids, vision_inputs)
         self._places.make_room(request.owner)
         for choice in request.unfinished:
-            sequence = Sequence(request, choice, next(self._arrivals), leader, positions, self._ropes.border)
+            arrival, border = next(self._arrivals), self._ropes.border
+            sequence = Sequence(request, choice, arrival, leader, positions, border, looks_ahead=self._looks_ahead)
             leader = leader or sequence
             self.scheduler.add(sequence)
         self._running.append(request)
@@ -251,7 +259,8 @@ class BatchRunner:
         for chunk in chunks:
             assert chunk.sequence.block_run
             first_slot = chunk.sequence.block_run.start * self._cache.block_size
-            query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start))
+            pictures = chunk.sequence.pictures_between(chunk.start, chunk.stop)
+            query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start, pictures))
             ids += chunk.token_ids
             slots += range(first_slot + chunk.start, first_slot + chunk.end)
         last = [
@@ -272,17 +281,19 @@ class BatchRunner:
             places = [at for chunk in chunks for at in range(chunk.start, chunk.end)]
             inputs["past_key_values"] = PastOfRow(self._numbers(places))
         placed = self._features(chunks, query_runs)
-        inputs |= self._embed_features(placed, ids) if placed else {"input_ids": self._numbers(ids)[None]}
+        row = self._numbers(ids)
+        inputs |= embed(self._model, row, placed) if placed else {"input_ids": row[None]}
         lengths = (one for chunk in chunks for one in chunk.sequence.rope_factors(chunk.start, chunk.end))
         with batch.computed_here(), self._ropes.with_lengths(lengths):
-            return self._logits(inputs, last, is_embedded=bool(placed))
+            return self._logits(inputs, last, is_deep=bool(placed and placed[0].features.deep))
 
-    def _logits(self, inputs: dict[str, Any], last: list[int], *, is_embedded: bool) -> Any | None:
+    def _logits(self, inputs: dict[str, Any], last: list[int], *, is_deep: bool) -> Any | None:
+        """`is_deep`: features for several layers are among the inputs, which only the decoder takes."""
         if not last:
             # Not the whole model: the integer kernels of a quantised head refuse a matrix without rows.
             self._model.get_decoder()(**inputs)
             return None
-        if is_embedded:
+        if is_deep:
             hidden = self._model.get_decoder()(**inputs).last_hidden_state[0, self._numbers(last)]
             return self._model.get_output_embeddings()(hidden).float()
         return self._model(logits_to_keep=self._numbers(last), **inputs).logits[0].float()
@@ -298,26 +309,13 @@ class BatchRunner:
         ]
         return torch.cat(per_chunk, 1)[:, None].to(self._model.device)
 
-    def _features(self, chunks: Listing[ScheduledChunk], query_runs: Listing[QueryRun]) -> list[tuple[int, Features]]:
-        """Returns the vision features of this step, with their offsets in its row of tokens."""
+    def _features(self, chunks: Listing[ScheduledChunk], query_runs: Listing[QueryRun]) -> list[PlacedFeatures]:
+        """Returns the vision features of this step."""
         return [
-            (query_run.begin + first - chunk.start, features)
+            PlacedFeatures(query_run.begin + first - chunk.start, features)
             for chunk, query_run in zip(chunks, query_runs, strict=True)
             for first, features in self._vision.features(chunk)
         ]
-
-    def _embed_features(self, placed: Listing[tuple[int, Features]], ids: list[int]) -> dict[str, Any]:
-        """Puts features at the positions of placeholders. Not by token id: a model may generate such a token itself."""
-        at = self._numbers([begin + n for begin, features in placed for n in range(len(features.tokens))])
-        embeddings = self._model.get_input_embeddings()(self._numbers(ids))
-        embeddings[at] = torch.cat([features.tokens for _, features in placed]).to(embeddings.dtype)
-        inputs: dict[str, Any] = {"inputs_embeds": embeddings[None]}
-        if placed[0][1].deep:
-            inputs["visual_pos_masks"] = torch.zeros(1, len(ids), dtype=torch.bool, device=at.device)
-            inputs["visual_pos_masks"][0, at] = True
-            layers = zip(*(features.deep for _, features in placed), strict=True)
-            inputs["deepstack_visual_embeds"] = [torch.cat(layer) for layer in layers]
-        return inputs
 
     def _numbers(self, values: list[int]) -> Any:
         return torch.tensor(values, dtype=torch.long, device=self._model.device)

@@ -13,7 +13,9 @@ from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
+from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.text_attention import cache_shape
+from tis.engine.batching.towers import QwenTower, Tower, layer_stacks
 from tis.engine.batching.trial import BatchTrial
 from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
@@ -62,12 +64,13 @@ def choose_runner(
     """
     if not limits.quantisation:  # else the integers are made of the weights as they were saved
         stages.run(_CONVERTING, lambda: suit_to_cpu(model))
-    trial = _try_batch(model, vision, stages)
-    if isinstance(trial, str):
+    trial = _try_batch(model, stages)
+    tower = trial if isinstance(trial, str) else _try_pictures(model, vision)
+    if isinstance(trial, str) or isinstance(tower, str):
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model runs through generate()", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
-        log.info("requests run one at a time through generate(), as this model cannot be batched: %s", trial)
+        log.info("requests run one at a time through generate(), as this model cannot be batched: %s", tower)
         return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
     if attention not in (None, "sdpa"):
         raise LoadFailed(
@@ -75,15 +78,13 @@ def choose_runner(
             "this server. Leave it empty."
         )
     with stages.guard(BATCHES):
-        return _batched(model, tokenizer, context_length, limits, trial, stages)
+        return _batched(model, tokenizer, context_length, limits, trial, tower, stages)
 
 
-def _try_batch(model: Any, vision: VisionProcessor | None, stages: OptionalStages) -> BatchTrial | str:
+def _try_batch(model: Any, stages: OptionalStages) -> BatchTrial | str:
     """Returns the trial, or why the model cannot be batched. Changes nothing."""
     if BATCHES in stages.left_out:
         return "that has failed"
-    if vision and not vision.is_batchable:
-        return "only generate() can use the inputs of its image processor"
     try:
         if reason := why_not_batchable(model):
             return reason
@@ -96,12 +97,25 @@ def _try_batch(model: Any, vision: VisionProcessor | None, stages: OptionalStage
         return f"its trial failed, {describe_with_messages(fault)}"
 
 
+def _try_pictures(model: Any, vision: VisionProcessor | None) -> Tower | str:
+    """Returns the tower, or why pictures cannot be computed in batches. Changes nothing."""
+    try:
+        sample = vision.sample() if vision else None
+        return find_tower(model, sample) if sample else QwenTower(model)
+    except Exception as fault:
+        if is_out_of_memory(fault):
+            raise
+        log.debug("the trial of pictures failed", exc_info=True)
+        return f"the trial of its pictures failed, {describe_with_messages(fault)}"
+
+
 def _batched(
     model: Any,
     tokenizer: Tokenizer,
     context_length: int,
     limits: BatchLimits,
     trial: BatchTrial,
+    tower: Tower,
     stages: OptionalStages,
 ) -> ChosenRunner:
     has_kernels = limits.native_kernels and KERNELS not in stages.left_out
@@ -115,11 +129,11 @@ def _batched(
         if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     shape = cache_shape(model)  # before the layers that it asks are gone
-    if has_kernels:
+    if has_kernels and not tower.looks_ahead:  # whole layers in C know no pictures whose tokens see each other
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
-    num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model))
+    num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
     cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
         shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
     )
@@ -143,6 +157,7 @@ def _batched(
         vision_cache_bytes=limits.vision_cache_bytes,
         draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
         kernels=of_batch,
+        tower=tower,
     )
     new()  # what it raises, it raises while the model can still run without it
     return ChosenRunner(

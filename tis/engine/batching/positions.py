@@ -42,6 +42,16 @@ def mrope_positions(model: Any, prompt_ids: Sequence[int], vision_inputs: Sequen
     return MropePositions(of_prompt[:, 0])
 
 
+def has_mrope(model: Any) -> bool:
+    return hasattr(model.base_model, "get_rope_index")
+
+
 def _grids(vision_inputs: Sequence[VisionInput], kind: str) -> Any:
-    grids = [vision_input.grid for vision_input in vision_inputs if vision_input.kind == kind]
-    return torch.tensor(grids) if grids else None
+    grids = [_grid(vision_input) for vision_input in vision_inputs if vision_input.kind == kind]
+    return torch.cat(grids) if grids else None
+
+
+def _grid(vision_input: VisionInput) -> Any:
+    if vision_input.shown:
+        return vision_input.shown.inputs["image_grid_thw"]
+    return torch.tensor([vision_input.grid])

@@ -162,9 +162,10 @@ class Scheduler:
             self._ensure_blocks(sequence, plan) if sequence.block_run else self._start(sequence, plan)
         ):
             return 0
-        size = min(budget, sequence.num_uncomputed)
-        plan.chunks.append(ScheduledChunk(sequence, sequence.num_computed, sequence.num_computed + size))
-        return size
+        start = sequence.num_computed
+        stop = sequence.end_of_chunk(start, start + min(budget, sequence.num_uncomputed))
+        plan.chunks.append(ScheduledChunk(sequence, start, stop))
+        return stop - start
 
     def _start(self, sequence: Sequence, plan: Plan) -> bool:
         """Allocates blocks for all tokens of a sequence, and reuses its cached prefix."""

@@ -23,12 +23,16 @@ class Sequence:
         leader: "Sequence | None" = None,
         positions: MropePositions | None = None,
         rope_border: RopeBorder | None = None,
+        *,
+        looks_ahead: bool = False,
     ) -> None:
         self.request = request
         self.choice = choice
         self.arrival = arrival
         self.leader = leader  # the first choice of the same request: it computes the prompt for all
         self.positions = positions  # None: tokens are counted one by one
+        # Tokens that attend to each other in both directions, and so are computed together.
+        self.pictures = self._runs_of_pictures() if looks_ahead else ()
         self.num_computed = 0
         self.block_run: BlockRun | None = None
         self.num_cached_blocks = 0  # that other sequences can find
@@ -45,6 +49,16 @@ class Sequence:
     def vision_inputs(self) -> Listing[VisionInput]:
         vision = self.request.prepared.vision
         return vision.inputs if vision else ()
+
+    def pictures_between(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        return tuple((first, last) for first, last in self.pictures if start + 1 < last and first < stop)
+
+    def end_of_chunk(self, start: int, stop: int) -> int:
+        """Where a chunk may end that was to end before `stop`: before a picture, or behind one that it begins in."""
+        for first, last in self.pictures:
+            if first < stop < last:
+                return first if start < first else last
+        return stop
 
     @property
     def num_tokens(self) -> int:
@@ -128,6 +142,9 @@ class Sequence:
             media = b"".join(self._media_digests(at, at + block_size))
             self._hashes.append(hashlib.blake2b(before + ids + media, digest_size=16).digest())
         return self._hashes[:num_blocks]
+
+    def _runs_of_pictures(self) -> tuple[tuple[int, int], ...]:
+        return tuple(span for vision_input in self.vision_inputs for span in vision_input.spans)
 
     def _media_digests(self, start: int, stop: int) -> Iterator[bytes]:
         for vision_input in self.vision_inputs:

@@ -1,12 +1,14 @@
 """Runs the vision tower of a model a few layers at a time.
 
-The model's own `forward` is called again for each part. What was computed in an earlier part is returned at once, and
-the first layer beyond a part ends the call. So this knows the names of a tower's modules, and not what lies between.
+What leads to the features is called again for each part. What was computed in an earlier part is returned at once, and
+the first layer beyond a part ends the call. So this knows the layers of a tower, and not what lies between.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+from tis.engine.batching.features import Features
 
 
 class _PartEnds(Exception):
@@ -14,18 +16,25 @@ class _PartEnds(Exception):
 
 
 class TowerRun:
-    """One call of `get_image_features`, and its state between two parts. A failed part ends it."""
+    """One call of a tower, and its state between two parts. A failed part ends it."""
 
-    def __init__(self, model: Any, patches: Any, grids: Any) -> None:
-        self._model = model
-        self._patches, self._grids = patches, grids
-        self.num_patches = len(patches)
-        tower = model.base_model.visual
-        self._layers = list(tower.blocks)
-        self._embed = tower.patch_embed
-        self._mergers = [tower.merger, *getattr(tower, "deepstack_merger_list", ())]
-        self._computed: set[Any] = set()  # of the layers, and the embedding of patches
-        self._hidden: Any = None  # what the newest of them returned
+    def __init__(
+        self,
+        call: Callable[..., list[Features]],
+        given: tuple[Any, ...],
+        num_patches: int,
+        layers: Sequence[Any],
+        *,
+        embed: Any = None,
+        mergers: Sequence[Any] = (),
+        keeps_all: bool = False,
+    ) -> None:
+        """`embed` alone reads the first of `given`. `keeps_all`: features are made of several layers' results."""
+        self._call, self._given = call, given
+        self.num_patches = num_patches
+        self._layers, self._embed, self._mergers = list(layers), embed, list(mergers)
+        self._keeps_all = keeps_all
+        self._results: dict[Any, Any] = {}  # of the layers that are done, and of the embedding of patches
         self._merged: dict[Any, Any] = {}
         self._num_left = 0  # layers that this part may still compute
 
@@ -36,32 +45,19 @@ class TowerRun:
     @property
     def num_computed(self) -> int:
         """The number of layers that are done."""
-        return len(self._computed - {self._embed})
+        return sum(layer in self._results for layer in self._layers)
 
-    def advance(self, num_layers: int) -> Any | None:
-        """Computes so many layers more. Returns what `get_image_features` returns, or None if there is more to do."""
+    def advance(self, num_layers: int) -> list[Features] | None:
+        """Computes so many layers more. Returns the features, or None if there is more to do."""
         self._num_left = min(num_layers, self.num_layers)
+        stages = [*self._layers, *self._mergers, *([] if self._embed is None else [self._embed])]
         try:
-            with self._stages_replaced():
-                return self._model.base_model.get_image_features(self._patches, self._grids, return_dict=True)
+            with replaced_forwards(stages, self._resuming):
+                return self._call(*self._given)
         except _PartEnds:
-            self._patches = self._patches[:0]  # only the embedding reads it, and that is done
+            if self._embed is not None:
+                self._given = (self._given[0][:0], *self._given[1:])
             return None
-
-    @contextmanager
-    def _stages_replaced(self) -> Iterator[None]:
-        stages = [self._embed, *self._layers, *self._mergers]
-        before = [stage.__dict__.get("forward") for stage in stages]
-        for stage in stages:
-            stage.forward = self._resuming(stage, stage.forward)
-        try:
-            yield
-        finally:
-            for stage, forward in zip(stages, before, strict=True):
-                if forward is None:
-                    del stage.forward
-                else:
-                    stage.forward = forward
 
     def _resuming(self, stage: Any, forward: Callable[..., Any]) -> Callable[..., Any]:
         def merge(*given: Any, **named: Any) -> Any:
@@ -70,20 +66,34 @@ class TowerRun:
             return self._merged[stage]
 
         def compute(*given: Any, **named: Any) -> Any:
-            if stage in self._computed:
-                # Of all layers that are done, only the newest has a reader that is not done.
-                return self._hidden
+            if stage in self._results:
+                return self._results[stage]
             if stage is not self._embed:
                 if not self._num_left:
                     raise _PartEnds
                 self._num_left -= 1
-            self._hidden = forward(*given, **named)
-            self._computed.add(stage)
-            return self._hidden
+            result = forward(*given, **named)
+            if not self._keeps_all:
+                # Of all layers that are done, only the newest has a reader that is not done.
+                self._results = dict.fromkeys(self._results, result)
+            self._results[stage] = result
+            return result
 
         return merge if stage in self._mergers else compute
 
 
-def can_be_cut(model: Any) -> bool:
-    tower = getattr(model.base_model, "visual", None)
-    return all(hasattr(tower, name) for name in ("patch_embed", "blocks", "merger"))
+@contextmanager
+def replaced_forwards(
+    modules: Sequence[Any], replace: Callable[[Any, Callable[..., Any]], Callable[..., Any]]
+) -> Iterator[None]:
+    before = [module.__dict__.get("forward") for module in modules]
+    for module in modules:
+        module.forward = replace(module, module.forward)
+    try:
+        yield
+    finally:
+        for module, forward in zip(modules, before, strict=True):
+            if forward is None:
+                del module.forward
+            else:
+                module.forward = forward

@@ -11,7 +11,7 @@ import torch
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
-from tis.engine.batching.text_attention import PastOfRow, asks_for_past, shape_of, text_attentions
+from tis.engine.batching.text_attention import PastOfRow, TextAttention, asks_for_past, shape_of, text_attentions
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.fused import attention_named
 
@@ -29,7 +29,7 @@ _LEFT_OUT = 1  # the row of a step whose logits are not asked for, as those of m
 class BatchTrial:
     def __init__(self, model: Any) -> None:
         """The model must still be as it was read. Logits alone are computed only if they can be compared later."""
-        self._tolerance = _TOLERANCES.get(model.dtype, 1e-2)
+        self._tolerance = tolerance_of(model)
         self._texts = torch.arange(2 * _LENGTH, device=model.device).view(2, _LENGTH) + _FIRST_TOKEN
         self._logits = self._alone(model).logits.float() if model.dtype.itemsize >= 4 else None
 
@@ -37,16 +37,16 @@ class BatchTrial:
         """Says what is wrong with an unchanged model in a batch. Its layers are computed up to the last new kind."""
         attentions = text_attentions(model)
         cache = _new_cache(shape_of(model, attentions))
-        with _output_of_last_new([one.module for one in attentions], model.get_decoder()) as outputs:
-            with suppress(_Enough):
+        with attention_outputs(model, attentions) as outputs:
+            with suppress(Enough):
                 self._alone(model)
             alone = outputs.pop()
             with torch.inference_mode(), attention_named(model, NAME):
                 for step in _STEPS:
-                    with suppress(_Enough):
+                    with suppress(Enough):
                         self._in_batch(model, cache, step, None)
         rows = [row for step in _STEPS for row in _rows(step)]
-        return _compare(torch.cat([one[0] for one in outputs]), alone[tuple(zip(*rows, strict=True))], self._tolerance)
+        return compare(torch.cat([one[0] for one in outputs]), alone[tuple(zip(*rows, strict=True))], self._tolerance)
 
     def why_not(
         self, model: Any, shape: CacheShape, kernels: NativeKernels | None = None, *, is_rounded: bool = False
@@ -63,7 +63,7 @@ class BatchTrial:
                 expected = ours[0].masked_fill(ours[0] == math.inf, 0)
             else:
                 expected = self._logits[tuple(zip(*rows, strict=True))]
-            if reason := _compare(ours[0], expected, self._tolerance):
+            if reason := compare(ours[0], expected, self._tolerance):
                 return reason
         return None
 
@@ -88,14 +88,19 @@ class BatchTrial:
             return model(logits_to_keep=wanted, **inputs)
 
 
-class _Enough(Exception):
+def tolerance_of(model: Any) -> float:
+    return _TOLERANCES.get(model.dtype, 1e-2)
+
+
+class Enough(Exception):
     """The layers that are compared are computed."""
 
 
 @contextmanager
-def _output_of_last_new(layers: list[Any], decoder: Any) -> Iterator[list[Any]]:
+def attention_outputs(model: Any, attentions: Sequence[TextAttention]) -> Iterator[list[Any]]:
     """Records what the attention behind the last new kind of layer returns, and ends the computation there."""
-    parents = {child: parent for parent in decoder.modules() for child in parent.children()}
+    layers = [one.module for one in attentions]
+    parents = {child: parent for parent in model.get_decoder().modules() for child in parent.children()}
     kinds = [_kind(layer, parents[layer]) for layer in layers]
     last_new = max(kinds.index(kind) for kind in kinds)
     recorded = layers[min(last_new + 1, len(layers) - 1)]
@@ -103,7 +108,7 @@ def _output_of_last_new(layers: list[Any], decoder: Any) -> Iterator[list[Any]]:
 
     def record(attention: Any, args: Any, output: Any) -> None:
         outputs.append((output[0] if isinstance(output, Sequence) else output).float())
-        raise _Enough
+        raise Enough
 
     handle = recorded.register_forward_hook(record)
     try:
@@ -130,7 +135,7 @@ def _rows(step: Step) -> list[tuple[int, int]]:
     return [(text, token) for text, start, stop in step for token in range(start, stop)]
 
 
-def _compare(ours: Any, alone: Any, tolerance: float) -> str | None:
+def compare(ours: Any, alone: Any, tolerance: float) -> str | None:
     # Equal infinities are no difference.
     difference = torch.where(ours == alone, 0.0, (ours - alone).abs()).amax(-1)
     size = alone.masked_fill(alone.isinf(), 0).abs().amax(-1)

@@ -8,36 +8,15 @@ image with more patches than a step may encode takes several steps, each of whic
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
+from tis.engine.batching.features import Features
 from tis.engine.batching.scheduler import ScheduledChunk
 from tis.engine.batching.sequence import Sequence as SequenceOfTokens
-from tis.engine.batching.tower_run import TowerRun, can_be_cut
+from tis.engine.batching.tower_run import TowerRun
+from tis.engine.batching.towers import EncodeJob, Tower
 from tis.engine.vision.vision_input import VisionInput
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    tokens: Any  # a row for each placeholder
-    deep: Sequence[Any]  # further features, one tensor for each layer that gets some (deepstack)
-
-    @property
-    def num_bytes(self) -> int:
-        return sum(int(tensor.nbytes) for tensor in (self.tokens, *self.deep))
-
-    def part(self, start: int, stop: int) -> "Features":
-        return Features(self.tokens[start:stop], [layer[start:stop] for layer in self.deep])
-
-
-@dataclass(frozen=True, slots=True)
-class EncodeJob:
-    """The part of a vision input that is encoded at once: some of its steps in time."""
-
-    vision_input: VisionInput
-    start: int
-    stop: int
 
 
 @dataclass(slots=True)
@@ -47,15 +26,14 @@ class UnfinishedJob:
 
 
 class VisionEncoder:
-    def __init__(self, model: Any, *, max_bytes: int, patches_per_step: int) -> None:
-        self._model = model
+    def __init__(self, tower: Tower, *, max_bytes: int, patches_per_step: int) -> None:
+        self._tower = tower
         self._max_bytes = max_bytes
         self.patches_per_step = patches_per_step
         self.num_encoded = 0.0  # patches, ever; a layer of many counts as its share of the tower
         self._cache: OrderedDict[bytes, Features] = OrderedDict()  # least recently used first
         self._partial: dict[bytes, list[Features]] = {}
         self._unfinished: UnfinishedJob | None = None
-        self._can_be_cut = can_be_cut(model)
         self._errors: dict[bytes, Exception] = {}
 
     def encode(
@@ -108,8 +86,9 @@ class VisionEncoder:
             return
         missing = [one for one in missing if one.digest not in self._cache and one.digest not in self._errors]
         jobs = list(self._next_jobs(missing, budget))
-        if len(jobs) == 1 and self._can_be_cut and _num_patches(jobs[0]) > self.patches_per_step:
-            self._unfinished = UnfinishedJob(jobs[0], TowerRun(self._model, *self._tower_inputs(jobs)))
+        is_large = len(jobs) == 1 and jobs[0].num_patches > self.patches_per_step
+        if is_large and (tower_run := self._tower.begin(jobs[0])):
+            self._unfinished = UnfinishedJob(jobs[0], tower_run)
             self._advance(self._unfinished)
         elif jobs:
             self._run(jobs)
@@ -119,21 +98,20 @@ class VisionEncoder:
         num_layers = max(1, self.patches_per_step * tower_run.num_layers // tower_run.num_patches)
         num_before = tower_run.num_computed
         try:
-            out = tower_run.advance(num_layers)
+            encoded = tower_run.advance(num_layers)
         except Exception as error:  # only the requests with this image fail
             self._errors[unfinished.job.vision_input.digest] = error
             return
         self.num_encoded += tower_run.num_patches * (tower_run.num_computed - num_before) / tower_run.num_layers
-        if out is None:
+        if encoded is None:
             self._unfinished = unfinished
         else:
-            [features] = _features_of(out)
-            self._add(unfinished.job.vision_input, features)
+            self._add(unfinished.job.vision_input, encoded[0])
 
     def _next_jobs(self, vision_inputs: Iterable[VisionInput], budget: int) -> Iterator[EncodeJob]:
         """Yields jobs in order until the step is full; at least one, however large, if nothing else was in it."""
         for vision_input in vision_inputs:
-            size = _patches_per_time_step(vision_input)
+            size = vision_input.patches_per_time_step
             start = self._num_encoded_time_steps(vision_input)
             while start < vision_input.grid[0]:
                 if budget < size and budget < self.patches_per_step:
@@ -145,7 +123,7 @@ class VisionEncoder:
 
     def _num_encoded_time_steps(self, vision_input: VisionInput) -> int:
         num_tokens = sum(len(part.tokens) for part in self._partial.get(vision_input.digest, ()))
-        return num_tokens * vision_input.grid[0] // _num_tokens(vision_input)
+        return num_tokens * vision_input.grid[0] // vision_input.num_tokens
 
     def _run(self, jobs: Sequence[EncodeJob]) -> None:
         try:
@@ -161,19 +139,12 @@ class VisionEncoder:
             self._add(job.vision_input, features)
 
     def _run_tower(self, jobs: Sequence[EncodeJob]) -> list[Features]:
-        patches, grids = self._tower_inputs(jobs)
-        self.num_encoded += len(patches)
-        return _features_of(self._model.base_model.get_image_features(patches, grids, return_dict=True))
-
-    def _tower_inputs(self, jobs: Sequence[EncodeJob]) -> tuple[Any, Any]:
-        """For these families a video is an image with several steps in time."""
-        device = self._model.device
-        grids = torch.tensor([(job.stop - job.start, *job.vision_input.grid[1:]) for job in jobs], device=device)
-        return torch.cat([_patches_of(job) for job in jobs]).to(device), grids
+        self.num_encoded += sum(job.num_patches for job in jobs)
+        return self._tower.encode(jobs)
 
     def _add(self, vision_input: VisionInput, features: Features) -> None:
         parts = [*self._partial.pop(vision_input.digest, ()), features]
-        if sum(len(part.tokens) for part in parts) < _num_tokens(vision_input):
+        if sum(len(part.tokens) for part in parts) < vision_input.num_tokens:
             self._partial[vision_input.digest] = parts
             return
         layers = zip(*(part.deep for part in parts), strict=True)
@@ -203,25 +174,3 @@ def vision_inputs_in(chunk: ScheduledChunk) -> Iterator[VisionInput]:
     for vision_input in chunk.sequence.vision_inputs:
         if any(start < chunk.stop and chunk.start < stop for start, stop in vision_input.spans):
             yield vision_input
-
-
-def _features_of(out: Any) -> list[Features]:
-    layers = getattr(out, "deepstack_features", None) or []
-    return [Features(tokens, [layer[at] for layer in layers]) for at, tokens in enumerate(out.pooler_output)]
-
-
-def _num_patches(job: EncodeJob) -> int:
-    return (job.stop - job.start) * _patches_per_time_step(job.vision_input)
-
-
-def _num_tokens(vision_input: VisionInput) -> int:
-    return sum(stop - start for start, stop in vision_input.spans)
-
-
-def _patches_per_time_step(vision_input: VisionInput) -> int:
-    return vision_input.grid[1] * vision_input.grid[2]
-
-
-def _patches_of(job: EncodeJob) -> Any:
-    size = _patches_per_time_step(job.vision_input)
-    return job.vision_input.patches[job.start * size : job.stop * size]

@@ -2,7 +2,7 @@
 
 `choose_vision` chooses the `VisionProcessor` of a model: `QwenVision` computes the official numbers itself,
 `OfficialVision` calls the model's own processor. `encode` turns a prompt into tokens with placeholders; `preprocess`
-turns each `Picture` and `Video` into a `VisionInput`, the patches that belong to a run of placeholders.
+turns each `Picture` and `Video` into a `VisionInput`, the pixels that belong to runs of placeholders.
 
 The package knows no URLs: `tis/media/` has loaded and decoded the pixels. `VisionEncoder` of the batch runs the
 vision tower on the result.

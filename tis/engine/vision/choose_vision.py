@@ -25,7 +25,7 @@ def choose_vision(
     try:
         if config.model_type in QWEN_FAMILIES:
             return QwenVision(folder, config, tokenizer, max_pixels)
-        return OfficialVision(load_processor(folder, config), tokenizer)
+        return OfficialVision(load_processor(folder, config), tokenizer, config)
     except Exception as error:  # processors may raise anything; the model can still answer text
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         _log.warning("%s accepts text only: its image processor cannot be loaded (%s)", config.model_type, reason)

@@ -1,8 +1,10 @@
-"""Preprocesses images for all other families, with their official processors. Only `model.generate()` can use them.
+"""Preprocesses images for all other families, with their official processors.
 
+Each picture is also prepared by itself, so that a batch can show it to the model once, whatever stands around it.
 The `detail` of an image is ignored: most of these families take images of one size.
 """
 
+import hashlib
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,10 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Video, media_of, text_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, media_of, text_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
-from tis.engine.vision.placeholders import for_chat_template
-from tis.engine.vision.vision_input import PreprocessedMedia
+from tis.engine.vision.placeholders import Span, for_chat_template
+from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, ShownPictures, VisionInput
 from tis.errors import BadRequest
 
 _TEXT_KEYS = ("input_ids", "attention_mask")
@@ -24,15 +26,17 @@ _TOKEN_TYPE_KEYS = ("token_type_ids", "mm_token_type_ids")
 # SmolVLM's own processor needs one more package, for videos; Idefics3's makes the same inputs of images.
 _SUBSTITUTES = {"SmolVLMProcessor": "Idefics3Processor"}
 _PROBE_IMAGE = Picture(np.zeros((64, 64, 3), np.uint8), "a black square")
+_USUAL_PATCH_SIZE = 16
 
 
 class OfficialVision:
     kinds: frozenset[MediumKind] = frozenset({"image"})
-    is_batchable = False
 
-    def __init__(self, processor: Any, tokenizer: HfTokenizer) -> None:
+    def __init__(self, processor: Any, tokenizer: HfTokenizer, config: Any) -> None:
         """Raises whatever the processor raises if it cannot process an image at all."""
         self._processor = processor
+        self._placeholder = getattr(config, "image_token_id", None)
+        self._patch_size = _patch_size_of(config)
         self._tokenizer = tokenizer
         # The processor has a tokenizer of its own, which needs a lock for the same reason as ours: see HfTokenizer.
         self._lock = threading.Lock()
@@ -72,24 +76,74 @@ class OfficialVision:
         ids: list[int] = processed["input_ids"][0].tolist()
         return self._with_bos(ids)
 
+    def sample(self) -> PictureSample | None:
+        noise = np.random.default_rng(1)
+        pictures = [
+            Picture(noise.integers(0, 256, (*size, 3)).astype(np.uint8), f"noise {size}")
+            for size in ((40, 60), (64, 32))
+        ]
+        try:
+            return self._sample_of(pictures)
+        except (BadRequest, ValueError):  # some templates take a single picture
+            return self._sample_of(pictures[:1])
+
+    def _sample_of(self, pictures: Sequence[Picture]) -> PictureSample:
+        parts: list[Mapping[str, Any]] = [{"type": "text", "text": "Compare "}]
+        for picture in pictures:
+            parts += [{"type": "image", "image": picture}, {"type": "text", "text": " with "}]
+        prompt_ids = self.encode(ChatPrompt([{"role": "user", "content": parts}]))
+        return PictureSample(prompt_ids, self.preprocess(prompt_ids, pictures))
+
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
-        if not media:
-            return PreprocessedMedia((), dict)
-        if any(isinstance(medium, Video) for medium in media):
+        pictures = [medium for medium in media if isinstance(medium, Picture)]
+        if len(pictures) < len(media):
             raise ValueError("a video, but this model accepts images only")
+        shown: dict[str, ShownPictures] = {}  # a repeated image is computed once
+        for picture in pictures:
+            if picture.digest not in shown:
+                shown[picture.digest] = self._shown([picture])
+        places = self._places(prompt_ids)
+        parts = [([picture], shown[picture.digest]) for picture in pictures]
+        if pictures and len(places) != sum(len(one.places) for _, one in parts):
+            # LLaVA-OneVision cuts a picture into tiles only where it is the only one.
+            parts = [(pictures, self._shown(pictures))]
+        num_needed = sum(len(one.places) for _, one in parts)
+        if len(places) != num_needed:
+            raise ValueError(f"{len(places)} placeholders, but the media need {num_needed}")
+        vision_inputs, at = [], 0
+        for some, one in parts:
+            vision_inputs.append(self._vision_input(some, one, places[at : at + len(one.places)]))
+            at += len(one.places)
+        num_bytes = sum(_num_bytes(inputs) for inputs in {id(one): one.inputs for _, one in parts}.values())
+        num_bytes += sum(pixels.nbytes for pixels in {id(one): one.pixels for one in pictures}.values())
+        return PreprocessedMedia(vision_inputs, lambda: self._generate_kwargs(prompt_ids, pictures), num_bytes)
+
+    def _shown(self, media: Sequence[Medium]) -> ShownPictures:
         processed = self._process_alone(media, self._can_sanitise)
-        placeholders = self._processor.image_token_ids
-        num_in_prompt, num_needed = (
-            int(np.isin(ids, placeholders).sum()) for ids in (prompt_ids, processed["input_ids"][0].numpy())
-        )
-        if num_in_prompt != num_needed:
-            raise ValueError(f"{num_in_prompt} placeholders, but the media need {num_needed}")
+        inputs = {key: value for key, value in processed.items() if key != "attention_mask"}
+        return ShownPictures(inputs, self._places(processed["input_ids"][0].tolist()))
+
+    def _places(self, ids: Sequence[int]) -> list[int]:
+        """Where the placeholders are."""
+        tokens = self._processor.image_token_ids if self._placeholder is None else [self._placeholder]
+        places: list[int] = np.flatnonzero(np.isin(np.asarray(ids), tokens)).tolist()
+        return places
+
+    def _vision_input(self, pictures: Sequence[Medium], shown: ShownPictures, places: Sequence[int]) -> VisionInput:
+        digest = hashlib.sha256("\0".join(["image", *(picture.digest for picture in pictures)]).encode()).digest()
+        num_values = sum(value.numel() for value in shown.inputs.values() if _is_pixels(value))
+        num_patches = max(1, num_values // (3 * self._patch_size**2))
+        return VisionInput("image", digest, (1, 1, num_patches), tuple(_spans(places)), None, shown=shown)
+
+    def _generate_kwargs(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> Mapping[str, Any]:
+        if not media:
+            return {}
+        processed = self._process_alone(media, self._can_sanitise)
         inputs = {key: processed[key] for key in _inputs_of(processed)}
         for key in _TOKEN_TYPE_KEYS:
             if key in processed:
                 inputs[key] = torch.tensor(self._processor.create_mm_token_type_ids([list(prompt_ids)]))
-        num_bytes = sum(value.nbytes for value in inputs.values() if isinstance(value, torch.Tensor))
-        return PreprocessedMedia((), lambda: inputs, num_bytes)
+        return inputs
 
     def _template_options_of(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Drops options that the template does not use: the library gives them to the processor (URLs to fetch)."""
@@ -160,6 +214,28 @@ class OfficialVision:
         tokenizer = self._processor.tokenizer
         begins = tokenizer("")["input_ids"][:1]
         return ids if begins != [tokenizer.bos_token_id] or ids[:1] == begins else begins + ids
+
+
+def _patch_size_of(config: Any) -> int:
+    size = getattr(getattr(config, "vision_config", None), "patch_size", None)
+    return size if isinstance(size, int) and size > 0 else _USUAL_PATCH_SIZE
+
+
+def _is_pixels(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _num_bytes(inputs: Mapping[str, Any]) -> int:
+    return sum(value.nbytes for value in inputs.values() if isinstance(value, torch.Tensor))
+
+
+def _spans(places: Sequence[int]) -> Iterator[Span]:
+    """Runs of places that follow each other."""
+    begin = 0
+    for at in range(1, len(places) + 1):
+        if at == len(places) or places[at] != places[at - 1] + 1:
+            yield places[begin], places[at - 1] + 1
+            begin = at
 
 
 def _inputs_of(processed: Mapping[str, Any]) -> list[str]:

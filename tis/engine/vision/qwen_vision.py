@@ -18,7 +18,7 @@ from tis.engine.vision.placeholders import for_chat_template
 from tis.engine.vision.preprocessor_config import PreprocessorConfig, read_image_config, read_video_config
 from tis.engine.vision.qwen_family import QWEN_FAMILIES
 from tis.engine.vision.smart_resize import fit_frame, fit_image, fit_video
-from tis.engine.vision.vision_input import PreprocessedMedia, VisionInput
+from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, VisionInput
 from tis.errors import BadRequest
 
 _DEFAULT_FPS = 24.0  # of a video without a frame rate
@@ -39,7 +39,6 @@ class _Shape:
 
 class QwenVision:
     kinds: frozenset[MediumKind] = frozenset({"image", "video"})
-    is_batchable = True
 
     def __init__(self, folder: Path, config: Any, tokenizer: HfTokenizer, max_pixels: int | None = None) -> None:
         self._family = QWEN_FAMILIES[config.model_type]
@@ -51,6 +50,9 @@ class QwenVision:
         self._tokenizer = tokenizer
         self._start, self._end = config.vision_start_token_id, config.vision_end_token_id
         self._pad: Mapping[MediumKind, int] = {"image": config.image_token_id, "video": config.video_token_id}
+
+    def sample(self) -> PictureSample | None:
+        return None
 
     def encode(self, prompt: ChatPrompt) -> list[int]:
         media = media_of(prompt.messages)

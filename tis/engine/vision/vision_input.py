@@ -8,6 +8,14 @@ from tis.engine.prompt import ChatPrompt, Medium, MediumKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ShownPictures:
+    """A picture as the official processor prepares it for `model.forward`, or several that it prepares together."""
+
+    inputs: Mapping[str, Any]  # tokens and pixels
+    places: Sequence[int]  # of the placeholders among its tokens
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class VisionInput:
     """One image or video: its placeholders in the prompt, and its pixels as the vision tower takes them."""
 
@@ -17,23 +25,37 @@ class VisionInput:
     spans: tuple[tuple[int, int], ...]  # its placeholder tokens: the first, and one behind the last
     patches: Any  # a slice of it is a float32 tensor with a row for each patch
     seconds_per_grid: float | None = None  # of a video, if positions depend on it (Qwen2.5-VL)
+    shown: ShownPictures | None = None  # instead of `patches`, where an official processor prepares them
+
+    @property
+    def patches_per_time_step(self) -> int:
+        return self.grid[1] * self.grid[2]
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(stop - start for start, stop in self.spans)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreprocessedMedia:
-    inputs: Sequence[VisionInput]  # empty if only `model.generate()` can use them
+    inputs: Sequence[VisionInput]
     # Arguments of `model.generate()` beside the tokens of this prompt: pixel_values, grids, token types.
     generate_kwargs: Callable[[], Mapping[str, Any]]
     num_bytes: int = 0  # of the pixels that it holds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PictureSample:
+    prompt_ids: Sequence[int]
+    media: PreprocessedMedia
 
 
 class VisionProcessor(Protocol):
     @property
     def kinds(self) -> Collection[MediumKind]: ...
 
-    @property
-    def is_batchable(self) -> bool:
-        """Whether a batch can use the preprocessed media. Otherwise only generate() can."""
+    def sample(self) -> PictureSample | None:
+        """A prompt with random pictures, on which a batch is tried. None: the batch knows this family."""
         ...
 
     def encode(self, prompt: ChatPrompt) -> list[int]:

@@ -1,5 +1,6 @@
 """Packs the linear layers of a vision tower, like those of the text part, where that changes no bit of its features."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,20 @@ from tis.engine.weights.packed import PackedLinear
 _PROBED_ROWS = 64  # an image has at least as many patches in practice
 
 
-def pack_vision_tower(model: Any) -> int:
-    """Returns the number of layers that it packed in place. In float32 packing changes the last bits: none are."""
+def pack_vision_tower(model: Any, stacks: Iterable[Any] = ()) -> int:
+    """Returns the number of layers that it packed in place. In float32 packing changes the last bits: none are.
+
+    `stacks` are the layers outside of the text part, where the tower is not Qwen's.
+    """
     tower = getattr(model.base_model, "visual", None)
-    if tower is None or model.device.type != "cpu" or model.dtype is not torch.bfloat16:
+    if model.device.type != "cpu" or model.dtype is not torch.bfloat16:
         return 0
     if not torch.backends.mkldnn.is_available():
         return 0
     places = [
         (parent, name, child)
-        for parent in tower.modules()
+        for part in (stacks if tower is None else [tower])
+        for parent in part.modules()
         for name, child in parent.named_children()
         if type(child) is torch.nn.Linear  # subclasses do more than multiply
     ]
