@@ -51,8 +51,8 @@ def test_only_the_guilty_row_of_a_failing_pass_fails(qwen3: Any, caplog: pytest.
 
 def test_finding_the_guilty_row_takes_a_logarithm_of_passes(qwen3: Any) -> None:
     healthy, sick = healthy_and_sick(15)
-    sizes = fail_on_poison(qwen3, ValueError())
     runner = new_runner(qwen3)
+    sizes = fail_on_poison(qwen3, ValueError())
     for request in [*healthy, sick]:
         runner.admit(request)
     runner.step(lambda deliveries: None)

@@ -69,6 +69,7 @@ def test_steps_by_time_change_no_token(qwen3: Any, step_seconds: float) -> None:
 def test_a_long_prompt_is_computed_in_chunks_of_the_time(qwen3: Any) -> None:
     sizes: list[int] = []
     embeddings = qwen3.get_input_embeddings()
+    runner = new_runner(qwen3, step_seconds=1e-6)
     embeddings.register_forward_pre_hook(lambda module, given: sizes.append(given[0].shape[-1]))
-    run(new_runner(qwen3, step_seconds=1e-6), [new_request(prompt(300, 1), max_tokens=2)])
+    run(runner, [new_request(prompt(300, 1), max_tokens=2)])
     assert sizes == [48, 48, 48, 48, 48, 48, 12, 1]

@@ -95,11 +95,11 @@ class Batch:
         return self._masks[key]
 
 
-class _OfThread(threading.local):
+class _ThreadBatch(threading.local):
     batch: Batch | None = None
 
 
-_OF_THREAD = _OfThread()
+_OF_THREAD = _ThreadBatch()
 
 
 def batch_of_thread() -> Batch:
