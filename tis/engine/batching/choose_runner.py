@@ -1,4 +1,4 @@
-"""Chooses the runner of a loaded model: a `BatchRunner` if the model can be batched, else a `GenerateRunner`."""
+"""Chooses the runner of a loaded model: a `BatchRunner` if the model can be batched, else a `TurnRunner`."""
 
 import logging
 from collections.abc import Callable
@@ -13,10 +13,11 @@ from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
+from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.trial import BatchTrial
+from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
-from tis.engine.generate_runner import GenerateRunner
 from tis.engine.kernels.native import native_kernels
 from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalStages
 from tis.engine.runner import Runner
@@ -64,10 +65,10 @@ def choose_runner(
     trial = _try_batch(model, vision, stages)
     if isinstance(trial, str):
         if limits.quantisation:
-            log.warning("QUANTIZE=%s does not apply: the model runs through generate()", limits.quantisation)
+            log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
-        log.info("requests run one at a time through generate(), as this model cannot be batched: %s", trial)
-        return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
+        log.info("requests take turns, token by token, as this model cannot be batched: %s", trial)
+        return _in_turns(model, tokenizer, context_length, limits)
     if attention not in (None, "sdpa"):
         raise LoadFailed(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
@@ -82,7 +83,7 @@ def _try_batch(model: Any, vision: VisionProcessor | None, stages: OptionalStage
     if BATCHES in stages.left_out:
         return "that has failed"
     if vision and not vision.is_batchable:
-        return "only generate() can use the inputs of its image processor"
+        return "only its own forward() can use the inputs of its image processor"
     try:
         if reason := why_not_batchable(model):
             return reason
@@ -93,6 +94,32 @@ def _try_batch(model: Any, vision: VisionProcessor | None, stages: OptionalStage
             raise
         log.debug("the trial of the batch failed", exc_info=True)
         return f"its trial failed, {describe_with_messages(fault)}"
+
+
+def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: BatchLimits) -> ChosenRunner:
+    stepped = SteppedModel(model)
+    if not stepped.takes_turns:
+        log.warning("requests run one at a time: computed in turns, they change each other's tokens")
+    if not stepped.splits_prompts:
+        log.info("prompts are computed whole: in parts, this model computes something else")
+    costs = stepped.costs
+    if limits.cache_tokens:
+        cache_bytes = (limits.max_running - 1) * costs.fixed_bytes + costs.of(limits.cache_tokens)
+    else:
+        cache_bytes = MemoryBudget(limits.memory_bytes, limits.num_models).cache_bytes(
+            model.device, model.get_memory_footprint(), costs.of(context_length)
+        )
+    log.info("caches of running requests take at most %d MiB", cache_bytes >> 20)
+    new = partial(
+        TurnRunner,
+        stepped,
+        tokenizer,
+        cache_bytes,
+        tokens_per_step=limits.tokens_per_step,
+        step_seconds=limits.step_seconds,
+        max_running=limits.max_running,
+    )
+    return ChosenRunner(new, costs.max_tokens(cache_bytes, at_most=context_length), cache_bytes=cache_bytes)
 
 
 def _batched(

@@ -73,6 +73,11 @@ class Scheduler:
         return self.running + self.waiting
 
     @property
+    def max_tokens(self) -> int:
+        """Of one sequence. A longer one never fits."""
+        return self._pool.max_tokens
+
+    @property
     def cache_use(self) -> float:
         return 1 - self._pool.num_free / self._pool.num_blocks
 
@@ -160,7 +165,9 @@ class Scheduler:
             self._ensure_blocks(sequence, plan) if sequence.block_run else self._start(sequence, plan)
         ):
             return 0
-        size = min(budget, sequence.num_uncomputed)
+        size = sequence.num_uncomputed
+        if sequence.num_computed or not sequence.starts_whole:
+            size = min(budget, size)
         plan.chunks.append(ScheduledChunk(sequence, sequence.num_computed, sequence.num_computed + size))
         return size
 

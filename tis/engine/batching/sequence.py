@@ -21,12 +21,15 @@ class Sequence:
         arrival: int,
         leader: "Sequence | None" = None,
         positions: MropePositions | None = None,
+        *,
+        starts_whole: bool = False,
     ) -> None:
         self.request = request
         self.choice = choice
         self.arrival = arrival
         self.leader = leader  # the first choice of the same request: it computes the prompt for all
         self.positions = positions  # None: tokens are counted one by one
+        self.starts_whole = starts_whole  # all tokens that it has when it starts are computed in one step
         self.num_computed = 0
         self.block_run: BlockRun | None = None
         self.num_cached_blocks = 0  # that other sequences can find
