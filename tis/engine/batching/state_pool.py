@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from tis.engine.batching.blocks import BlockPool, BlockRun
 
-_MIN_BLOCK_BYTES = 2**16
 _TOKENS_PER_BLOCK = 16  # a sequence that grows takes a new block about so often
+_BLOCKS_PER_STATE = 64  # of a cache that does not grow: the scheduler leaves a block free for each sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class StatePool(BlockPool):
         # No sequence fills a block of tokens, so none is looked for by its content.
         super().__init__(0, block_size=2**62)
         self._costs = costs
-        self._bytes_per_block = max(_MIN_BLOCK_BYTES, costs.of(_TOKENS_PER_BLOCK) - costs.of(0))
+        growth = costs.of(_TOKENS_PER_BLOCK) - costs.fixed_bytes
+        self._bytes_per_block = max(1, growth or costs.fixed_bytes // _BLOCKS_PER_STATE)
         self.num_blocks = max(1, num_bytes // self._bytes_per_block)
         self.max_tokens = costs.max_tokens(self.num_blocks * self._bytes_per_block, at_most=2**40)
 
