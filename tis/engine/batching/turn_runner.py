@@ -39,7 +39,9 @@ class TurnRunner(ScheduledRunner):
         self._stepped = stepped
         self._tokens_per_step = tokens_per_step
         self._cache_bytes = cache_bytes
-        self._budget = StepBudget(step_seconds, tokens_per_step, 0)
+        # Some families compute a few tokens in the time of hundreds: a part may take twice as long as it must.
+        self._budget = StepBudget(step_seconds and max(step_seconds, 2 * stepped.piece_seconds), tokens_per_step, 0)
+        self._budget.computed(0, stepped.piece_seconds)
         self._computes_whole = False
         super().__init__(stepped.model, tokenizer, max_running)
 
@@ -93,7 +95,9 @@ class TurnRunner(ScheduledRunner):
             # Others may have taken its memory or its place since the round was planned.
             if chunk.sequence.block_run and chunk.start == chunk.sequence.num_computed:
                 return chunk
-        chunks = self.scheduler.plan(self._budget.next.num_prompt_tokens).chunks
+        # A plan shares its budget between two prompts, but each is computed alone.
+        num_prompts = sum(not sequence.is_decoding for sequence in self.scheduler.sequences)
+        chunks = self.scheduler.plan(self._budget.next.num_prompt_tokens * min(2, max(1, num_prompts))).chunks
         self._drop_caches()
         if not self._stepped.takes_turns:
             chunks = [chunk for chunk in chunks if chunk.sequence is self.scheduler.running[0]]
