@@ -25,6 +25,10 @@ Images: `VisionEncoder` runs the vision tower for what the sequences of a step s
 `BatchRunner._embed_features` puts features where the placeholders are. `mrope_positions` asks the model where tokens
 are in time, height and width. The hashes of blocks cover the images (`Sequence.hashes`): later questions about the
 same image share its blocks, another image of the same size does not. Models that `VisionEncoder` does not know
-(Gemma-3, SmolVLM, LLaVA) get images through `generate()`, one request at a time. Reasons and costs:
-`docs/decisions/0010-pictures-in-the-batch.md`.
+(Gemma-3, SmolVLM, LLaVA) take turns. Reasons and costs: `docs/decisions/0010-pictures-in-the-batch.md`.
+
+Turns: a model that cannot be batched has a `TurnRunner`, with the same `Scheduler`, `Places` and sampling
+(`ScheduledRunner`). A `SteppedModel` gives each sequence the cache that `generate()` would have made for it (`OwnCache`),
+and computes its tokens as `generate()` would. `StatePool` counts the memory of the caches instead of their blocks:
+`docs/decisions/0098-turns.md`.
 """

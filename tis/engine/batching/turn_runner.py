@@ -76,7 +76,8 @@ class TurnRunner(ScheduledRunner):
         chunk = self._next_turn()
         if chunk is None:
             return []
-        self._computes_whole = chunk.num_tokens > self._tokens_per_step
+        has_pictures = chunk.sequence.request.prepared.vision is not None and not chunk.start
+        self._computes_whole = has_pictures or chunk.num_tokens > self._tokens_per_step
         try:
             logits = self._compute(chunk)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Preprocesses images for all other families, with their official processors. Only `model.generate()` can use them.
+"""Preprocesses images for all other families, with their official processors. The batch cannot use them.
 
 The `detail` of an image is ignored: most of these families take images of one size.
 """

@@ -21,7 +21,7 @@ class VisionInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreprocessedMedia:
-    inputs: Sequence[VisionInput]  # empty if only `model.generate()` can use them
+    inputs: Sequence[VisionInput]  # empty if the batch cannot use them
     # Arguments of `model.generate()` beside the tokens of this prompt: pixel_values, grids, token types.
     generate_kwargs: Callable[[], Mapping[str, Any]]
     num_bytes: int = 0  # of the pixels that it holds
@@ -33,7 +33,7 @@ class VisionProcessor(Protocol):
 
     @property
     def is_batchable(self) -> bool:
-        """Whether a batch can use the preprocessed media. Otherwise only generate() can."""
+        """Whether a batch can use the preprocessed media. Otherwise requests take turns."""
         ...
 
     def encode(self, prompt: ChatPrompt) -> list[int]:
