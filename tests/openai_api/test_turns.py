@@ -74,7 +74,7 @@ def test_a_short_answer_finishes_while_a_long_one_is_streamed(client: OpenAI, se
 def test_a_forced_call_and_a_structured_answer_are_valid(client: OpenAI) -> None:
     [model] = client.models.list().data
     asked: Any = {"model": model.id, "messages": [{"role": "user", "content": "Bagaimana cuacanya?"}], "seed": 3}
-    more = {"max_tokens": 200, "extra_body": {"thinking_token_budget": 0}}
+    more: Any = {"max_tokens": 200, "extra_body": {"thinking_token_budget": 0}}
     forced = {"type": "function", "function": {"name": "get_weather"}}
     [choice] = client.chat.completions.create(**asked, **more, tools=[WEATHER], tool_choice=forced).choices
     [call] = choice.message.tool_calls

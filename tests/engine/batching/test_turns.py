@@ -28,6 +28,7 @@ from tests.engine.batching.tiny import (
     tokens,
 )
 from tests.engine.resuming import assert_same, resumed
+from tis.engine.batching import memory
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.stepped_model import SteppedModel
@@ -152,10 +153,10 @@ def test_owners_share_the_places(mamba: Any) -> None:
 
 def test_the_caches_that_live_fit_into_the_memory(unlike: Any) -> None:
     """The requests that do not fit wait. While answers grow, the newest gives its memory back and is computed again."""
-    requests = [new_request(prompt(20 + seed, seed), max_tokens=150) for seed in range(5)]
-    expected = [greedy(copy.deepcopy(unlike), request.prompt_ids, 150) for request in requests]
+    requests = [new_request(prompt(20 + seed, seed), max_tokens=80) for seed in range(5)]
+    expected = [greedy(copy.deepcopy(unlike), request.prompt_ids, 80) for request in requests]
     stepped = SteppedModel(unlike)
-    cache_bytes = 3 * stepped.costs.of(150)
+    cache_bytes = 3 * stepped.costs.of(80)
     runner, readers = TurnRunner(stepped, TOKENIZER, cache_bytes, tokens_per_step=32), Readers()
     for request in requests:
         runner.admit(request)
@@ -184,6 +185,12 @@ def test_the_context_is_as_long_as_memory_allows() -> None:
     assert choose_runner(new_of("GPT2"), TOKENIZER, 512, BatchLimits(cache_tokens=200)).context_length == 200
     assert choose_runner(new_of("GPT2"), TOKENIZER, 512, BatchLimits()).context_length == 512
     assert choose_runner(new_of("Mamba"), TOKENIZER, 9999, BatchLimits(cache_tokens=200)).context_length == 9999
+
+
+def test_a_model_without_memory_for_a_request_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_total_bytes", lambda device: 2**12)
+    with pytest.raises(LoadFailed, match="no room for the cache of a request"):
+        choose_runner(new_of("Mamba"), TOKENIZER, 512, BatchLimits())
 
 
 @pytest.mark.parametrize("family", ["GPT2", "Mamba"])

@@ -28,7 +28,7 @@ same image share its blocks, another image of the same size does not. Models tha
 (Gemma-3, SmolVLM, LLaVA) take turns. Reasons and costs: `docs/decisions/0010-pictures-in-the-batch.md`.
 
 Turns: a model that cannot be batched has a `TurnRunner`, with the same `Scheduler`, `Places` and sampling
-(`ScheduledRunner`). A `SteppedModel` gives each sequence the cache that `generate()` would have made for it (`OwnCache`),
-and computes its tokens as `generate()` would. `StatePool` counts the memory of the caches instead of their blocks:
+(`ScheduledRunner`). A `SteppedModel` gives each sequence the cache that `generate()` would have made (`OwnCache`), and
+computes its tokens as `generate()` would. `StatePool` counts the memory of the caches instead of their blocks:
 `docs/decisions/0098-turns.md`.
 """

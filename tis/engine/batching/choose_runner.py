@@ -109,6 +109,9 @@ def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: Bat
         cache_bytes = MemoryBudget(limits.memory_bytes, limits.num_models).cache_bytes(
             model.device, model.get_memory_footprint(), costs.of(context_length)
         )
+    context_length = costs.max_tokens(cache_bytes, at_most=context_length)
+    if not context_length:
+        raise LoadFailed(f"The memory has no room for the cache of a request: {costs.fixed_bytes >> 20} MiB and more.")
     log.info("caches of running requests take at most %d MiB", cache_bytes >> 20)
     new = partial(
         TurnRunner,
@@ -119,7 +122,7 @@ def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: Bat
         step_seconds=limits.step_seconds,
         max_running=limits.max_running,
     )
-    return ChosenRunner(new, costs.max_tokens(cache_bytes, at_most=context_length), cache_bytes=cache_bytes)
+    return ChosenRunner(new, context_length, cache_bytes=cache_bytes)
 
 
 def _batched(
