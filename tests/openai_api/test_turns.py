@@ -75,10 +75,10 @@ def test_a_forced_call_and_a_structured_answer_are_valid(client: OpenAI) -> None
     [model] = client.models.list().data
     asked: Any = {"model": model.id, "messages": [{"role": "user", "content": "Bagaimana cuacanya?"}], "seed": 3}
     more: Any = {"max_tokens": 200, "extra_body": {"thinking_token_budget": 0}}
-    forced = {"type": "function", "function": {"name": "get_weather"}}
+    forced: Any = {"type": "function", "function": {"name": "get_weather"}}
     [choice] = client.chat.completions.create(**asked, **more, tools=[WEATHER], tool_choice=forced).choices
     [call] = choice.message.tool_calls
     jsonschema.validate(json.loads(call.function.arguments), CITY)
-    wanted = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY, "strict": True}}
+    wanted: Any = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY, "strict": True}}
     [choice] = client.chat.completions.create(**asked, **more, response_format=wanted).choices
     jsonschema.validate(json.loads(choice.message.content), CITY)
