@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 import torch
+import transformers
 
 from tests.engine.batching import grammars
 from tests.engine.batching.families import FAMILIES
@@ -127,6 +128,25 @@ def test_an_answer_goes_on_where_it_was_cut(unlike: Any) -> None:
         company = [new_request(prompt(11, seed)) for seed in range(2)]
         rest = run(new_turn_runner(unlike), [company[0], again, company[1]]).of(again)
         assert_same([*whole[:cut], *rest], whole)
+
+
+def test_where_an_encoder_reads_the_prompt_the_answer_is_that_of_the_decoder() -> None:
+    torch.manual_seed(7)
+    model = transformers.T5ForConditionalGeneration(
+        transformers.T5Config(
+            vocab_size=320, d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4, initializer_factor=3.0,
+            decoder_start_token_id=0, pad_token_id=0,
+        )
+    ).eval()  # fmt: skip
+    model.generation_config = transformers.GenerationConfig(pad_token_id=0, decoder_start_token_id=0)
+    requests = [new_request(prompt(length, length)) for length in (5, 40, 1, 17)]
+    rows = [torch.tensor([request.prompt_ids]) for request in requests]
+    expected = [model.generate(row, do_sample=False, max_new_tokens=12)[0, 1:].tolist() for row in rows]
+    readers = run(new_turn_runner(model), requests)
+    assert not readers.errors and [tokens(request) for request in requests] == expected
+    again = resumed(requests[1].prepared, readers.of(requests[1])[:5])
+    run(new_turn_runner(model), [again])
+    assert tokens(again) == expected[1]
 
 
 def test_owners_share_the_places(mamba: Any) -> None:
