@@ -220,28 +220,28 @@ def _plain_values(model: Any) -> dict[tuple[Any, str], Any]:
     }
 
 
-def _tensors(value: Any, most_tokens: int = sys.maxsize) -> Iterator[tuple[Any, int]]:
+def _tensors(value: Any, max_tokens: int = sys.maxsize) -> Iterator[tuple[Any, int]]:
     """Yields all tensors in what a family keeps, with the number of tokens that each may reach to."""
     if isinstance(value, torch.Tensor):
-        yield value, most_tokens
+        yield value, max_tokens
     elif isinstance(value, Mapping | list | tuple):
         for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _tensors(inner, most_tokens)
+            yield from _tensors(inner, max_tokens)
     elif hasattr(value, "__dict__") and not isinstance(value, PreTrainedConfig):
         window = getattr(value, "sliding_window", None)
-        yield from _tensors(vars(value), window if isinstance(window, int) else most_tokens)
+        yield from _tensors(vars(value), window if isinstance(window, int) else max_tokens)
 
 
 def _sizes(cache: OwnCache) -> list[tuple[int, int]]:
-    return [(tensor.nbytes, most_tokens) for tensor, most_tokens in _tensors(cache.state)]
+    return [(tensor.nbytes, max_tokens) for tensor, max_tokens in _tensors(cache.state)]
 
 
 def _costs_of(of_long: list[tuple[int, int]], of_short: list[tuple[int, int]]) -> CacheCosts:
     num_more = _LENGTHS[0] - _LENGTHS[1]
     per_token: Counter[int] = Counter()
-    for (size, most_tokens), (smaller, _) in zip(of_long, of_short, strict=False):
-        per_token[most_tokens] += size - smaller
-    costs = CacheCosts(0, [(size / num_more, most_tokens) for most_tokens, size in per_token.items() if size > 0])
+    for (size, max_tokens), (smaller, _) in zip(of_long, of_short, strict=False):
+        per_token[max_tokens] += size - smaller
+    costs = CacheCosts(0, [(size / num_more, max_tokens) for max_tokens, size in per_token.items() if size > 0])
     return replace(costs, fixed_bytes=max(0, sum(size for size, _ in of_long) - costs.of(_LENGTHS[0])))
 
 
