@@ -1,4 +1,4 @@
-"""The demo model through both runners, the batch and generate(), compared with Transformers itself."""
+"""The demo model through both runners, in a batch and in turns, compared with Transformers itself."""
 
 from typing import Any
 
@@ -6,10 +6,11 @@ import pytest
 import torch
 from transformers import AutoModelForImageTextToText
 
+from tests.engine.batching.tiny import new_turn_runner
 from tests.engine.conftest import DEMO
 from tis.engine.answer import Piece
 from tis.engine.batching.batch_runner import BatchRunner
-from tis.engine.generate_runner import GenerateRunner
+from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt
@@ -32,14 +33,14 @@ def request(demo: LoadedModel, text: str, seed: int = 1, **params: Any) -> Reque
 
 @pytest.fixture(scope="module")
 def unbatched() -> Any:
-    """Weights of its own, as a GenerateRunner takes the model's generation_config away."""
+    """Weights of its own, as a SteppedModel takes the model's generation_config away."""
     return AutoModelForImageTextToText.from_pretrained(DEMO).eval()
 
 
-@pytest.fixture(params=["batched", "through generate()"])
+@pytest.fixture(params=["batched", "in turns"])
 def runner(request: pytest.FixtureRequest, demo: LoadedModel, unbatched: Any) -> Runner:
-    chosen = demo.new_runner() if request.param == "batched" else GenerateRunner(unbatched, demo.tokenizer)
-    assert isinstance(chosen, BatchRunner if request.param == "batched" else GenerateRunner)
+    chosen = demo.new_runner() if request.param == "batched" else new_turn_runner(unbatched, demo.tokenizer)
+    assert isinstance(chosen, BatchRunner if request.param == "batched" else TurnRunner)
     return chosen
 
 

@@ -64,6 +64,8 @@ MODELS: dict[str, Callable[[Path], Path]] = {
     "gemma3": _official("gemma3"),
     "smolvlm": _official("smolvlm"),
     "llava": _official("llava"),
+    "llava_onevision": _official("llava_onevision"),
+    "idefics3": _official("idefics3"),
 }
 
 

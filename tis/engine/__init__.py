@@ -9,8 +9,8 @@ its model once, however many requests wait for it; waits longer after each faile
 2. `LocalEngine.submit` makes a `Request`, with a `Completion` per choice, and queues it at the worker.
 3. The worker is one daemon thread per model. It admits requests, runs a step of its `Runner`, hands out the pieces,
    and repeats. `EchoRunner` needs no weights; `BatchRunner` computes many requests in one forward pass;
-   `GenerateRunner` passes the requests of any other model to `model.generate()`, one at a time. `choose_runner`
-   decides, and the log has the reason that `why_not_batchable` returns.
+   `TurnRunner` computes the requests of any other model in turn, a token or a part of a prompt at a time.
+   `choose_runner` decides, and the log has the reason that `why_not_batchable` returns.
 
 A `Completion` turns the tokens of one choice into text (`Piece`). It uses no tensors. It owns the detokenizer, which
 emits no half characters, the stop strings, of which it emits no beginning, and the position in the random stream.

@@ -1,7 +1,7 @@
 """Stages of preparing a model that it can do without: whatever fails is logged with its cause, undone and left out.
 
 A failed stage may have changed half of the model. To undo it, the weights are read again and prepared without it.
-After a second failure the model is computed by `generate()`, which needs none of the stages.
+After a second failure the model is not batched: its requests take turns, which needs none of the stages.
 """
 
 import logging

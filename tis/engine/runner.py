@@ -1,4 +1,4 @@
-"""The interface of what computes requests: `BatchRunner`, `GenerateRunner`, `PoolingRunner` and the echo model's."""
+"""The interface of what computes requests: `BatchRunner`, `TurnRunner`, `PoolingRunner` and the echo model's."""
 
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ class Runner(Protocol):
 
     @property
     def has_bounded_steps(self) -> bool:
-        """Whether a step that takes minutes hangs. False if a step is a whole answer."""
+        """Whether a step that takes minutes hangs. False while one computes a prompt that cannot be cut."""
         ...
 
     @property

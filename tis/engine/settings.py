@@ -30,7 +30,7 @@ class ModelSettings(BaseModel):
     )
     attn_implementation: str | None = Field(
         None,
-        description="for models run by generate(): sdpa, eager, ...; batches have their own and refuse others",
+        description="for models that are not batched: sdpa, eager, ...; batches have their own and refuse others",
     )
     load_in_4bit: bool = Field(False, description="4-bit weights with bitsandbytes (CUDA only)")
     load_in_8bit: bool = Field(False, description="8-bit weights with bitsandbytes (CUDA only)")

@@ -1,10 +1,12 @@
 """A model of random weights with the tokenizer of the demo model, and requests with a grammar."""
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import transformers
 
+from tests.engine.batching.families import FAMILIES
 from tests.engine.batching.tiny import new_model_of
 from tests.serving import REPOSITORY
 from tis.engine.batching.batch_runner import BatchRunner
@@ -38,6 +40,16 @@ def grammars() -> GrammarCompiler:
 @lru_cache(1)
 def model() -> Any:
     return new_model_of("Qwen3", head_dim=32, vocab_size=VOCABULARY, max_position_embeddings=4096)
+
+
+def make_folder(folder: Path, family: str) -> Path:
+    """A folder to serve, with a tiny model of this family and the tokenizer of the demo model."""
+    kind, sizes = FAMILIES[family]
+    made = new_model_of(kind, **sizes, vocab_size=VOCABULARY, max_position_embeddings=4096, eos_token_id=END)
+    made.generation_config = transformers.GenerationConfig(pad_token_id=0, eos_token_id=END)
+    made.save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(REPOSITORY / "models" / "demo").save_pretrained(folder)
+    return folder
 
 
 def new_runner(*, num_tokens: int = 32768, block_size: int = 16, **options: Any) -> BatchRunner:

@@ -9,8 +9,8 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.errors import LoadFailed
-from tis.engine.generate_runner import GenerateRunner
 from tis.engine.request import Request
 
 _MAMBA = transformers.MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=320)
@@ -42,11 +42,11 @@ def test_without_a_size_the_cache_takes_a_share_of_memory_but_not_more_than_is_u
     ],
     ids=["mamba", "lfm2", "doge"],
 )
-def test_a_model_that_cannot_be_batched_gets_a_reason_and_runs_through_generate(config: Any, reason: str) -> None:
+def test_a_model_that_cannot_be_batched_gets_a_reason_and_takes_turns(config: Any, reason: str) -> None:
     model = _causal(config)
     assert reason in (why_not_batchable(model) or "it can")
     runner = choose_runner(model, TOKENIZER, 512, BatchLimits()).new()
-    assert isinstance(runner, GenerateRunner)
+    assert isinstance(runner, TurnRunner)
     request = new_request(prompt(5, 1), max_tokens=4)
     run(runner, [request])
     assert len(tokens(request)) == 4
@@ -66,7 +66,7 @@ def test_prompt_lookup_may_be_switched_off(qwen3: Any, is_on: bool, at_most: int
     assert at_least <= num_steps <= at_most
 
 
-def test_quantising_a_model_that_runs_through_generate_is_said_to_do_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_quantising_a_model_that_is_not_batched_is_said_to_do_nothing(caplog: pytest.LogCaptureFixture) -> None:
     model = _causal(_MAMBA)
     choose_runner(model, TOKENIZER, 512, BatchLimits(quantisation="int8"))
     assert "QUANTIZE=int8 does not apply" in caplog.text
@@ -78,9 +78,9 @@ def test_an_attention_that_the_batch_does_not_have_is_refused(qwen3: Any) -> Non
     choose_runner(qwen3, TOKENIZER, 512, BatchLimits(cache_tokens=640), attention="sdpa")
 
 
-def test_an_attention_of_a_model_that_runs_through_generate_is_its_own_affair() -> None:
+def test_an_attention_of_a_model_that_is_not_batched_is_its_own_affair() -> None:
     model = _causal(_MAMBA)
-    assert isinstance(choose_runner(model, TOKENIZER, 512, BatchLimits(), attention="eager").new(), GenerateRunner)
+    assert isinstance(choose_runner(model, TOKENIZER, 512, BatchLimits(), attention="eager").new(), TurnRunner)
 
 
 def test_a_new_runner_after_a_dead_worker_starts_with_an_empty_cache(qwen3: Any) -> None:

@@ -13,8 +13,8 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.choose_runner import ChosenRunner, choose_runner
 from tis.engine.batching.fused_layers import FusedLayers
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.errors import LoadFailed
-from tis.engine.generate_runner import GenerateRunner
 from tis.engine.kernels.native import NativeKernels, native_kernels
 from tis.engine.optional_stages import read_and_prepare
 from tis.engine.runner import Runner
@@ -130,10 +130,10 @@ def test_so_it_does_where_there_are_no_kernels(
 
 
 @pytest.mark.parametrize(("target", "call", "reads"), IN_THE_LAST_RESORT)
-def test_in_the_last_resort_it_runs_through_generate(
+def test_in_the_last_resort_its_requests_take_turns(
     target: str, call: int, reads: int, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    check("qwen3", GenerateRunner, target, call, reads, monkeypatch, caplog)
+    check("qwen3", TurnRunner, target, call, reads, monkeypatch, caplog)
 
 
 def check(
@@ -181,12 +181,12 @@ def test_a_model_that_computes_something_else_with_the_kernels_runs_without_them
     assert loads.num_reads == 2 and caplog.text.count("it computes something else") == 1
 
 
-def test_after_a_second_failure_a_model_runs_through_generate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_second_failure_requests_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     for stage in ("fuse_modules", "fuse_layers", "pack_weights"):
         break_at_call(monkeypatch, CHOOSING + stage, 1)
     loads = Loads(lambda: new_model("qwen3"))
     runner = loads.runner()
-    assert isinstance(runner, GenerateRunner) and answers(runner) == expected_of(new_model("qwen3"))
+    assert isinstance(runner, TurnRunner) and answers(runner) == expected_of(new_model("qwen3"))
     assert loads.num_reads == 3
 
 
@@ -223,7 +223,7 @@ def test_a_family_that_cannot_be_batched_starts(kind: str, config: dict[str, Any
     caplog.set_level("INFO", "tis.engine")
     loads = Loads(lambda: new_model_of(kind, **config))
     runner = loads.runner()
-    assert isinstance(runner, GenerateRunner) and answers(runner) == expected_of(new_model_of(kind, **config))
+    assert isinstance(runner, TurnRunner) and answers(runner) == expected_of(new_model_of(kind, **config))
     assert loads.num_reads == 1 and caplog.text.count(reason) == 1
 
 
@@ -245,18 +245,18 @@ class TestFirstTrial:
 
         monkeypatch.setattr(attention, "forward", with_their_own)
         runner = Loads(lambda: model).runner()
-        assert isinstance(runner, GenerateRunner) and answers(runner) == expected
+        assert isinstance(runner, TurnRunner) and answers(runner) == expected
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
     def test_tokens_that_are_mixed_between_attentions(self, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         kind = type(new_model("qwen3").model.layers[0].mlp)
         plain = kind.forward
         monkeypatch.setattr(kind, "forward", lambda self, x: plain(self, x.cumsum(-2)))
-        assert isinstance(Loads(lambda: new_model("qwen3").to(dtype)).runner(), GenerateRunner)
+        assert isinstance(Loads(lambda: new_model("qwen3").to(dtype)).runner(), TurnRunner)
 
     def test_logits_of_all_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kind = type(new_model("qwen3"))
         plain = kind.forward
         monkeypatch.setattr(kind, "forward", lambda *args, logits_to_keep=0, **more: plain(*args, **more))
         runner = Loads(lambda: new_model("qwen3")).runner()
-        assert isinstance(runner, GenerateRunner) and answers(runner) == expected_of(new_model("qwen3"))
+        assert isinstance(runner, TurnRunner) and answers(runner) == expected_of(new_model("qwen3"))

@@ -90,8 +90,7 @@ def test_the_cases_cover_what_they_should(qwen3: Any) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_answer_begun_by_generate_resumes_there_and_in_a_batch(qwen3: Any, case: str) -> None:
-    """generate() computes one choice after the other: one may have ended before another begins."""
+def test_an_answer_begun_in_turns_resumes_there_and_in_a_batch(qwen3: Any, case: str) -> None:
     request = asked(case)
     whole, n = alone(qwen3, request).of(request), request.prepared.params.n
     for shown in cuts(whole, n):
@@ -136,7 +135,8 @@ def test_a_finished_choice_takes_no_room(qwen3: Any) -> None:
     runner = new_runner(qwen3, max_running=3)
     runner.admit(again)
     assert len(runner.scheduler.sequences) == 2 and runner.has_room
-    assert [choice.is_finished for choice in again.completions] == [True, False, False]
+    finished = whole[first_end].choice
+    assert [choice.is_finished for choice in again.completions] == [at == finished for at in range(3)]
 
 
 def test_cancelling_a_resumed_answer_flushes_its_text(qwen3: Any) -> None:

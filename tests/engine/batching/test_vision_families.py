@@ -29,7 +29,7 @@ from tis.engine.batching.kv_cache import CacheShape, LayerCache, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower
-from tis.engine.generate_runner import GenerateRunner
+from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
@@ -104,7 +104,7 @@ def test_a_model_whose_pictures_differ_runs_through_generate_and_the_log_says_wh
     vision: Any = SimpleNamespace(sample=lambda: case.prompts[2].sample)
     with caplog.at_level(logging.INFO, "tis.engine"):
         runner = choose_runner(case.model, TOKENIZER, 512, BatchLimits(cache_tokens=2048), vision).new()
-    assert isinstance(runner, GenerateRunner) and "with pictures, in a batch it computes something else" in caplog.text
+    assert isinstance(runner, TurnRunner) and "with pictures, in a batch it computes something else" in caplog.text
     requests = [one.request(max_tokens=LENGTH) for one in case.prompts[:2]]
     assert not run(runner, requests).errors
     assert [tokens(request) for request in requests] == case.expected[:2]

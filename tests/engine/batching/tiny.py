@@ -11,8 +11,9 @@ from tis.engine.answer import Piece
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.lookup import DRAFT_WIDTH
+from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
-from tis.engine.generate_runner import GenerateRunner
+from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt
 from tis.engine.request import Delivery, Request
@@ -142,6 +143,12 @@ def new_runner(model: Any, *, tokens: int = 2048, block_size: int = 4, **options
     )
 
 
+def new_turn_runner(
+    model: Any, tokenizer: Tokenizer = TOKENIZER, *, cache_bytes: int = 2**26, **options: Any
+) -> TurnRunner:
+    return TurnRunner(SteppedModel(model), tokenizer, cache_bytes, **options)
+
+
 @dataclass
 class Readers:
     """Collects everything that a runner hands out, by request."""
@@ -179,7 +186,7 @@ def run(runner: Runner, requests: Iterable[Request], *, every: int = 1) -> Reade
 
 
 def alone(model: Any, request: Request) -> Readers:
-    """Computes the answer with generate(), through the runner without batches."""
+    """Computes the answer with the model's own forward() and cache, through the runner without batches."""
     return alone_with(model, TOKENIZER, request)
 
 
@@ -189,7 +196,7 @@ def alone_with(model: Any, tokenizer: Tokenizer, request: Request) -> Readers:
     ours = model.config.get_text_config()._attn_implementation
     model.set_attn_implementation(plain)
     try:
-        return run(GenerateRunner(model, tokenizer), [request])
+        return run(new_turn_runner(model, tokenizer), [request])
     finally:
         model.set_attn_implementation({"text_config": ours} if isinstance(plain, dict) else ours)
 

@@ -9,7 +9,7 @@ through the attention interface of Transformers: a sequence sees its own run of 
 picks the tokens of all rows.
 
 `text_attentions` finds by a probe of two tokens which modules of a model call that interface, and with heads of what
-size; `LongRopes` gives each sequence the factors of its own length: `docs/decisions/0095-attention-of-any-family.md`.
+size; `LongRopes` gives each sequence the factors of its own length: `docs/decisions/0096-attention-of-any-family.md`.
 
 On a CPU `fuse_layers` replaces the decoder layers of most families by `FusedLayers`, which computes them in one call
 of the native kernels, attention included: `docs/decisions/0089-layers-in-one-call.md`.
@@ -30,4 +30,9 @@ are in time, height and width. The hashes of blocks cover the images (`Sequence.
 same image share its blocks, another image of the same size does not. How a tower is called, a `Tower` knows:
 `QwenTower`, or `ForwardTower` for any other family, if `find_tower` computes with it what the model computes alone:
 `docs/decisions/0010-pictures-in-the-batch.md`.
+
+Turns: a model that cannot be batched has a `TurnRunner`, with the same `Scheduler`, `Places` and sampling
+(`ScheduledRunner`). A `SteppedModel` gives each sequence the cache that `generate()` would have made (`OwnCache`), and
+computes its tokens as `generate()` would. `StatePool` counts the memory of the caches instead of their blocks:
+`docs/decisions/0098-turns.md`.
 """

@@ -2,15 +2,13 @@
 
 A sequence with a draft gets a token behind each token of the draft, as long as those sampled are those drafted.
 
-When one request fails, its reader gets the error, and the others go on. A forward pass that fails is computed again by
-halves, until the rows that are to blame are alone. If memory runs out, the cached features of images are dropped first.
+A forward pass that fails is computed again by halves, until the rows that are to blame are alone. If memory runs out,
+the cached features of images are dropped first.
 """
 
 import logging
 import time
 from collections.abc import Sequence as Listing
-from functools import partial
-from itertools import count
 from typing import Any
 
 import torch
@@ -21,29 +19,24 @@ from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.features import PlacedFeatures, embed
 from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.long_ropes import LongRopes
-from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts, pick_first
-from tis.engine.batching.places import Places
+from tis.engine.batching.picked_row import PickedRow, pick_first
 from tis.engine.batching.positions import has_mrope, mrope_positions
+from tis.engine.batching.scheduled_runner import ScheduledRunner
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.text_attention import PastOfRow, asks_for_past
 from tis.engine.batching.towers import QwenTower, Tower
 from tis.engine.batching.vision_encoder import VisionEncoder, vision_inputs_in
-from tis.engine.errors import ContextLengthExceeded, OutOfMemory
-from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
+from tis.engine.faults import free_memory, is_out_of_memory
 from tis.engine.kernels.native import NativeKernels
-from tis.engine.request import Delivery, HandOut, Request
-from tis.engine.sampling.pick import NoCandidates, PickedToken, logprob_of
+from tis.engine.request import Delivery, Request
 from tis.engine.text.tokenizer import Tokenizer
-from tis.errors import GenerationFailed
-from tis.observability.logs import log_exception
-from tis.observability.metrics import DRAFT_TOKENS
 
 log = logging.getLogger("tis.engine")
 
 
-class BatchRunner:
+class BatchRunner(ScheduledRunner):
     def __init__(
         self,
         model: Any,
@@ -59,9 +52,6 @@ class BatchRunner:
         kernels: NativeKernels | None = None,
         tower: Tower | None = None,
     ) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-        self._max_running = max_running
         self._tokens_per_step = tokens_per_step
         self._draft_width = draft_width
         self._cache = cache
@@ -71,94 +61,41 @@ class BatchRunner:
         self._vision = VisionEncoder(tower, max_bytes=vision_cache_bytes, patches_per_step=patches_per_step)
         self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
         self._prompts_waited = False  # in the last step, for images
-        self._arrivals = count()
-        self._running: list[Request] = []
         self._ropes = LongRopes(model)
         self._asks_for_past = asks_for_past(model)
-        self.scheduler = self._new_scheduler()
-        self._places = Places(self.scheduler, max_running)
+        super().__init__(model, tokenizer, max_running)
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
-
-    @property
-    def has_bounded_steps(self) -> bool:
-        return True
-
-    @property
-    def has_room(self) -> bool:
-        return self._places.has_room
-
-    def owes_place(self, owner: str) -> bool:
-        return self._places.owes(owner)
-
-    @property
-    def cache_use(self) -> float:
-        return self.scheduler.cache_use
-
-    @property
-    def running(self) -> list[Request]:
-        return self._running
-
-    def admit(self, request: Request) -> None:
-        leader: Sequence | None = None
-        capacity = self._cache.num_blocks * self._cache.block_size
-        if len(request.prompt_ids) + request.prepared.params.max_tokens > capacity:
-            raise ContextLengthExceeded(capacity, "prompt and answer are longer than the cache (CACHE_TOKENS).")
-        vision = request.prepared.vision
-        vision_inputs = vision.inputs if vision else ()
-        positions = None
-        if vision_inputs and has_mrope(self._model):
-            positions = mrope_positions(self._model, request.prompt_ids, vision_inputs)
-        self._places.make_room(request.owner)
-        for choice in request.unfinished:
-            arrival, border = next(self._arrivals), self._ropes.border
-            sequence = Sequence(request, choice, arrival, leader, positions, border, looks_ahead=self._looks_ahead)
-            leader = leader or sequence
-            self.scheduler.add(sequence)
-        self._running.append(request)
-
-    def step(self, hand_out: HandOut) -> None:
-        deliveries: list[Delivery] = []
-        try:
-            self._drop_cancelled(deliveries)
-            self._places.bring_back()
-            size = self._budget.next
-            plan = self.scheduler.plan(size.num_prompt_tokens)
-            if plan.chunks:
-                self._set_cached_tokens(plan)
-                with torch.inference_mode():
-                    self._cache.copy_blocks(plan.copies)
-                    self._encode_vision(plan, size.num_patches, deliveries)
-                    rows = self._compute_timed(plan.chunks) if plan.chunks else []
-                    self._accept(rows, deliveries)
-        finally:  # a request that has left `running` gets its error here, even if the step fails later
-            hand_out(deliveries)
-
-    def drop_all(self) -> None:
-        # A failed step may have left blocks whose content does not match their hashes.
-        for sequence in self._places.sequences:
-            sequence.is_dropped = True
-        self.scheduler = self._new_scheduler()
-        self._places = Places(self.scheduler, self._max_running)
-        self._running = []
-
-    def device_answers(self) -> bool:
-        return device_answers(self._model.device)
 
     def _new_scheduler(self) -> Scheduler:
         pool = BlockPool(self._cache.num_blocks, self._cache.block_size)
         return Scheduler(pool, self._tokens_per_step, self._draft_width)
 
-    def _drop_cancelled(self, deliveries: list[Delivery]) -> None:
-        for request in [request for request in self._running if request.is_cancelled]:
-            cancelled = request.cancel_completions()
-            self._remove(request)
-            deliveries += cancelled
+    def _new_sequences(self, request: Request) -> list[Sequence]:
+        vision = request.prepared.vision
+        vision_inputs = vision.inputs if vision else ()
+        positions = None
+        if vision_inputs and has_mrope(self._model):
+            positions = mrope_positions(self._model, request.prompt_ids, vision_inputs)
+        sequences: list[Sequence] = []
+        for choice in request.unfinished:
+            leader, arrival, border = (sequences[0] if sequences else None), next(self._arrivals), self._ropes.border
+            sequences.append(
+                Sequence(request, choice, arrival, leader, positions, border, looks_ahead=self._looks_ahead)
+            )
+        return sequences
+
+    def _compute_step(self, deliveries: list[Delivery]) -> list[PickedRow]:
+        size = self._budget.next
+        plan = self.scheduler.plan(size.num_prompt_tokens)
+        if not plan.chunks:
+            return []
+        self._set_cached_tokens(plan)
+        self._cache.copy_blocks(plan.copies)
+        self._encode_vision(plan, size.num_patches, deliveries)
+        return self._compute_timed(plan.chunks) if plan.chunks else []
 
     def _remove(self, request: Request) -> None:
-        for sequence in self._places.sequences:
-            if sequence.request is request:
-                self._places.drop(sequence)
-        self._running.remove(request)
+        super()._remove(request)
         self._vision.drop_unawaited(self._places.sequences)
 
     @staticmethod
@@ -227,10 +164,6 @@ class BatchRunner:
             return [PickedRow(chunks[0].sequence, error)]
         middle = len(chunks) // 2
         return self._compute_or_halve(chunks[:middle]) + self._compute_or_halve(chunks[middle:])
-
-    def _require_device(self) -> None:
-        if not self.device_answers():
-            raise DeviceLost("The device answers no more after a failed step; the log has the reason.")
 
     def _free_memory(self, chunks: Listing[ScheduledChunk]) -> bool:
         """Drops the features of all images but those that these chunks show. Returns whether there were any."""
@@ -319,40 +252,3 @@ class BatchRunner:
 
     def _numbers(self, values: list[int]) -> Any:
         return torch.tensor(values, dtype=torch.long, device=self._model.device)
-
-    def _accept(self, rows: Listing[PickedRow], deliveries: list[Delivery]) -> None:
-        DRAFT_TOKENS.inc(sum(len(row.draft) for row in rows))
-        while rows:
-            for row in rows:
-                if not row.sequence.is_dropped:
-                    deliveries += self._accept_one(row.sequence, row.picked)
-            rows = pick_behind_drafts(rows, self.scheduler)
-
-    def _accept_one(self, sequence: Sequence, picked: PickedToken | Exception) -> list[Delivery]:
-        request = sequence.request
-        try:
-            if isinstance(picked, Exception):
-                raise picked
-            describe = None if picked.logprob is None else partial(logprob_of, picked, self._tokenizer)
-            piece = sequence.choice.accept(picked.token_id, describe)
-        except Exception as error:  # its reader gets it, and the log has the details
-            return [self._fail(request, error)]
-        if sequence.choice.is_finished:
-            self.scheduler.drop(sequence)
-            if not request.unfinished:
-                self._running.remove(request)
-        return [(request, piece)] if piece else []
-
-    def _fail(self, request: Request, error: Exception) -> Delivery:
-        self._remove(request)
-        if isinstance(error, NoCandidates):
-            return request, GenerationFailed("The model computed no usable logits (NaN or infinity).")
-        if is_out_of_memory(error):
-            log.warning("no memory for request %s: %s", request.label, error)
-            return request, OutOfMemory()
-        log_exception("a request failed in its batch", error, request.label)
-        if isinstance(error, GenerationFailed):
-            return request, error
-        return request, GenerationFailed(
-            f"The model failed on this request; the log has the details under {request.label}."
-        )

@@ -35,6 +35,7 @@ class BlockPool:
     def __init__(self, num_blocks: int, block_size: int) -> None:
         self.num_blocks = num_blocks
         self.block_size = block_size
+        self.max_tokens = num_blocks * block_size  # of a sequence that is alone
         self._state = bytearray(_EMPTY * num_blocks)
         self._hash_of: list[bytes | None] = [None] * num_blocks
         self._by_hash: dict[bytes, dict[int, None]] = {}

@@ -1,4 +1,4 @@
-"""Chooses the runner of a loaded model: a `BatchRunner` if the model can be batched, else a `GenerateRunner`."""
+"""Chooses the runner of a loaded model: a `BatchRunner` if the model can be batched, else a `TurnRunner`."""
 
 import logging
 from collections.abc import Callable
@@ -14,12 +14,13 @@ from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.batching.picture_trial import find_tower
+from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
 from tis.engine.batching.towers import QwenTower, Tower, layer_stacks
 from tis.engine.batching.trial import BatchTrial
+from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
-from tis.engine.generate_runner import GenerateRunner
 from tis.engine.kernels.native import native_kernels
 from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalStages
 from tis.engine.runner import Runner
@@ -68,10 +69,10 @@ def choose_runner(
     tower = trial if isinstance(trial, str) else _try_pictures(model, vision)
     if isinstance(trial, str) or isinstance(tower, str):
         if limits.quantisation:
-            log.warning("QUANTIZE=%s does not apply: the model runs through generate()", limits.quantisation)
+            log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
-        log.info("requests run one at a time through generate(), as this model cannot be batched: %s", tower)
-        return ChosenRunner(lambda: GenerateRunner(model, tokenizer), context_length)
+        log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
+        return _in_turns(model, tokenizer, context_length, limits)
     if attention not in (None, "sdpa"):
         raise LoadFailed(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
@@ -107,6 +108,35 @@ def _try_pictures(model: Any, vision: VisionProcessor | None) -> Tower | str:
             raise
         log.debug("the trial of pictures failed", exc_info=True)
         return f"the trial of its pictures failed, {describe_with_messages(fault)}"
+
+
+def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: BatchLimits) -> ChosenRunner:
+    stepped = SteppedModel(model)
+    if not stepped.takes_turns:
+        log.warning("requests run one at a time: computed in turns, they change each other's tokens")
+    if not stepped.splits_prompts:
+        log.info("prompts are computed whole: in parts, this model computes something else")
+    costs = stepped.costs
+    if limits.cache_tokens:
+        cache_bytes = (limits.max_running - 1) * costs.fixed_bytes + costs.of(limits.cache_tokens)
+    else:
+        cache_bytes = MemoryBudget(limits.memory_bytes, limits.num_models).cache_bytes(
+            model.device, model.get_memory_footprint(), costs.of(context_length)
+        )
+    context_length = costs.max_tokens(cache_bytes, at_most=context_length)
+    if not context_length:
+        raise LoadFailed(f"The memory has no room for the cache of a request: {costs.fixed_bytes >> 20} MiB and more.")
+    log.info("caches of running requests take at most %d MiB", cache_bytes >> 20)
+    new = partial(
+        TurnRunner,
+        stepped,
+        tokenizer,
+        cache_bytes,
+        tokens_per_step=limits.tokens_per_step,
+        step_seconds=limits.step_seconds,
+        max_running=limits.max_running,
+    )
+    return ChosenRunner(new, context_length, cache_bytes=cache_bytes)
 
 
 def _batched(

@@ -1,4 +1,4 @@
-"""Decides whether a loaded model can be batched, and says why not. Other models run through generate()."""
+"""Decides whether a loaded model can be batched, and says why not. Requests of other models take turns."""
 
 from typing import Any
 

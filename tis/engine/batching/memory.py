@@ -27,21 +27,28 @@ class MemoryBudget:
     num_models: int = 1  # that share the machine
 
     def cache_tokens(self, device: Any, weight_bytes: int, bytes_per_token: int, context_length: int) -> int:
-        """At least one context, if the budget has room for it, and more as far as memory is free now."""
-        most = self._cache_bytes(device, weight_bytes) // bytes_per_token
         context_length = -(-context_length // _LARGEST_BLOCK) * _LARGEST_BLOCK
-        free = int(_free_bytes(device) * _CACHE_SHARE[device.type]) // bytes_per_token
-        return min(most, max(context_length, min(free, _MAX_CONTEXTS * context_length)))
+        num_bytes = self.cache_bytes(device, weight_bytes, context_length * bytes_per_token)
+        return min(num_bytes // bytes_per_token, _MAX_CONTEXTS * context_length)
 
-    def _cache_bytes(self, device: Any, weight_bytes: int) -> int:
+    def cache_bytes(self, device: Any, weight_bytes: int, bytes_of_context: int) -> int:
+        """At least one context, if the budget has room for it, and more as far as memory is free now."""
+        free = int(_free_bytes(device) * _share_of_cache(device))
+        return min(self._max_cache_bytes(device, weight_bytes), max(bytes_of_context, free))
+
+    def _max_cache_bytes(self, device: Any, weight_bytes: int) -> int:
         if not self.declared_bytes:
             left = max(0, _total_bytes(device) - weight_bytes * self.num_models)
-            return int(left * _CACHE_SHARE[device.type]) // self.num_models
+            return int(left * _share_of_cache(device)) // self.num_models
         if self.declared_bytes <= weight_bytes:
             raise LoadFailed(
                 f"memory_mb is {self.declared_bytes >> 20}, and the weights alone take {weight_bytes >> 20} MiB."
             )
         return self.declared_bytes - weight_bytes
+
+
+def _share_of_cache(device: Any) -> float:
+    return _CACHE_SHARE.get(device.type, _CACHE_SHARE["cpu"])
 
 
 def _free_bytes(device: Any) -> int:

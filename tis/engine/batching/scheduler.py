@@ -73,6 +73,11 @@ class Scheduler:
         return self.running + self.waiting
 
     @property
+    def max_tokens(self) -> int:
+        """Of one sequence. A longer one never fits."""
+        return self._pool.max_tokens
+
+    @property
     def cache_use(self) -> float:
         return 1 - self._pool.num_free / self._pool.num_blocks
 
@@ -162,8 +167,10 @@ class Scheduler:
             self._ensure_blocks(sequence, plan) if sequence.block_run else self._start(sequence, plan)
         ):
             return 0
-        start = sequence.num_computed
-        stop = sequence.end_of_chunk(start, start + min(budget, sequence.num_uncomputed))
+        start, size = sequence.num_computed, sequence.num_uncomputed
+        if start or not sequence.starts_whole:
+            size = min(budget, size)
+        stop = sequence.end_of_chunk(start, start + size)
         plan.chunks.append(ScheduledChunk(sequence, start, stop))
         return stop - start
 

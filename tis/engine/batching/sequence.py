@@ -25,6 +25,7 @@ class Sequence:
         rope_border: RopeBorder | None = None,
         *,
         looks_ahead: bool = False,
+        starts_whole: bool = False,
     ) -> None:
         self.request = request
         self.choice = choice
@@ -33,6 +34,7 @@ class Sequence:
         self.positions = positions  # None: tokens are counted one by one
         # Tokens that attend to each other in both directions, and so are computed together.
         self.pictures = self._runs_of_pictures() if looks_ahead else ()
+        self.starts_whole = starts_whole  # all tokens that it has when it starts are computed in one step
         self.num_computed = 0
         self.block_run: BlockRun | None = None
         self.num_cached_blocks = 0  # that other sequences can find
