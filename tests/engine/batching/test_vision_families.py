@@ -47,7 +47,7 @@ TRIED = tuple(VISION_FAMILIES) if os.environ.get("SOAK") else UNLIKE_OTHERS
 # a prompt sees all of it.
 ALONE = {"ovis2", "granite4_vision", "paligemma"}
 # Not because of their pictures.
-TEXT_ALONE = {"llama4", "deepseek_vl"}
+TEXT_ALONE = {"deepseek_vl"}
 
 
 class Case:
