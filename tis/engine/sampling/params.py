@@ -18,7 +18,7 @@ _SHARE_BEFORE_GRAMMAR = 0.5  # of max_tokens: reasoning must leave room for the 
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """Requests set a field through the field of the same name in `tis/openai_api/sampling_fields.py`."""
+    """Requests set a field through the field of the same name in `SamplingFields` (`tis/openai_api/wire/fields.py`)."""
 
     temperature: float = 0.7  # 0: greedy
     top_p: float = 1.0
