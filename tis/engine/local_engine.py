@@ -226,6 +226,8 @@ class LocalEngine:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
         if not isinstance(loaded, LoadedPooling):
             raise WrongTask(slot.entry.id, slot.entry.task)
+        if self._limits.max_context_tokens:
+            loaded.rows.limit(self._limits.max_context_tokens)
         return loaded
 
     def _slot_of(self, saved_id: str) -> ModelSlot:

@@ -19,6 +19,8 @@ class Bridge:
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="prepare")
         # Large images take a while, and text should not wait for them.
         self._vision_pool = ThreadPoolExecutor(2, thread_name_prefix="vision")
+        # Thousands of texts of one request; chats should not wait for them.
+        self._text_pool = ThreadPoolExecutor(2, thread_name_prefix="texts")
         # One grammar at a time, and in a thread of its own: a hostile grammar takes seconds.
         self._grammar_thread = ThreadPoolExecutor(1, thread_name_prefix="grammar")
         self._load_lock = threading.Lock()
@@ -35,6 +37,10 @@ class Bridge:
     async def in_vision_pool(self, work: Callable[[], T]) -> T:
         """Runs the preprocessing of images and videos."""
         return await self._loop.run_in_executor(self._vision_pool, work)
+
+    async def in_text_pool(self, work: Callable[[], T]) -> T:
+        """Runs the tokenising of texts for embeddings and reranking."""
+        return await self._loop.run_in_executor(self._text_pool, work)
 
     async def in_grammar_thread(self, work: Callable[[], T]) -> T:
         return await self._loop.run_in_executor(self._grammar_thread, work)
@@ -56,7 +62,7 @@ class Bridge:
         return future
 
     def close(self) -> None:
-        for pool in (self._pool, self._vision_pool, self._grammar_thread):
+        for pool in (self._pool, self._vision_pool, self._text_pool, self._grammar_thread):
             pool.shutdown(wait=False, cancel_futures=True)
 
 

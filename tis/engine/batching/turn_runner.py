@@ -114,7 +114,7 @@ class TurnRunner(ScheduledRunner):
     def _compute(self, chunk: ScheduledChunk) -> Any:
         sequence, began = chunk.sequence, time.monotonic()
         cache = self._caches.get(sequence)
-        if cache is None:
+        if cache is None or not chunk.start:  # it begins again, after others had its place
             request = sequence.request
             cache = self._stepped.new_cache(request.prompt_ids, self._pictures_of(request))
             self._caches[sequence] = cache

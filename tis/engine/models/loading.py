@@ -176,7 +176,7 @@ def _download(repo: str, options: LoadOptions, report: Report) -> Path:
 def device_name(device: Any) -> str:
     import torch
 
-    return f"{device} ({torch.cuda.getdevice_name(device)})" if device.type == "cuda" else str(device)
+    return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
 
 
 def _quantisation(options: LoadOptions) -> Any:

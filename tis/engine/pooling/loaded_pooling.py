@@ -79,10 +79,10 @@ class PooledTexts:
                 known[key] = vector
             return [_shortened(known[key], options.dimensions) for key in keys]
 
-        rows, keys, known = await self._bridge.in_pool(look_up)
+        rows, keys, known = await self._bridge.in_text_pool(look_up)
         missing = {key: row for key, row in zip(keys, rows, strict=True) if known[key] is None}
         made = await self._compute(slot, list(missing.values()), ticket) if missing else ()
-        vectors = await self._bridge.in_pool(lambda: finish(known, missing, made))
+        vectors = await self._bridge.in_text_pool(lambda: finish(known, missing, made))
         return Embeddings(vectors, sum(map(len, rows)))
 
     async def score(
@@ -99,10 +99,10 @@ class PooledTexts:
         def encode() -> list[TokenRow]:
             if template is None:
                 return loaded.rows.of_pairs(pairs, truncate=truncate)
-            texts = [template.text(instruction, query, document) for query, document in pairs]
+            texts = (template.text(instruction, query, document) for query, document in pairs)
             return loaded.rows.in_template(template.before, texts, template.after, truncate=truncate)
 
-        rows = await self._bridge.in_pool(encode)
+        rows = await self._bridge.in_text_pool(encode)
         made = await self._compute(slot, rows, ticket)
         return PairScores([float(one[0]) for one in made], sum(map(len, rows)))
 

@@ -49,6 +49,18 @@ class ClassifierHead:
         self._score = _activation(model.config)
 
     def __call__(self, states: Sequence[Any], rows: Sequence[TokenRow]) -> Any:
+        """Rows of like length share a call: they are padded to the longest of them."""
+        order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        scores: list[Any] = [None] * len(rows)
+        while order:
+            alike = [place for place in order if len(rows[place]) <= max(16, 2 * len(rows[order[0]]))]
+            order = order[len(alike) :]
+            of_group = self._scores([states[place] for place in alike], [rows[place] for place in alike])
+            for place, score in zip(alike, of_group, strict=True):
+                scores[place] = score
+        return torch.stack(scores)
+
+    def _scores(self, states: Sequence[Any], rows: Sequence[TokenRow]) -> Any:
         longest = max(map(len, states))
         device = states[0].device
         self._body.states = torch.stack(

@@ -6,6 +6,7 @@ A step that fails is computed again by halves, until the rows that are to blame 
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy
 import torch
 
 from tis.engine.errors import OutOfMemory
@@ -27,6 +28,7 @@ class PoolingRunner:
         self._head = head
         self._tokens_per_step = tokens_per_step
         self._running: list[PoolingRequest] = []
+        self._computes_long = False
 
     @property
     def has_room(self) -> bool:
@@ -41,7 +43,8 @@ class PoolingRunner:
 
     @property
     def has_bounded_steps(self) -> bool:
-        return True
+        """A row is never cut: one that is longer than a step may take minutes."""
+        return not self._computes_long
 
     @property
     def running(self) -> list[PoolingRequest]:
@@ -55,12 +58,14 @@ class PoolingRunner:
         try:
             self._running = [request for request in self._running if not request.is_cancelled]
             if taken := self._take():
+                self._computes_long = any(len(one.rows[number]) > self._tokens_per_step for one, number in taken)
                 with torch.inference_mode():
                     self._compute(taken, deliveries)
             for request in [one for one in self._running if not one.num_left]:
                 self._running.remove(request)
                 deliveries.append((request, request.results))
         finally:
+            self._computes_long = False
             hand_out(deliveries)
 
     def drop_all(self) -> None:
@@ -70,7 +75,10 @@ class PoolingRunner:
         return device_answers(self._encoder.device)
 
     def _take(self) -> list[_Taken]:
-        """The owner with the fewest tokens in this step is next; a row that is too long for a step has one alone."""
+        """The owner with the fewest tokens in this step is next, and of its requests each in turn.
+
+        A row that is too long for a step has one alone.
+        """
         taken: list[_Taken] = []
         tokens: Counter[str] = Counter()
         waiting: dict[str, list[PoolingRequest]] = {}
@@ -86,8 +94,9 @@ class PoolingRunner:
             taken.append((request, request.num_taken))
             tokens[owner] += length
             request.num_taken += 1
-            if request.num_taken == len(request.rows):
-                waiting[owner].pop(0)
+            waiting[owner].pop(0)
+            if request.num_taken < len(request.rows):
+                waiting[owner].append(request)
             if not waiting[owner]:
                 del waiting[owner]
         return taken
@@ -110,14 +119,19 @@ class PoolingRunner:
                 self._fail(taken[0][0], fault, deliveries)
             return
         for (request, number), result in zip(taken, results, strict=True):
-            request.results[number] = result
-            request.num_left -= 1
+            if numpy.isfinite(result).all():
+                request.results[number] = result.copy()  # a view would keep those of the whole step
+                request.num_left -= 1
+            else:
+                self._fail(request, GenerationFailed("The model computed no usable numbers (NaN)."), deliveries)
 
     def _fail(self, request: PoolingRequest, fault: Exception, deliveries: list[Delivery]) -> None:
         if request not in self._running:
             return  # another of its rows has failed
         error: ServiceError = OutOfMemory()
-        if not is_out_of_memory(fault):
+        if isinstance(fault, GenerationFailed):
+            error = fault
+        elif not is_out_of_memory(fault):
             log_exception("a text could not be computed", fault, request.label)
             error = GenerationFailed(f"The model failed on this request; the log has the reason under {request.label}.")
         self._running.remove(request)

@@ -1,6 +1,7 @@
 """Turns texts, token ids and pairs into rows of tokens, with the prompts and the limits of the model."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tis.engine.errors import ContextLengthExceeded, LoadFailed
@@ -9,7 +10,9 @@ from tis.engine.pooling.token_row import TokenRow
 from tis.errors import BadRequest
 
 # No token of a usual text has more; a text beyond that many for each token is refused or cut before it is encoded.
-_MAX_CHARS_PER_TOKEN = 64
+_MAX_CHARS_PER_TOKEN = 16
+_MAX_TOKENS = 2**20  # of a request
+_SLICE = 32  # texts that are encoded at once: what the tokenizer returns takes 130 bytes for each token
 Text = str | Sequence[int]  # token ids are a text that is encoded already
 
 
@@ -43,47 +46,57 @@ class TextRows:
             raise BadRequest(message, param="prompt_name")
         return self._files.prompts[wanted]
 
+    def limit(self, max_length: int) -> None:
+        """Of a setting of the operator."""
+        self.max_length = min(self.max_length, max_length)
+
     def of_texts(self, texts: Sequence[Text], prompt: str, *, truncate: bool) -> list[TokenRow]:
         num_prompt_tokens = self._num_tokens_of_prompt(prompt) if prompt else 0
-        plain = [prompt + text for text in texts if isinstance(text, str)]
-        encodings = iter(self._encode(plain, truncate=truncate))
         room = self.max_length - int(self._backend.num_special_tokens_to_add(False))
-        rows = []
-        for number, text in enumerate(texts):
-            if isinstance(text, str):
-                encoding = next(encodings)
-                self._cut(encoding, room, number, truncate=truncate)
-                ids = self._backend.post_process(encoding, None, True).ids
-            else:
-                ids = self._checked(text, number, truncate=truncate)
-            rows.append(TokenRow(ids, None, num_prompt_tokens))
+        budget, rows = _Budget(), list[TokenRow]()
+        for first in range(0, len(texts), _SLICE):
+            some = texts[first : first + _SLICE]
+            encodings = iter(self._encode([prompt + one for one in some if isinstance(one, str)], first, truncate))
+            for number, text in enumerate(some, first):
+                if isinstance(text, str):
+                    encoding = next(encodings)
+                    self._cut(encoding, room, number, truncate=truncate)
+                    ids = self._backend.post_process(encoding, None, True).ids
+                else:
+                    ids = self._checked(text, number, truncate=truncate)
+                rows.append(TokenRow(budget.taken(ids, number), None, num_prompt_tokens))
         return rows
 
     def of_pairs(self, pairs: Sequence[tuple[str, str]], *, truncate: bool) -> list[TokenRow]:
-        """As a cross-encoder reads them: both texts in one row."""
-        both = self._encode([text for pair in pairs for text in pair], truncate=truncate)
+        """As a cross-encoder reads them: both texts in one row. The longer one is cut first."""
         room = self.max_length - int(self._backend.num_special_tokens_to_add(True))
-        rows = []
-        for number in range(len(pairs)):
-            first, second = both[2 * number], both[2 * number + 1]
-            if len(first.ids) + len(second.ids) > room and not truncate:
-                self._refuse(len(first.ids) + len(second.ids), number)
-            num_first, num_second = _longest_first(len(first.ids), len(second.ids), room)
-            first.truncate(num_first)
-            second.truncate(num_second)
-            encoding = self._backend.post_process(first, second, True)
-            rows.append(TokenRow(encoding.ids, encoding.type_ids if self._has_type_ids else None))
+        budget, rows = _Budget(), list[TokenRow]()
+        for begin in range(0, len(pairs), _SLICE):
+            some = pairs[begin : begin + _SLICE]
+            texts = list(dict.fromkeys(text for pair in some for text in pair))  # mostly one query of all
+            known = dict(zip(texts, self._encode(texts, begin, truncate), strict=True))
+            for number, pair in enumerate(some, begin):
+                first, second = (type(known[text]).merge([known[text]]) for text in pair)  # copies, which are cut
+                if len(first.ids) + len(second.ids) > room and not truncate:
+                    self._refuse(len(first.ids) + len(second.ids), number)
+                num_first, num_second = _longest_first(len(first.ids), len(second.ids), room)
+                first.truncate(num_first)
+                second.truncate(num_second)
+                encoding = self._backend.post_process(first, second, True)
+                types = array("b", encoding.type_ids) if self._has_type_ids else None
+                rows.append(TokenRow(budget.taken(encoding.ids, number), types))
         return rows
 
     def in_template(
-        self, before: Sequence[int], texts: Sequence[str], after: Sequence[int], *, truncate: bool
+        self, before: Sequence[int], texts: Iterable[str], after: Sequence[int], *, truncate: bool
     ) -> list[TokenRow]:
         """The texts are cut, the template is not."""
         room = self.max_length - len(before) - len(after)
-        rows = []
-        for number, encoding in enumerate(self._encode(texts, truncate=truncate)):
+        budget, rows = _Budget(), list[TokenRow]()
+        for number, text in enumerate(texts):
+            [encoding] = self._encode([text], number, truncate)
             self._cut(encoding, room, number, truncate=truncate)
-            rows.append(TokenRow([*before, *encoding.ids, *after]))
+            rows.append(TokenRow(budget.taken([*before, *encoding.ids, *after], number)))
         return rows
 
     def _num_tokens_of_prompt(self, prompt: str) -> int:
@@ -91,10 +104,10 @@ class TextRows:
         ids = self._backend.encode(prompt).ids
         return len(ids) - (ids[-1] in self._special_ids)
 
-    def _encode(self, texts: Sequence[str], *, truncate: bool) -> list[Any]:
+    def _encode(self, texts: Sequence[str], first_number: int, truncate: bool) -> list[Any]:
         """Without the tokens around a text. One of megabytes is cut, or refused, before the tokenizer reads it."""
         most = self.max_length * _MAX_CHARS_PER_TOKEN
-        for number, text in enumerate(texts):
+        for number, text in enumerate(texts, first_number):
             if len(text) > most and not truncate:
                 self._refuse(len(text) // _MAX_CHARS_PER_TOKEN, number)
         short = [text[:most].lower() if self._files.lower_case else text[:most] for text in texts]
@@ -118,6 +131,21 @@ class TextRows:
     def _refuse(self, num_tokens: int, number: int) -> None:
         reason = f"text {number} has {num_tokens} tokens or more. Send `truncate: true` to have it cut."
         raise ContextLengthExceeded(self.max_length, reason, param="input")
+
+
+class _Budget:
+    """Of the tokens of one request, which lie in memory until they are computed."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_TOKENS
+
+    def taken(self, ids: Sequence[int], number: int) -> Sequence[int]:
+        if not ids:
+            raise BadRequest(f"text {number} has no tokens.", param="input")
+        self._left -= len(ids)
+        if self._left < 0:
+            raise BadRequest(f"The texts of a request have at most {_MAX_TOKENS} tokens together.", param="input")
+        return array("i", ids)
 
 
 def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:

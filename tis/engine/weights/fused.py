@@ -147,9 +147,11 @@ def _calls_of_attentions(model: Any, decoder: Any) -> dict[Any, dict[str, Any]]:
 
 
 def positions_of(model: Any, number: int) -> Any:
-    """The axes of M-RoPE get different ones."""
-    parameters = getattr(model.config.get_text_config(), "rope_parameters", None) or {}
+    """The axes of M-RoPE get different ones. The last is the last of the context: some families scale far queries."""
+    config = model.config.get_text_config()
+    parameters = getattr(config, "rope_parameters", None) or {}
     positions = torch.arange(number)[None] ** 2
+    positions[0, -1] = max(int(positions[0, -1]), int(getattr(config, "max_position_embeddings", None) or 0) - 1)
     return torch.stack([positions, positions + 5, positions * 2]) if "mrope_section" in parameters else positions
 
 
