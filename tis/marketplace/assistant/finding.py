@@ -246,6 +246,10 @@ def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOr
         cards = goods.cards_for((order.among or ids)[:MAX_CARDS], query)
         return FoundGoods(cards, total=len(cards), is_unmeasured=True)
     ordered = in_order(values, order)
+    if not ordered and order.beyond:  # the best of them was shown already
+        known = in_order(values, order.model_copy(update={"beyond": []}))
+        cards = goods.cards_for([one for one in known if one in order.beyond][:MAX_CARDS], query)
+        return FoundGoods(cards, total=len(cards), values=values, is_beaten=False)
     return FoundGoods(goods.cards_for(ordered[:MAX_CARDS], query), total=len(ordered), values=values)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.goods_nouns import OR
+from tis.marketplace.reading.measures import amounts_in
 from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
 from tis.marketplace.reading.vocabulary import GoodsIndex, Vocabulary
@@ -39,7 +40,12 @@ _CHEAPER = any_of(
     mahal (?:banget|amat)|turunin harga(?:nya)?
     """
 )
-_WHICH_IS_CHEAPER = any_of("mana (?:yang |yg )?(?:lebih|lbh|paling) murah|which (?:one )?is (?:cheaper|the cheapest)")
+_WHICH_IS_CHEAPER = any_of(
+    r"""
+    mana (?:yang |yg )?(?:lebih|lbh|paling) murah|which (?:one |of them )?is (?:cheaper|the cheapest)
+    (?:yang |yg )?(?:lebih|lbh|paling) murah (?:yang |yg )?(?:mana|apa|nomor berapa)
+    """
+)
 _DEARER = any_of(
     r"""
     (?:yang |yg )*(?:lebih|lbh) (?:mahal|premium)|more expensive|pricier|higher[ -]end|mahalan(?: dikit)?
@@ -92,7 +98,8 @@ _LISTS = {"exclude_brands": "brands", "exclude_terms": "text", "exclude_cities":
 
 
 _GOING_ON = (
-    "(?:(?:kalau|kalo|klo|kl|gimana|bagaimana|jadi|jadinya|what about|how about|make it|and for|for|if|and|ok|oke)\\s)*"
+    r"(?:(?:kalau|kalo|klo|kl|gimana|bagaimana|jadi|jadinya|what about|how about|make it|and for|for|if|what if|and|ok"
+    r"|oke|ya|yaudah|ya udah|ya sudah)\s)*"
 )
 _PEOPLE = "orang|people|persons?|tamu|guests?|anak|kids|children|karyawan|staff|siswa|students?|peserta|undangan"
 _COUNT_ALONE = re.compile(
@@ -128,6 +135,8 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
     changes: dict[str, Any] = {}
     if found := _WHICH_IS_CHEAPER.search(sentence.text):
         changes["sort"] = "price_asc"
+        if context.previous and context.previous.compare:
+            changes["product_ids"] = [one.id for one in context.last_results]
         sentence.take_found(found, "which is the cheapest", "sort")
     elif found := _CHEAPER.search(sentence.text):
         changes["max_price" if prices else "sort"] = max(0, min(prices) - 1) if prices else "price_asc"
@@ -217,6 +226,22 @@ def _names_unknown_goods(said: str, new: Mapping[str, Any], previous: Structured
     return not is_known and words[0] not in word_list("description", "plain", "filler") and previous.text != ""
 
 
+def _without_replaced(text: str, new: str) -> str:
+    """`5 meter` behind `2 meter`, blue behind red, 13 behind 15: the former value is meant no more."""
+    kinds = [kind for word in new.split() if (kind := _value_kind(word))]
+    words = text.split()
+    replaced = {kind for kind in kinds if kinds.count(kind) == 1 and [*map(_value_kind, words)].count(kind) == 1}
+    return " ".join(word for word in words if _value_kind(word) not in replaced)
+
+
+def _value_kind(word: str) -> str:
+    if word.isdecimal():
+        return "number"
+    if word in word_list("colour"):
+        return "colour"
+    return next((scale for _, _, scale, _ in amounts_in(word)), "")
+
+
 def _is_same(one: GoodsKind | None, other: GoodsKind | None) -> bool:
     if one is None or other is None:
         return one is other
@@ -250,6 +275,7 @@ def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
         if name in fields and (rest := [one for one in fields[name] if one not in said]) != fields[name]:
             fields[name] = rest
     if new.get("text") and fields.get("text"):
+        fields["text"] = _without_replaced(fields["text"], new["text"])
         known = fields["text"].split()
         more = " ".join(word for word in new["text"].split() if word not in known)
         new["text"] = f" {OR} ".join(f"{one} {more}".strip() for one in fields["text"].split(f" {OR} "))

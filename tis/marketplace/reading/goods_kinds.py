@@ -32,9 +32,9 @@ class GoodsKind:
         if not heads:
             return None
         kinds = {kind for head in heads for kind in _kinds_of(head.phrase, index)}
-        is_plain = all(not head.category and word_list("part").isdisjoint(head.phrase) for head in heads)
-        if not self.phrases and is_plain:
-            return None  # a noun of no category may be of any
+        if not self.phrases:
+            alike = [one for kind in kinds if kind not in index.categories for one in index.spellings(kind)]
+            kinds |= {kind for one in alike for kind in (one, one[:1])}  # an ultrabook is a `laptop tipis`
         is_of_category = self.category is not None and self.category in {index.categories.get(kind) for kind in kinds}
         return is_of_category or not self.phrases.isdisjoint(kinds)
 

@@ -47,6 +47,7 @@ from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_attribute_order, take_wishes
 from tis.marketplace.reading.word_lists import word_list
 
+_MAX_COMPARED = 4
 _SIZES_OF_WEAR = range(16, 51)
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
@@ -71,6 +72,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     compares = asks_to_compare(sentence)
     if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
         new["product_ids"] = pointed
+    if compares and not things and "product_ids" not in new and _COMPARES_ALL.search(said):
+        new["product_ids"] = [one.id for one in shown[:_MAX_COMPARED]]  # `bandingkan dong`
     if order := take_attribute_order(sentence, context, new.get("product_ids", [])):
         new["order_by"], compares = order, False
         new.pop("product_ids", None)
@@ -85,7 +88,7 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     if "measures" in new and (order := new.get("order_by")) and order.beyond:
         new.pop("order_by")  # `the bigger ones, at least 2 litres`: the limit says how big
     new |= take_amounts(sentence)
-    measured = take_measures(sentence)
+    measured, unwanted_measures = take_measures(sentence)
     new |= take_prices(sentence)
     new |= take_places(sentence, index)
     if new.get("radius_km"):
@@ -96,6 +99,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     new |= take_leading_count(sentence) if "quantity" not in new else {}
     is_same_count = "quantity" not in new and previous is not None and previous.quantity is not None
     new |= price_of_one(said, new | ({"quantity": previous.quantity} if is_same_count and previous else {}))
+    if unwanted_measures:
+        new["exclude_terms"] = unwanted_measures
     for name, value in take_negations(sentence, index).items():
         new[name] = [*new.get(name, []), *value]
     if new.get("near_cities"):
@@ -220,11 +225,13 @@ _ASKS = any_of(
     stok(?:nya)? (?:ada|berapa)|ada stok|sisa
     """
 )
+_COMPARES_ALL = any_of("(?:di ?)?banding(?:kan|in|an)?|perbandingan(?:nya)?|compare|comparison")
 _OF_SMALL_TALK = {"text", "brands", "product_ids", "intent", "in_stock", "sort"}
 _GOODBYE = any_of(
     r"""
     thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou|tq|nuhun|suwun|bye|goodbye|dadah
-    sampai jumpa|see you|that'?s (?:all|it)|that is all|(?:itu|segitu|udah|sudah|cukup) (?:saja|aja|dulu|cukup)
+    sampai jumpa|see you|that'?s (?:all|it)|that is all
+    (?<!yang )(?<!yg )(?:itu|segitu|udah|sudah|cukup) (?:saja|aja|dulu|cukup)
     """
 )
 _ASKS_OF_ANYTHING = any_of(
