@@ -36,6 +36,7 @@ _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
 _MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
 _MAX_ALTERNATIVES = 4
+_MAX_WORDS_TRIED = 8
 _TIER_OF_CATEGORY = 1000  # of goods that match none of the words
 _NOTHING_SKIPPED = frozenset[int]()
 
@@ -150,7 +151,7 @@ class BestGoods:
 
 
 def best_goods(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
-    several = [_best_of_kind(goods, one) for one in _alternatives(goods, query)]
+    several = [_best_of_words(goods, one) for one in _alternatives(goods, query)]
     if len(several) == 1:
         return several[0]
     counted = sum(one.total.count for one in several)
@@ -170,6 +171,23 @@ def _alternatives(goods: GoodsSearch, query: StructuredQuery) -> list[Structured
         words = [] if query.category or (kind and kind.phrases) else texts[0].split()[:-1]
         texts.append(" ".join([*words, text]))
     return [query.model_copy(update={"text": text}) for text in texts]
+
+
+def _best_of_words(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
+    """A keyboard `buat ngetik` need not say so: where nothing matches all words, the last words that some goods of the
+    kind match count, and these goods come nearest.
+    """
+    best, words, kind = _best_of_kind(goods, query), query.text.split(), goods.kind_of(query)
+    if best.total.count or kind is None or kind.words or not 1 < len(words) <= _MAX_WORDS_TRIED:
+        return best
+    nouns = {word for phrase in kind.phrases for word in phrase}
+    near, kept = best, [word for word in words if word in nouns]
+    for word in reversed([word for word in words if word not in nouns]):
+        tried = [one for one in words if one in kept or one == word]
+        found = _best_of_kind(goods, query.model_copy(update={"text": " ".join(tried)}))
+        if found.total.count:
+            near, kept = BestGoods(found.candidates[: found.total.count], ProductCount(0)), tried
+    return near
 
 
 def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:

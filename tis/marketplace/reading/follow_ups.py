@@ -214,7 +214,9 @@ def going_on(
             kept |= {"max_price": None, "min_price": None}  # cheaper than the former goods that were shown
         return StructuredQuery(**kept)
     # What is said of the goods now holds.
-    return previous.model_copy(update={"text": same[0] if len(alternatives) > 1 or not new.get("text") else ""})
+    said_words = set(new.get("text", "").split())
+    nearest = max(same, key=lambda text: len(said_words.intersection(text.split())))
+    return previous.model_copy(update={"text": nearest if len(alternatives) > 1 or not said_words else ""})
 
 
 def _names_unknown_goods(said: str, new: Mapping[str, Any], previous: StructuredQuery, index: GoodsIndex) -> bool:

@@ -50,6 +50,8 @@ def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> Good
         nouns = [one for one in nouns if one.category == category]  # of fans, those that stand on a table
     if nouns:
         head = _head(nouns)
+        if len(head.phrase) == 1 and head.text in word_list("no kind") and nouns[1:]:
+            return GoodsKind(frozenset({(*head.phrase, *nouns[1].phrase)}))
         named = {one for kind in _kinds_of(head.phrase, index) for one in (kind, *index.spellings(kind))}
         own = index.own_names.get(head.phrase)
         return GoodsKind(frozenset(named), own)
@@ -98,6 +100,8 @@ def _kinds_of(phrase: Phrase, index: GoodsIndex) -> list[Phrase]:
     kinds, category = [phrase], index.categories.get(phrase)
     for length in range(1, len(phrase)):
         first, last = phrase[:length], phrase[-length:]
+        if length == 1 and first[0] in word_list("no kind"):
+            continue
         is_same = category is None or index.categories.get(first) == category or first[0] in word_list("part")
         if (
             (first in index.nouns or first[0] in word_list("part"))

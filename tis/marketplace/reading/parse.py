@@ -38,6 +38,7 @@ from tis.marketplace.reading.said_places import take_places
 from tis.marketplace.reading.sentence import Sentence, any_of
 from tis.marketplace.reading.structured_query import (
     MAX_QUERY_CHARS,
+    ComparedThings,
     ParsedQuery,
     QueryContext,
     ShownProduct,
@@ -72,7 +73,9 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     compares = asks_to_compare(sentence)
     if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
         new["product_ids"] = pointed
-    if compares and not things and "product_ids" not in new and _COMPARES_ALL.search(said):
+    if compares and not things and shown and (other := _COMPARES_WITH.search(said)):
+        things = ComparedThings(items=[other["other"]], product_ids=list(spoken_of_before(context)) or [shown[0].id])
+    elif compares and not things and "product_ids" not in new and _COMPARES_ALL.search(said):
         new["product_ids"] = [one.id for one in shown[:_MAX_COMPARED]]  # `bandingkan dong`
     if order := take_attribute_order(sentence, context, new.get("product_ids", [])):
         new["order_by"], compares = order, False
@@ -178,7 +181,7 @@ def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
 
 def _asks_only(facts: Sequence[str], new: Mapping[str, Any], previous: StructuredQuery | None) -> bool:
     """`harganya berapa?` asks of goods that were shown; `harganya di bawah 5 juta?` and `harga laptop?` do not."""
-    others = {"near_user", "sort"} if "distance" in facts else set()
+    others = {"near_user", "sort"} if "distance" in facts else {"quantity"} if "price" in facts else set()
     if new.keys() - {"text", "product_ids", "in_stock", "intent", "category"} - others or new.get("in_stock") is False:
         return False
     if new.get("category") not in (None, previous.category if previous else None):
@@ -195,7 +198,8 @@ def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) 
         return {"intent": "other"}
     if list(facts) == ["stock"]:
         return {"intent": "stock", "in_stock": True} | ({"product_ids": pointed} if pointed else {})
-    return {"product_ids": pointed or shown, "asked": list(facts)}
+    quantity = {"quantity": new["quantity"]} if new.get("quantity") else {}
+    return {"product_ids": pointed or shown, "asked": list(facts)} | quantity
 
 
 def says_goodbye(said: str) -> bool:
@@ -224,6 +228,10 @@ _ASKS = any_of(
     apakah|apa|masih|ga|gak|nggak|ngga|tidak|kah|berapa|brp|cek|check|is|are|do|does|how many
     stok(?:nya)? (?:ada|berapa)|ada stok|sisa
     """
+)
+_COMPARES_WITH = re.compile(
+    r"(?:banding(?:kan|in)|compare)(?:nya| it| that| this| itu| ini)? (?:dengan|dgn|sama|ama|with|to) "
+    r"(?P<other>[a-z0-9][a-z0-9 -]{2,80})"
 )
 _COMPARES_ALL = any_of("(?:di ?)?banding(?:kan|in|an)?|perbandingan(?:nya)?|compare|comparison")
 _OF_SMALL_TALK = {"text", "brands", "product_ids", "intent", "in_stock", "sort"}
