@@ -83,7 +83,13 @@ class GoodsSearch:
         text = " ".join(filter(None, words))[:MAX_QUERY_CHARS]
         changed = query.model_copy(update={"category": None, "text": text})
         own = self.kind_of(query.model_copy(update={"category": None}))
-        if own and own.phrases and not self.search.count(self.session, product_query(changed, None), 1).count:
+        # The laptop of a `charger laptop` is of a category, a `teko` only of the words.
+        if (
+            own
+            and own.phrases
+            and not own.category
+            and not self.search.count(self.session, product_query(changed, None), 1).count
+        ):
             return query.model_copy(update={"category": None})  # its words name other goods
         return changed
 

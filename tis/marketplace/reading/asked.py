@@ -19,7 +19,9 @@ _ALONE = re.compile(
 )
 
 _ENDING = r"(?:nya|ny|x|s)?"
-_MORE = any_of("lama|long|besar|big|large|banyak|many|much|jumlah|tinggal|masih|ada|inci|inch|kilo|gram|liter|persen")
+_MORE = any_of(
+    "lama|long|besar|big|large|banyak|many|much|jumlah|tinggal|masih|ada|inci|inch|kilo|kg|gram|gr|ml|cm|watt|mah|meter|liter|persen"
+)
 
 
 @cache

@@ -102,8 +102,10 @@ _GOING_ON = (
     r"|oke|ya|yaudah|ya udah|ya sudah)\s)*"
 )
 _PEOPLE = "orang|people|persons?|tamu|guests?|anak|kids|children|karyawan|staff|siswa|students?|peserta|undangan"
+_NUMBERS = dict(zip("two three four five six seven eight nine ten".split(), range(2, 11), strict=True))
+_NUMBERS |= dict(zip("dua tiga empat lima enam tujuh delapan sembilan sepuluh".split(), range(2, 11), strict=True))
 _COUNT_ALONE = re.compile(
-    rf"^\W*{_GOING_ON}(?P<count>[1-9]\d{{0,5}})(?:\s?(?:unit|buah|pcs|biji|pieces|units|lusin|dus|pasang|sak|botol|kg))?"
+    rf"^\W*{_GOING_ON}(?P<count>[1-9]\d{{0,5}}|{'|'.join(_NUMBERS)})(?:\s?(?:unit|buah|pcs|biji|pieces|units|lusin|dus|pasang|sak|botol|kg))?"
     r"(?:\s(?:of (?:them|those|these|it)|aja|saja|gimana|ada|cukup|instead|only|dulu))*\W*$"
 )
 _COUNT_OF_PEOPLE = re.compile(
@@ -124,7 +126,7 @@ def take_changed_count(sentence: Sentence, previous: StructuredQuery) -> dict[st
     if found is None or (previous.quantity is None and " of " not in found[0]):
         return {}
     sentence.take_found(found, "another quantity", "quantity")
-    return {"quantity": int(found["count"])}
+    return {"quantity": _NUMBERS.get(found["count"]) or int(found["count"])}
 
 
 def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
