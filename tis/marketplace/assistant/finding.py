@@ -74,16 +74,16 @@ def find_for_talk(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset
     if query.near_cities and query.sort not in (None, "distance"):
         anywhere = find_goods(goods, query.model_copy(update={"near_cities": False, "cities": []}))
         if anywhere.total:
-            return _of_whole_matches(anywhere, lacks_near=True)
+            return replace(_of_whole_matches(anywhere), lacks_near=True)
     if query.in_stock is not False:
         in_any_stock = find_goods(goods, query.model_copy(update={"in_stock": False, "quantity": None}))
         if in_any_stock.total:
-            return replace(_of_whole_matches(in_any_stock, lacks_stock=True), relaxations=found.relaxations)
+            return replace(_of_whole_matches(in_any_stock), lacks_stock=True, relaxations=found.relaxations)
     return found
 
 
-def _of_whole_matches(found: FoundGoods, **changes: bool) -> FoundGoods:
-    return replace(found, cards=found.cards[: found.total], unverified_words=False, **changes)
+def _of_whole_matches(found: FoundGoods) -> FoundGoods:
+    return replace(found, cards=found.cards[: found.total], unverified_words=False)
 
 
 def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery) -> list[int]:
@@ -178,7 +178,13 @@ def _best_of_words(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
     kind match count, and these goods come nearest.
     """
     best, words, kind = _best_of_kind(goods, query), query.text.split(), goods.kind_of(query)
-    if best.total.count or kind is None or kind.words or not 1 < len(words) <= _MAX_WORDS_TRIED:
+    if best.total.count or kind is None or kind.words:
+        return best
+    if query.category is not None and kind.phrases:  # sellers may put a `meja laptop` elsewhere
+        elsewhere = _best_of_kind(goods, query.model_copy(update={"category": None}))
+        if elsewhere.total.count:
+            return elsewhere
+    if not 1 < len(words) <= _MAX_WORDS_TRIED:
         return best
     nouns = {word for phrase in kind.phrases for word in phrase}
     near, kept = best, [word for word in words if word in nouns]
