@@ -37,6 +37,7 @@ _FIRST = PageRequest(limit=1)
 _MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
 _MAX_ALTERNATIVES = 4
 _MAX_WORDS_TRIED = 8
+_MIN_OF_OWN_NAME = 2  # so many are called as the buyer says: then goods of the same family are others
 _TIER_OF_CATEGORY = 1000  # of goods that match none of the words
 _NOTHING_SKIPPED = frozenset[int]()
 
@@ -228,6 +229,11 @@ def _of_kind(
     if kind is None:
         return list(whole), list(others)
     said = {one.product.id: goods.holds(kind, one.product) for one in (*whole, *others)}
+    if kind.is_wide:
+        own = replace(kind, phrases=kind.said)
+        of_own = {one.product.id: goods.holds(own, one.product) for one in (*whole, *others)}
+        if sum(of_own[one.product.id] is True for one in whole) >= _MIN_OF_OWN_NAME:
+            said = of_own
     if kind.words:
         return list(whole), [one for one in others if said[one.product.id]]
     sure = {one.product.category for one in (*whole, *others) if said[one.product.id]}

@@ -13,6 +13,7 @@ from tis.marketplace.reading.vocabulary import GoodsIndex, Phrase, Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 
 _MIN_LETTERS_OF_NAME = 3
+_MIN_PHRASES_OF_FAMILY = 6
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,12 @@ class GoodsKind:
     phrases: frozenset[Phrase] = frozenset()
     category: str | None = None
     words: frozenset[str] = frozenset()
+    said: frozenset[Phrase] = frozenset()  # of `phrases`, without synonyms
+
+    @property
+    def is_wide(self) -> bool:
+        """So many synonyms are rather goods of one family: `sprei, selimut, bantal`."""
+        return self.category is None and len(self.phrases) >= _MIN_PHRASES_OF_FAMILY
 
     def holds(self, name: str, brand: str | None, vocabulary: Vocabulary) -> bool | None:
         """Whether the product is of this kind; None if its name does not say what it is."""
@@ -52,9 +59,10 @@ def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> Good
         head = _head(nouns)
         if len(head.phrase) == 1 and head.text in word_list("no kind") and nouns[1:]:
             return GoodsKind(frozenset({(*head.phrase, *nouns[1].phrase)}))
+        said = frozenset(_kinds_of(head.phrase, index))
         named = {one for kind in _kinds_of(head.phrase, index) for one in (kind, *index.spellings(kind))}
         own = index.own_names.get(head.phrase)
-        return GoodsKind(frozenset(named), own)
+        return GoodsKind(frozenset(named), own, said=said)
     if category is not None:
         return GoodsKind(category=category) if category in vocabulary.parents else None
     unknown = {one.text for one in words if one.text.isalpha() and one.text not in index.known_words}
