@@ -9,12 +9,12 @@ from tis.marketplace.reading.word_lists import read_rows
 
 _QUESTION = any_of(
     r"""
-    berapa(?:an)?|brp(?:an)?|brapa|apa(?:kah)?|mana|dimana|dmn|siapa|gimana|bagaimana|sebutkan|info(?:nya)?
+    berapa(?:an)?|brp(?:an|a)?|brapa|apa(?:kah)?|mana|dimana|dmn|siapa|gimana|bagaimana|sebutkan|info(?:nya)?
     how|what|what's|whats|which|where|who|tell me|is it|are they|does it|do they
     """
 )
 _ALONE = re.compile(
-    r"^\W*(?:(?:kalau|kalo|terus|trus|jadi|lalu) )*(?:berapa(?:an)?|brp(?:an)?|how much)"
+    r"^\W*(?:(?:kalau|kalo|terus|trus|jadi|lalu) )*(?:berapa(?:an)?|brp(?:an|a)?|how much)"
     r"(?: (?:ya|sih|tuh|itu|ini|is it|are they|is that|duit|duitnya))*\W*$"
 )
 

@@ -43,6 +43,7 @@ _CHEAPER = any_of(
 _WHICH_IS_CHEAPER = any_of(
     r"""
     mana (?:yang |yg )?(?:lebih|lbh|paling) murah|which (?:one |of them )?is (?:cheaper|the cheapest)
+    the cheaper(?: one)?
     (?:yang |yg )?(?:lebih|lbh|paling) murah (?:yang |yg )?(?:mana|apa|nomor berapa)
     """
 )

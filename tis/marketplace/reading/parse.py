@@ -147,6 +147,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         new = {"intent": "other"}  # no list has them: that is no wish for goods with a 2 in their names
     elif _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
+    elif not goods.has_noun and _SETTING & new.keys() <= {"text", "cities", "provinces"} and _NO_GOODS.search(said):
+        new = {"intent": "other"}  # the weather in Jakarta
     elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
     elif new.keys() <= {"text"} and not goods.has_noun and _asks_of_the_world(said, new.get("text", ""), vocabulary):

@@ -23,6 +23,7 @@ _SPELLINGS: list[Spelling] = [
     (re.compile(r"(?<!\w)(?:tanpa|(?:ga|gak|nggak|tidak) (?:pake|pakai|ada)) kabel(?!\w)"), lambda _: "wireless"),
     (re.compile(r"(?<=[a-z])-(?=nya(?!\w))"), lambda _: ""),
     (re.compile(r"(?<=[a-z]{3}) (?:ny|nya)(?!\w)"), lambda _: "nya"),
+    (re.compile(r"(?<=men|kid|irl|boy|ady|ren)'?s?'s?(?!\w)"), lambda _: ""),  # women's
     (re.compile(r"(?<!\w)mice(?!\w)"), lambda _: "mouse"),
     (re.compile(r"(?<=[a-z0-9]) (?:per|each) [a-z]+(?=\W*$)"), lambda _: ""),  # `maksimal 2 juta per hp`
     (re.compile(r"(?<=\d) ?(?:people|persons?|pax)(?!\w)"), lambda _: " orang"),
