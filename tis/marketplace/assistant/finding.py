@@ -72,6 +72,11 @@ def find_for_talk(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset
     is_list = query.intent in ("search", "recommend") and not (query.compare or query.order_by or query.product_ids)
     if found.total or skipped or not is_list:
         return found
+    kind = goods.kind_of(query)
+    if query.category is not None and kind is not None and kind.phrases:  # sellers may put a `meja laptop` elsewhere
+        elsewhere = find_goods(goods, query.model_copy(update={"category": None}))
+        if elsewhere.total:
+            return replace(_of_whole_matches(elsewhere), category_name=found.category_name)
     if query.near_cities and query.sort not in (None, "distance"):
         anywhere = find_goods(goods, query.model_copy(update={"near_cities": False, "cities": []}))
         if anywhere.total:
@@ -179,13 +184,7 @@ def _best_of_words(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
     kind match count, and these goods come nearest.
     """
     best, words, kind = _best_of_kind(goods, query), query.text.split(), goods.kind_of(query)
-    if best.total.count or kind is None or kind.words:
-        return best
-    if query.category is not None and kind.phrases:  # sellers may put a `meja laptop` elsewhere
-        elsewhere = _best_of_kind(goods, query.model_copy(update={"category": None}))
-        if elsewhere.total.count:
-            return elsewhere
-    if not 1 < len(words) <= _MAX_WORDS_TRIED:
+    if best.total.count or kind is None or kind.words or not 1 < len(words) <= _MAX_WORDS_TRIED:
         return best
     nouns = {word for phrase in kind.phrases for word in phrase}
     near, kept = best, [word for word in words if word in nouns]
