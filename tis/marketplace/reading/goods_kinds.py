@@ -28,7 +28,8 @@ class GoodsKind:
     @property
     def is_wide(self) -> bool:
         """So many synonyms are rather goods of one family: `sprei, selimut, bantal`."""
-        return self.category is None and len(self.phrases) >= _MIN_PHRASES_OF_FAMILY
+        is_word = all(len(phrase) == 1 for phrase in self.said)
+        return is_word and self.category is None and len(self.phrases) >= _MIN_PHRASES_OF_FAMILY
 
     def holds(self, name: str, brand: str | None, vocabulary: Vocabulary) -> bool | None:
         """Whether the product is of this kind; None if its name does not say what it is."""
@@ -61,7 +62,7 @@ def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> Good
             return GoodsKind(frozenset({(*head.phrase, *nouns[1].phrase)}))
         said = frozenset(_kinds_of(head.phrase, index))
         named = {one for kind in _kinds_of(head.phrase, index) for one in (kind, *index.spellings(kind))}
-        own = index.own_names.get(head.phrase)
+        own = next((slug for one in said if (slug := index.own_names.get(one))), None)
         return GoodsKind(frozenset(named), own, said=said)
     if category is not None:
         return GoodsKind(category=category) if category in vocabulary.parents else None
@@ -110,12 +111,10 @@ def _kinds_of(phrase: Phrase, index: GoodsIndex) -> list[Phrase]:
         first, last = phrase[:length], phrase[-length:]
         if length == 1 and first[0] in word_list("no kind"):
             continue
-        is_same = category is None or index.categories.get(first) == category or first[0] in word_list("part")
-        if (
-            (first in index.nouns or first[0] in word_list("part"))
-            and is_same
-            and (length > 1 or first[0] not in word_list("english noun"))
-        ):
+        is_same = category is not None and index.categories.get(first) == category
+        is_wider = category is None and length + (first[0] not in word_list("english noun")) > 1
+        is_noun = first in index.nouns or first[0] in word_list("part")
+        if is_noun and (is_same or is_wider or first[0] in word_list("part")):
             kinds.append(first)
         elif last in index.nouns and category is not None and index.categories.get(last) == category:
             kinds.append(last)
