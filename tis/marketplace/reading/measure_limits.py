@@ -39,7 +39,7 @@ _USUAL_UNITS = {
     "power": "w",
     "capacity": "l",
 }
-_MOST_GB_OF_RAM = 64
+_MAX_RAM_GB = 64
 _NAME = "|".join(_NAMES)
 _LIMIT = re.compile(
     rf"(?<!\w)(?:(?P<name>{_NAME})(?:nya)?\s(?:yang\s|yg\s)?)?(?:(?P<least>{_LEAST})|(?P<most>{_MOST}))\s?(?:(?P<name2>{_NAME})(?:nya)?\s)?"
@@ -75,7 +75,7 @@ def _limit(found: "re.Match[str]") -> MeasureLimit | None:
         return MeasureLimit(attribute=name, unit=usual, **_bound(found, number)) if name and not found["unit"] else None
     attribute = name or _OF_UNITS.get(unit.name)
     if unit.name == "gb" and name is None:
-        attribute = "ram" if number <= _MOST_GB_OF_RAM else "storage"
+        attribute = "ram" if number <= _MAX_RAM_GB else "storage"
     return MeasureLimit(attribute=attribute, unit=unit.name, **_bound(found, number)) if attribute else None
 
 
