@@ -37,12 +37,13 @@ def find_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[in
     if query.intent == "other":
         return FoundGoods([], total=0)
     name = goods.category_name(query.category) if query.category else ""
-    return replace(_found_goods(goods, goods.with_known_category(query), skipped), category_name=name)
+    return replace(_found_goods(goods, query, skipped), category_name=name)
 
 
 def _found_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
     if query.compare is not None and (query.compare.items or query.compare.product_ids):
         return _compared(goods, query)
+    query = goods.with_known_category(query)
     if query.order_by is not None:
         return _by_attribute(goods, query, query.order_by)
     if query.product_ids:

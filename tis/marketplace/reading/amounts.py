@@ -38,7 +38,7 @@ _COUNTED = "|".join(
     """
     units? pcs pieces? buah biji bijik bh karung sak zak dus kardus box(?:es)? kotak botol bungkus bks pack paket lembar
     rim ekor pasang pairs? set rol roll kaleng sachet lusin dozens? kodi batang bags? ea kantong keping renteng
-    sacks? bottles?
+    sacks? bottles? potong helai stel
     """.split()
 )
 _WORD_NUMBERS = dict(
@@ -76,7 +76,10 @@ _IN_STOCK = any_of(
     """
 )
 _GOING_ON = "(?:(?:kalau|kalo|klo|gimana|jadi|what about|how about|make it|and|ok|oke|dan|saya|aku|i)\\s)*"
-_ONLY_COUNT = re.compile(rf"^\W*{_GOING_ON}(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
+_NO_GOODS = "ada|aja|saja|gimana|bisa|dong"  # `kalau 42 ada?` asks for a size
+_ONLY_COUNT = re.compile(
+    rf"^\W*{_GOING_ON}(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED}|{_NO_GOODS})(?!\w))[^\W\d]{{3,}})"
+)
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from tis.marketplace.reading.amounts import (
@@ -71,12 +72,22 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     new |= take_ids(sentence, len(shown))
     things = compared_things(sentence)
     compares = asks_to_compare(sentence)
-    if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
+    is_besides = bool(_BESIDES.search(said))  # `selain itu` points at nothing
+    if (
+        "product_ids" not in new
+        and not is_besides
+        and (pointed := take_pointed(sentence, shown, previous, compares=compares))
+    ):
         new["product_ids"] = pointed
     if compares and not things and shown and (other := _COMPARES_WITH.search(said)):
         things = ComparedThings(items=[other["other"]], product_ids=list(spoken_of_before(context)) or [shown[0].id])
     elif compares and not things and "product_ids" not in new and _COMPARES_ALL.search(said):
         new["product_ids"] = [one.id for one in shown[:_MAX_COMPARED]]  # `bandingkan dong`
+    if compares and len(new.get("product_ids", ())) == 1 and previous and previous.product_ids:
+        new["product_ids"] = list(
+            dict.fromkeys([*previous.product_ids, *new["product_ids"]])
+        )  # `bedanya sama nomor 1?`
+    new |= take_measure_limits(sentence)
     if order := take_attribute_order(sentence, context, new.get("product_ids", [])):
         new["order_by"], compares = order, False
         new.pop("product_ids", None)
@@ -87,12 +98,13 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     if changes.keys() & {"min_price", "max_price"}:
         new.pop("product_ids", None)  # cheaper than number 3
     new |= changes
-    new |= take_measure_limits(sentence)
     if "measures" in new and (order := new.get("order_by")) and order.beyond:
         new.pop("order_by")  # `the bigger ones, at least 2 litres`: the limit says how big
     new |= take_amounts(sentence)
     measured, unwanted_measures = take_measures(sentence)
     new |= take_prices(sentence)
+    if previous is not None:
+        sentence.respell([(_city_alone(), lambda found: f"di {found[0]}")])
     new |= take_places(sentence, index)
     if new.get("radius_km"):
         new.pop("near_cities", None)  # the radius says how near
@@ -204,6 +216,13 @@ def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) 
     return {"product_ids": pointed or shown, "asked": list(facts)} | quantity
 
 
+@cache
+def _city_alone() -> "re.Pattern[str]":
+    """`Medan ada?` behind another question is the city, whatever else the word means."""
+    names = "|".join(sorted(word_list("city like a word") - {"palu", "batu", "batang", "padang"}))
+    return re.compile(rf"^(?:{names})(?=(?: (?:ada|aja|saja|gimana|dong|bisa|gmn))*\W*$)")
+
+
 def says_goodbye(said: str) -> bool:
     return bool(_GOODBYE.search(said))
 
@@ -231,6 +250,7 @@ _ASKS = any_of(
     stok(?:nya)? (?:ada|berapa)|ada stok|sisa
     """
 )
+_BESIDES = any_of("(?:selain|kecuali|besides|other than|except) (?:yang |yg )?(?:itu|ini|that|this|those|these)")
 _COMPARES_WITH = re.compile(
     r"(?:banding(?:kan|in)|compare)(?:nya| it| that| this| itu| ini)? (?:dengan|dgn|sama|ama|with|to) "
     r"(?P<other>[a-z0-9][a-z0-9 -]{2,80})"
