@@ -27,7 +27,7 @@ from search_quality import Ours, read_catalogue  # noqa: E402
 from sqlalchemy import select  # noqa: E402
 from sqlalchemy.orm import Session  # noqa: E402
 
-from tis.marketplace.assistant.finding import best_goods  # noqa: E402
+from tis.marketplace.assistant.best_goods import best_goods  # noqa: E402
 from tis.marketplace.assistant.goods_search import GoodsSearch  # noqa: E402
 from tis.marketplace.assistant.viewers import Viewer  # noqa: E402
 from tis.marketplace.kit.geo import Point  # noqa: E402

@@ -136,6 +136,8 @@ class _Writer:
             yield self.say("comparison", count=len(cards)) if len(cards) > 1 else self.say("one to compare")
         elif query.intent == "stock" and not self.is_partial(cards) and not query.asked:
             return
+        elif not found.is_beaten:
+            yield self.say("none beyond", order=self.order())
         elif query.order_by is not None:
             yield self.say("unmeasured" if found.is_unmeasured else "in order", order=self.order())
         elif query.product_ids:

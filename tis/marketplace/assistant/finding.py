@@ -1,9 +1,10 @@
 """Finds the goods that an answer speaks of, by the same search as REST."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
+from tis.marketplace.assistant.best_goods import best_goods
 from tis.marketplace.assistant.goods import (
     FACTS_OF_LINES,
     MAX_CARDS,
@@ -14,29 +15,20 @@ from tis.marketplace.assistant.goods import (
     told_facts,
 )
 from tis.marketplace.assistant.goods_search import GoodsSearch, limits_only
-from tis.marketplace.assistant.measured import in_order, keeps_limits, measure_of
+from tis.marketplace.assistant.measured import in_order, measure_of
 from tis.marketplace.assistant.ranking import ranked
-from tis.marketplace.reading.goods_nouns import OR
 from tis.marketplace.reading.parse import parse_query
 from tis.marketplace.reading.structured_query import MAX_SHOWN, AttributeOrder, QueryContext, StructuredQuery
 from tis.marketplace.search.query import (
     MAX_CANDIDATES,
     MAX_LOOKED_UP,
-    Candidate,
     PageRequest,
-    ProductCount,
-    ProductQuery,
-    Sort,
 )
-from tis.marketplace.search.relaxed_filters import FEW, NamedPoint, point_of_city, query_around
+from tis.marketplace.search.relaxed_filters import NamedPoint, point_of_city, query_around
 
-_MAX_COUNTED = 1000
 _MAX_NEAREST = 3
 _MAX_COMPARED = 4  # phrases; each is a search of its own
 _FIRST = PageRequest(limit=1)
-_MAX_OTHERS = 2 * MAX_CARDS  # of those that match some of the words: ranking 200 takes ten times as long
-_MAX_ALTERNATIVES = 4
-_TIER_OF_CATEGORY = 1000  # of goods that match none of the words
 _NOTHING_SKIPPED = frozenset[int]()
 
 
@@ -45,12 +37,13 @@ def find_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[in
     if query.intent == "other":
         return FoundGoods([], total=0)
     name = goods.category_name(query.category) if query.category else ""
-    return replace(_found_goods(goods, goods.with_known_category(query), skipped), category_name=name)
+    return replace(_found_goods(goods, query, skipped), category_name=name)
 
 
 def _found_goods(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset[int]) -> FoundGoods:
     if query.compare is not None and (query.compare.items or query.compare.product_ids):
         return _compared(goods, query)
+    query = goods.with_known_category(query)
     if query.order_by is not None:
         return _by_attribute(goods, query, query.order_by)
     if query.product_ids:
@@ -70,19 +63,24 @@ def find_for_talk(goods: GoodsSearch, query: StructuredQuery, skipped: frozenset
     is_list = query.intent in ("search", "recommend") and not (query.compare or query.order_by or query.product_ids)
     if found.total or skipped or not is_list:
         return found
+    kind = goods.kind_of(query)
+    if query.category is not None and kind is not None and kind.phrases:  # sellers may put a `meja laptop` elsewhere
+        elsewhere = find_goods(goods, query.model_copy(update={"category": None}))
+        if elsewhere.total:
+            return replace(_of_whole_matches(elsewhere), category_name=found.category_name)
     if query.near_cities and query.sort not in (None, "distance"):
         anywhere = find_goods(goods, query.model_copy(update={"near_cities": False, "cities": []}))
         if anywhere.total:
-            return _of_whole_matches(anywhere, lacks_near=True)
+            return replace(_of_whole_matches(anywhere), lacks_near=True)
     if query.in_stock is not False:
         in_any_stock = find_goods(goods, query.model_copy(update={"in_stock": False, "quantity": None}))
         if in_any_stock.total:
-            return replace(_of_whole_matches(in_any_stock, lacks_stock=True), relaxations=found.relaxations)
+            return replace(_of_whole_matches(in_any_stock), lacks_stock=True, relaxations=found.relaxations)
     return found
 
 
-def _of_whole_matches(found: FoundGoods, **changes: bool) -> FoundGoods:
-    return replace(found, cards=found.cards[: found.total], unverified_words=False, **changes)
+def _of_whole_matches(found: FoundGoods) -> FoundGoods:
+    return replace(found, cards=found.cards[: found.total], unverified_words=False)
 
 
 def still_wanted(goods: GoodsSearch, ids: Sequence[int], query: StructuredQuery) -> list[int]:
@@ -132,107 +130,6 @@ def _tried(goods: GoodsSearch, query: StructuredQuery) -> Iterator[TriedFilter]:
             yield replace(tried, count=total.count, count_is_exact=total.is_exact)
 
 
-@dataclass(frozen=True)
-class BestGoods:
-    """Best first: `total` match all words; behind them are those that match some, then others of the category."""
-
-    candidates: list[Candidate]
-    total: ProductCount
-
-    @property
-    def ids(self) -> list[int]:
-        return [one.product.id for one in self.candidates]
-
-    @property
-    def matching_ids(self) -> list[int]:
-        """Of those that match all words."""
-        return self.ids[: self.total.count]
-
-
-def best_goods(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
-    several = [_best_of_kind(goods, one) for one in _alternatives(goods, query)]
-    if len(several) == 1:
-        return several[0]
-    counted = sum(one.total.count for one in several)
-    whole = {one.product.id: one for best in several for one in best.candidates[: best.total.count]}
-    others = {one.product.id: one for best in several for one in best.candidates[best.total.count :]}
-    kept = [one for number, one in others.items() if number not in whole]
-    total = ProductCount(min(counted, len(whole)), all(one.total.is_exact for one in several))
-    return BestGoods([*ranked(whole.values(), query, goods.viewer), *kept], total)
-
-
-def _alternatives(goods: GoodsSearch, query: StructuredQuery) -> list[StructuredQuery]:
-    """A query for each of `kemeja batik atau gamis`; in `sarung merah atau biru` both are of one kind."""
-    first, *rest = query.text.split(f" {OR} ")[:_MAX_ALTERNATIVES]
-    texts = [first]
-    for text in rest:
-        kind = goods.kind_of(query.model_copy(update={"text": text, "category": None}))
-        words = [] if query.category or (kind and kind.phrases) else texts[0].split()[:-1]
-        texts.append(" ".join([*words, text]))
-    return [query.model_copy(update={"text": text}) for text in texts]
-
-
-def _best_of_kind(goods: GoodsSearch, query: StructuredQuery) -> BestGoods:
-    """A printer's ink is no printer, whatever its words are: what is of another kind is left out."""
-    wanted, total = goods.product_query(query), goods.count(query, _MAX_COUNTED)
-    if wanted.text is not None and total.count < FEW:
-        wanted = replace(wanted, sort=None)  # of what matches some words, the best first
-    found = _candidates(goods, wanted, total.count + _MAX_OTHERS if total.count < FEW else MAX_CANDIDATES)
-    whole, others = found[: total.count], found[total.count :]
-    if wanted.text is not None and wanted.category is not None and len(found) < MAX_CARDS:
-        # A laptop "for college" need not say so.
-        known = {one.product.id for one in found}
-        of_category = _candidates(goods, replace(wanted, text=None))
-        others += [replace(one, tier=_TIER_OF_CATEGORY) for one in of_category if one.product.id not in known]
-    kept, near = (
-        [one for one in some if keeps_limits(one.product, query.measures)]
-        for some in _of_kind(goods, query, whole, others)
-    )
-    num_left_out = len(whole) - len(kept)
-    total = ProductCount(total.count - num_left_out, total.is_exact and (total.count == len(whole) or not num_left_out))
-    if not kept and query.sort not in (None, "relevance"):  # the cheapest of those that come nearest
-        near = [one for one in near if one.tier == min(other.tier for other in near)]
-    near = ranked(near, query, goods.viewer, by_tier=True)
-    return BestGoods([*ranked(kept, query, goods.viewer), *near], total)
-
-
-def _of_kind(
-    goods: GoodsSearch, query: StructuredQuery, whole: Sequence[Candidate], others: Sequence[Candidate]
-) -> tuple[list[Candidate], list[Candidate]]:
-    """A product that does not say what it is may be of the kind of others in its category."""
-    kind = goods.kind_of(query)
-    if kind is None:
-        return list(whole), list(others)
-    said = {one.product.id: goods.holds(kind, one.product) for one in (*whole, *others)}
-    if kind.words:
-        return list(whole), [one for one in others if said[one.product.id]]
-    sure = {one.product.category for one in (*whole, *others) if said[one.product.id]}
-
-    def is_kept(one: Candidate, *, is_whole: bool) -> bool:
-        is_said = said[one.product.id]
-        if is_said is None and query.category is not None:
-            return True
-        return one.product.category in sure or (is_whole and not sure) if is_said is None else is_said
-
-    return [one for one in whole if is_kept(one, is_whole=True)], [
-        one for one in others if is_kept(one, is_whole=False)
-    ]
-
-
-def _candidates(goods: GoodsSearch, wanted: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
-    """In the order of the search: those that match all words before those that match some.
-
-    Without words nothing says which of thousands are read: those that some part of the score likes best.
-    """
-    has_order = wanted.text is not None or wanted.sort not in (None, "relevance")
-    likely: list[Sort | None] = ["rating"] if wanted.origin is None else ["rating", "distance"]
-    found: dict[int, Candidate] = {}
-    for sort in [wanted.sort] if has_order else likely:
-        for one in goods.search.candidates(goods.session, replace(wanted, sort=sort), limit):
-            found.setdefault(one.product.id, one)
-    return list(found.values())
-
-
 def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOrder) -> FoundGoods:
     """Goods that do not say their attribute are left out; where none says it, they come in the usual order."""
     # What is smaller than one of 27 inches need not say 27 inches.
@@ -246,6 +143,10 @@ def _by_attribute(goods: GoodsSearch, query: StructuredQuery, order: AttributeOr
         cards = goods.cards_for((order.among or ids)[:MAX_CARDS], query)
         return FoundGoods(cards, total=len(cards), is_unmeasured=True)
     ordered = in_order(values, order)
+    if not ordered and order.beyond:  # the best of them was shown already
+        known = in_order(values, order.model_copy(update={"beyond": []}))
+        cards = goods.cards_for([one for one in known if one in order.beyond][:MAX_CARDS], query)
+        return FoundGoods(cards, total=len(cards), values=values, is_beaten=False)
     return FoundGoods(goods.cards_for(ordered[:MAX_CARDS], query), total=len(ordered), values=values)
 
 

@@ -88,6 +88,7 @@ class FoundGoods:
     told: Mapping[int, Sequence[str]] = field(default_factory=dict)  # of the facts that were asked
     lacks_near: bool = False  # these goods are there, but none is near the place that was named
     lacks_stock: bool = False  # these goods are there, but sold out, or fewer than are wanted
+    is_beaten: bool = True  # else nothing goes beyond what was shown, which these are
     missing: Sequence[str] = ()  # phrases of a comparison that no product matches
 
 

@@ -78,14 +78,20 @@ class GoodsSearch:
         """Sellers may name categories as they like: a category without goods becomes words to look for."""
         if query.category is None or self.count(StructuredQuery(category=query.category, in_stock=False)).count:
             return query
-        kind = self.kind_of(query)
-        words = [query.text] if kind and kind.phrases else [query.category.replace("-", " "), query.text]
-        text = " ".join(filter(None, words))[:MAX_QUERY_CHARS]
-        changed = query.model_copy(update={"category": None, "text": text})
-        own = self.kind_of(query.model_copy(update={"category": None}))
-        if own and own.phrases and not self.search.count(self.session, product_query(changed, None), 1).count:
-            return query.model_copy(update={"category": None})  # its words name other goods
-        return changed
+        kind, noun = self.kind_of(query), query.category.replace("-", " ")
+        without = query.model_copy(update={"category": None})
+        if kind and kind.phrases:
+            return without
+        own = self.kind_of(without)
+        # The laptop of a `charger laptop` is of a category, a `teko` only of the words.
+        if (
+            own
+            and own.phrases
+            and not own.category
+            and not self.count(StructuredQuery(text=noun, in_stock=False)).count
+        ):
+            return without
+        return without.model_copy(update={"text": f"{noun} {query.text}".strip()[:MAX_QUERY_CHARS]})
 
     def kind_of(self, query: StructuredQuery) -> GoodsKind | None:
         return wanted_kind(query.text, query.category, self.search.vocabulary(self.session))

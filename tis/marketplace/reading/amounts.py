@@ -38,7 +38,7 @@ _COUNTED = "|".join(
     """
     units? pcs pieces? buah biji bijik bh karung sak zak dus kardus box(?:es)? kotak botol bungkus bks pack paket lembar
     rim ekor pasang pairs? set rol roll kaleng sachet lusin dozens? kodi batang bags? ea kantong keping renteng
-    sacks? bottles?
+    sacks? bottles? potong helai stel
     """.split()
 )
 _WORD_NUMBERS = dict(
@@ -76,10 +76,17 @@ _IN_STOCK = any_of(
     """
 )
 _GOING_ON = "(?:(?:kalau|kalo|klo|gimana|jadi|what about|how about|make it|and|ok|oke|dan|saya|aku|i)\\s)*"
-_ONLY_COUNT = re.compile(rf"^\W*{_GOING_ON}(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED})(?!\w))[^\W\d]{{3,}})")
+_NO_GOODS = "ada|aja|saja|gimana|bisa|dong"  # `kalau 42 ada?` asks for a size
+_ONLY_COUNT = re.compile(
+    rf"^\W*{_GOING_ON}(?P<count>{_COUNT})(?: ?x)?\s(?=(?!(?:{_NOT_COUNTED}|{_NO_GOODS})(?!\w))[^\W\d]{{3,}})"
+)
 # In English "5m" is of millions; Indonesian says metres.
 _ENGLISH = any_of("under|below|less than|for|with|the|budget of|need|looking|around|between|cheap|at most")
 _MILLIONS = re.compile(r"(?<=\d)(?:m|mn)(?!\w)")
+_NOT_BEFORE = re.compile(
+    r"(?<!\w)(?:bukan|selain|kecuali|jangan|jgn|not|except|without)"
+    r"(?: (?:yang|yg|the|ones?|with|size|ukuran|ram|layar))* $"
+)
 _TIMES = {"lusin": 12, "dozen": 12, "dozens": 12, "kodi": 20}
 _PIECES = ("pcs", "lembar")  # the search counts them as a measure
 _MAX_QUANTITY, _MAX_PRICES = 1_000_000, 3
@@ -115,15 +122,20 @@ def take_leading_count(sentence: Sentence) -> dict[str, Any]:
     return fields
 
 
-def take_measures(sentence: Sentence) -> list[tuple[int, str]]:
-    """Where each is, and it as one word: `16gb` of `16 GB`."""
-    words: list[tuple[int, str]] = []
+def take_measures(sentence: Sentence) -> tuple[list[tuple[int, str]], list[str]]:
+    """Where each is, and it as one word: `16gb` of `16 GB`; and those that are not wanted: `bukan yang 17 inch`."""
+    words, unwanted = list[tuple[int, str]](), list[str]()
     for start, end, word in list(measures(sentence.text)):
         is_count = word.endswith(_PIECES)
+        said = sentence.text[start:end]
+        if not is_count and (negation := _NOT_BEFORE.search(sentence.text[:start])):
+            unwanted.append(said)
+            sentence.take(negation.start(), end, "measure that is not wanted", "exclude_terms")
+            continue
         if not is_count:
-            words.append((start, sentence.text[start:end].replace(" ", "").replace("-", "")))
+            words.append((start, said.replace(" ", "").replace("-", "")))
         sentence.take(start, end, "count" if is_count else "measure", *([] if is_count else ["text"]))
-    return words
+    return words, unwanted
 
 
 def respell_amounts(sentence: Sentence) -> None:

@@ -9,17 +9,19 @@ from tis.marketplace.reading.word_lists import read_rows
 
 _QUESTION = any_of(
     r"""
-    berapa(?:an)?|brp(?:an)?|brapa|apa(?:kah)?|mana|dimana|dmn|siapa|gimana|bagaimana|sebutkan|info(?:nya)?
+    berapa(?:an)?|brp(?:an|a)?|brapa|apa(?:kah)?|mana|dimana|dmn|siapa|gimana|bagaimana|sebutkan|info(?:nya)?
     how|what|what's|whats|which|where|who|tell me|is it|are they|does it|do they
     """
 )
 _ALONE = re.compile(
-    r"^\W*(?:(?:kalau|kalo|terus|trus|jadi|lalu) )*(?:berapa(?:an)?|brp(?:an)?|how much)"
+    r"^\W*(?:(?:kalau|kalo|terus|trus|jadi|lalu) )*(?:berapa(?:an)?|brp(?:an|a)?|how much)"
     r"(?: (?:ya|sih|tuh|itu|ini|is it|are they|is that|duit|duitnya))*\W*$"
 )
 
 _ENDING = r"(?:nya|ny|x|s)?"
-_MORE = any_of("lama|long|besar|big|large|banyak|many|much|jumlah|tinggal|masih|ada|inci|inch|kilo|gram|liter|persen")
+_MORE = any_of(
+    "lama|long|besar|big|large|banyak|many|much|jumlah|tinggal|masih|ada|inci|inch|kilo|kg|gram|gr|ml|cm|watt|mah|meter|liter|persen"
+)
 
 
 @cache
@@ -44,4 +46,7 @@ def is_said_by(fact: str, words: str) -> bool:
 
 def only_asks(facts: Iterable[str], words: Iterable[str]) -> bool:
     """Whether the words say nothing beside the facts."""
-    return all(_MORE.search(word) or any(_facts()[fact].search(word) for fact in facts) for word in words)
+    left = " ".join(words)
+    for fact in facts:
+        left = _facts()[fact].sub(" ", left)
+    return all(_MORE.search(word) for word in left.split())

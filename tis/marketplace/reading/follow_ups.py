@@ -6,6 +6,7 @@ from typing import Any
 
 from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.goods_nouns import OR
+from tis.marketplace.reading.measures import amounts_in
 from tis.marketplace.reading.sentence import Sentence, any_of, whole_words
 from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
 from tis.marketplace.reading.vocabulary import GoodsIndex, Vocabulary
@@ -39,7 +40,13 @@ _CHEAPER = any_of(
     mahal (?:banget|amat)|turunin harga(?:nya)?
     """
 )
-_WHICH_IS_CHEAPER = any_of("mana (?:yang |yg )?(?:lebih|lbh|paling) murah|which (?:one )?is (?:cheaper|the cheapest)")
+_WHICH_IS_CHEAPER = any_of(
+    r"""
+    mana (?:yang |yg )?(?:lebih|lbh|paling) murah|which (?:one |of them )?is (?:cheaper|the cheapest)
+    the cheaper(?: one)?
+    (?:yang |yg )?(?:lebih|lbh|paling) murah (?:yang |yg )?(?:mana|apa|nomor berapa)
+    """
+)
 _DEARER = any_of(
     r"""
     (?:yang |yg )*(?:lebih|lbh) (?:mahal|premium)|more expensive|pricier|higher[ -]end|mahalan(?: dikit)?
@@ -92,11 +99,14 @@ _LISTS = {"exclude_brands": "brands", "exclude_terms": "text", "exclude_cities":
 
 
 _GOING_ON = (
-    "(?:(?:kalau|kalo|klo|kl|gimana|bagaimana|jadi|jadinya|what about|how about|make it|and for|for|if|and|ok|oke)\\s)*"
+    r"(?:(?:kalau|kalo|klo|kl|gimana|bagaimana|jadi|jadinya|what about|how about|make it|and for|for|if|what if|and|ok"
+    r"|oke|ya|yaudah|ya udah|ya sudah)\s)*"
 )
 _PEOPLE = "orang|people|persons?|tamu|guests?|anak|kids|children|karyawan|staff|siswa|students?|peserta|undangan"
+_NUMBERS = dict(zip("two three four five six seven eight nine ten".split(), range(2, 11), strict=True))
+_NUMBERS |= dict(zip("dua tiga empat lima enam tujuh delapan sembilan sepuluh".split(), range(2, 11), strict=True))
 _COUNT_ALONE = re.compile(
-    rf"^\W*{_GOING_ON}(?P<count>[1-9]\d{{0,5}})(?:\s?(?:unit|buah|pcs|biji|pieces|units|lusin|dus|pasang|sak|botol|kg))?"
+    rf"^\W*{_GOING_ON}(?P<count>[1-9]\d{{0,5}}|{'|'.join(_NUMBERS)})(?:\s?(?:unit|buah|pcs|biji|pieces|units|lusin|dus|pasang|sak|botol|kg))?"
     r"(?:\s(?:of (?:them|those|these|it)|aja|saja|gimana|ada|cukup|instead|only|dulu))*\W*$"
 )
 _COUNT_OF_PEOPLE = re.compile(
@@ -117,7 +127,7 @@ def take_changed_count(sentence: Sentence, previous: StructuredQuery) -> dict[st
     if found is None or (previous.quantity is None and " of " not in found[0]):
         return {}
     sentence.take_found(found, "another quantity", "quantity")
-    return {"quantity": int(found["count"])}
+    return {"quantity": _NUMBERS.get(found["count"]) or int(found["count"])}
 
 
 def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[int] = ()) -> dict[str, Any]:
@@ -128,6 +138,8 @@ def take_changes(sentence: Sentence, context: QueryContext, pointed: Sequence[in
     changes: dict[str, Any] = {}
     if found := _WHICH_IS_CHEAPER.search(sentence.text):
         changes["sort"] = "price_asc"
+        if context.previous and context.previous.compare:
+            changes["product_ids"] = [one.id for one in context.last_results]
         sentence.take_found(found, "which is the cheapest", "sort")
     elif found := _CHEAPER.search(sentence.text):
         changes["max_price" if prices else "sort"] = max(0, min(prices) - 1) if prices else "price_asc"
@@ -205,7 +217,9 @@ def going_on(
             kept |= {"max_price": None, "min_price": None}  # cheaper than the former goods that were shown
         return StructuredQuery(**kept)
     # What is said of the goods now holds.
-    return previous.model_copy(update={"text": same[0] if len(alternatives) > 1 or not new.get("text") else ""})
+    said_words = set(new.get("text", "").split())
+    nearest = max(same, key=lambda text: len(said_words.intersection(text.split())))
+    return previous.model_copy(update={"text": nearest if len(alternatives) > 1 or not said_words else ""})
 
 
 def _names_unknown_goods(said: str, new: Mapping[str, Any], previous: StructuredQuery, index: GoodsIndex) -> bool:
@@ -215,6 +229,22 @@ def _names_unknown_goods(said: str, new: Mapping[str, Any], previous: Structured
         return False
     is_known = (words[0],) in index.synonyms or (words[0],) in index.brands or words[0] in previous.text.split()
     return not is_known and words[0] not in word_list("description", "plain", "filler") and previous.text != ""
+
+
+def _without_replaced(text: str, new: str) -> str:
+    """`5 meter` behind `2 meter`, blue behind red, 13 behind 15: the former value is meant no more."""
+    kinds = [kind for word in new.split() if (kind := _value_kind(word))]
+    words = text.split()
+    replaced = {kind for kind in kinds if kinds.count(kind) == 1 and [*map(_value_kind, words)].count(kind) == 1}
+    return " ".join(word for word in words if _value_kind(word) not in replaced)
+
+
+def _value_kind(word: str) -> str:
+    if word.isdecimal():
+        return "number"
+    if word in word_list("colour"):
+        return "colour"
+    return next((scale for _, _, scale, _ in amounts_in(word)), "")
 
 
 def _is_same(one: GoodsKind | None, other: GoodsKind | None) -> bool:
@@ -250,6 +280,7 @@ def merged(previous: StructuredQuery, new: dict[str, Any]) -> dict[str, Any]:
         if name in fields and (rest := [one for one in fields[name] if one not in said]) != fields[name]:
             fields[name] = rest
     if new.get("text") and fields.get("text"):
+        fields["text"] = _without_replaced(fields["text"], new["text"])
         known = fields["text"].split()
         more = " ".join(word for word in new["text"].split() if word not in known)
         new["text"] = f" {OR} ".join(f"{one} {more}".strip() for one in fields["text"].split(f" {OR} "))

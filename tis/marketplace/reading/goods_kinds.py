@@ -13,6 +13,7 @@ from tis.marketplace.reading.vocabulary import GoodsIndex, Phrase, Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 
 _MIN_LETTERS_OF_NAME = 3
+_MIN_PHRASES_OF_FAMILY = 6
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,13 @@ class GoodsKind:
     phrases: frozenset[Phrase] = frozenset()
     category: str | None = None
     words: frozenset[str] = frozenset()
+    said: frozenset[Phrase] = frozenset()  # of `phrases`, without synonyms
+
+    @property
+    def is_wide(self) -> bool:
+        """So many synonyms are rather goods of one family: `sprei, selimut, bantal`."""
+        is_word = all(len(phrase) == 1 for phrase in self.said)
+        return is_word and self.category is None and len(self.phrases) >= _MIN_PHRASES_OF_FAMILY
 
     def holds(self, name: str, brand: str | None, vocabulary: Vocabulary) -> bool | None:
         """Whether the product is of this kind; None if its name does not say what it is."""
@@ -32,9 +40,9 @@ class GoodsKind:
         if not heads:
             return None
         kinds = {kind for head in heads for kind in _kinds_of(head.phrase, index)}
-        is_plain = all(not head.category and word_list("part").isdisjoint(head.phrase) for head in heads)
-        if not self.phrases and is_plain:
-            return None  # a noun of no category may be of any
+        if not self.phrases:
+            alike = [one for kind in kinds if kind not in index.categories for one in index.spellings(kind)]
+            kinds |= {kind for one in alike for kind in (one, one[:1])}  # an ultrabook is a `laptop tipis`
         is_of_category = self.category is not None and self.category in {index.categories.get(kind) for kind in kinds}
         return is_of_category or not self.phrases.isdisjoint(kinds)
 
@@ -50,9 +58,12 @@ def wanted_kind(text: str, category: str | None, vocabulary: Vocabulary) -> Good
         nouns = [one for one in nouns if one.category == category]  # of fans, those that stand on a table
     if nouns:
         head = _head(nouns)
+        if len(head.phrase) == 1 and head.text in word_list("no kind") and nouns[1:]:
+            return GoodsKind(frozenset({(*head.phrase, *nouns[1].phrase)}))
+        said = frozenset(_kinds_of(head.phrase, index))
         named = {one for kind in _kinds_of(head.phrase, index) for one in (kind, *index.spellings(kind))}
-        own = index.own_names.get(head.phrase)
-        return GoodsKind(frozenset(named), own)
+        own = next((slug for one in said if (slug := index.own_names.get(one))), None)
+        return GoodsKind(frozenset(named), own, said=said)
     if category is not None:
         return GoodsKind(category=category) if category in vocabulary.parents else None
     unknown = {one.text for one in words if one.text.isalpha() and one.text not in index.known_words}
@@ -98,12 +109,12 @@ def _kinds_of(phrase: Phrase, index: GoodsIndex) -> list[Phrase]:
     kinds, category = [phrase], index.categories.get(phrase)
     for length in range(1, len(phrase)):
         first, last = phrase[:length], phrase[-length:]
-        is_same = category is None or index.categories.get(first) == category or first[0] in word_list("part")
-        if (
-            (first in index.nouns or first[0] in word_list("part"))
-            and is_same
-            and (length > 1 or first[0] not in word_list("english noun"))
-        ):
+        if length == 1 and first[0] in word_list("no kind"):
+            continue
+        is_same = category is not None and index.categories.get(first) == category
+        is_wider = category is None and length + (first[0] not in word_list("english noun")) > 1
+        is_noun = first in index.nouns or first[0] in word_list("part")
+        if is_noun and (is_same or is_wider or first[0] in word_list("part")):
             kinds.append(first)
         elif last in index.nouns and category is not None and index.categories.get(last) == category:
             kinds.append(last)

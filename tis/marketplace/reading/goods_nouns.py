@@ -167,6 +167,8 @@ def main_nouns(words: Sequence[GoodsWord], index: GoodsIndex) -> list[GoodsWord]
             and not _is_alternative(words, one)
         ):
             is_noun = False  # `laptop hp`: the brand
+        if nouns and one.text in _OR_WORDS:
+            break  # `teh atau kopi` are two kinds of goods
         if is_noun and not _says_nothing(one):
             nouns.append(one)
         elif nouns and (one.is_gap or not one.is_brand or one.text in word_list("purpose")):

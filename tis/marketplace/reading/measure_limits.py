@@ -30,14 +30,23 @@ _OF_UNITS: dict[str, Measured] = {
     "va": "power", "pk": "power", "l": "capacity", "ml": "capacity", "mp": "camera", "m": "size", "cm": "size",
     "mm": "size", "tb": "storage",
 }  # fmt: skip
-_MOST_GB_OF_RAM = 64
+_USUAL_UNITS = {
+    "ram": "gb",
+    "storage": "gb",
+    "screen": "inch",
+    "battery": "mah",
+    "weight": "kg",
+    "power": "w",
+    "capacity": "l",
+}
+_MAX_RAM_GB = 64
 _NAME = "|".join(_NAMES)
 _LIMIT = re.compile(
     rf"(?<!\w)(?:(?P<name>{_NAME})(?:nya)?\s(?:yang\s|yg\s)?)?(?:(?P<least>{_LEAST})|(?P<most>{_MOST}))\s?(?:(?P<name2>{_NAME})(?:nya)?\s)?"
     r"(?P<number>\d{1,6}(?:[.,]\d{1,3})?)\s?(?P<unit>[a-z\"”]+\d?)?(?![^\W_])"
 )
 _BEHIND = re.compile(
-    rf"(?<!\w)(?:(?P<name>{_NAME})(?:nya)?\s)?(?P<number>\d{{1,6}}(?:[.,]\d{{1,3}})?)\s?(?P<unit>[a-z\"”]+\d?)\s?"
+    rf"(?<!\w)(?:(?P<name>{_NAME})(?:nya)?\s)?(?P<number>\d{{1,6}}(?:[.,]\d{{1,3}})?)\s?(?P<unit>(?!ke|atau|or|and|plus)[a-z\"”]+\d?)?\s?"
     rf"(?:(?P<least>{_OR_MORE})|(?P<most>{_OR_LESS}))(?!\w)"
 )
 
@@ -62,10 +71,11 @@ def _limit(found: "re.Match[str]") -> MeasureLimit | None:
     if found["unit"] == "in":
         return None  # `at least 5 in stock`
     if unit is None:
-        return MeasureLimit(attribute=name, **_bound(found, number)) if name and not found["unit"] else None
+        usual = _USUAL_UNITS.get(name or "", "")
+        return MeasureLimit(attribute=name, unit=usual, **_bound(found, number)) if name and not found["unit"] else None
     attribute = name or _OF_UNITS.get(unit.name)
     if unit.name == "gb" and name is None:
-        attribute = "ram" if number <= _MOST_GB_OF_RAM else "storage"
+        attribute = "ram" if number <= _MAX_RAM_GB else "storage"
     return MeasureLimit(attribute=attribute, unit=unit.name, **_bound(found, number)) if attribute else None
 
 

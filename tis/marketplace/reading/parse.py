@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from tis.marketplace.reading.amounts import (
@@ -38,6 +39,7 @@ from tis.marketplace.reading.said_places import take_places
 from tis.marketplace.reading.sentence import Sentence, any_of
 from tis.marketplace.reading.structured_query import (
     MAX_QUERY_CHARS,
+    ComparedThings,
     ParsedQuery,
     QueryContext,
     ShownProduct,
@@ -47,6 +49,7 @@ from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.reading.wishes import RECOMMEND, STOCK_QUESTION, take_attribute_order, take_wishes
 from tis.marketplace.reading.word_lists import word_list
 
+_MAX_COMPARED = 4
 _SIZES_OF_WEAR = range(16, 51)
 _SETTING = frozenset(StructuredQuery.model_fields) - {"intent"}
 
@@ -69,8 +72,22 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     new |= take_ids(sentence, len(shown))
     things = compared_things(sentence)
     compares = asks_to_compare(sentence)
-    if "product_ids" not in new and (pointed := take_pointed(sentence, shown, previous, compares=compares)):
+    is_besides = bool(_BESIDES.search(said))  # `selain itu` points at nothing
+    if (
+        "product_ids" not in new
+        and not is_besides
+        and (pointed := take_pointed(sentence, shown, previous, compares=compares))
+    ):
         new["product_ids"] = pointed
+    if compares and not things and shown and (other := _COMPARES_WITH.search(said)):
+        things = ComparedThings(items=[other["other"]], product_ids=list(spoken_of_before(context)) or [shown[0].id])
+    elif compares and not things and "product_ids" not in new and _COMPARES_ALL.search(said):
+        new["product_ids"] = [one.id for one in shown[:_MAX_COMPARED]]  # `bandingkan dong`
+    if compares and len(new.get("product_ids", ())) == 1 and previous and previous.product_ids:
+        new["product_ids"] = list(
+            dict.fromkeys([*previous.product_ids, *new["product_ids"]])
+        )  # `bedanya sama nomor 1?`
+    new |= take_measure_limits(sentence)
     if order := take_attribute_order(sentence, context, new.get("product_ids", [])):
         new["order_by"], compares = order, False
         new.pop("product_ids", None)
@@ -81,12 +98,13 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     if changes.keys() & {"min_price", "max_price"}:
         new.pop("product_ids", None)  # cheaper than number 3
     new |= changes
-    new |= take_measure_limits(sentence)
     if "measures" in new and (order := new.get("order_by")) and order.beyond:
         new.pop("order_by")  # `the bigger ones, at least 2 litres`: the limit says how big
     new |= take_amounts(sentence)
-    measured = take_measures(sentence)
+    measured, unwanted_measures = take_measures(sentence)
     new |= take_prices(sentence)
+    if previous is not None:
+        sentence.respell([(_city_alone(), lambda found: f"di {found[0]}")])
     new |= take_places(sentence, index)
     if new.get("radius_km"):
         new.pop("near_cities", None)  # the radius says how near
@@ -96,6 +114,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
     new |= take_leading_count(sentence) if "quantity" not in new else {}
     is_same_count = "quantity" not in new and previous is not None and previous.quantity is not None
     new |= price_of_one(said, new | ({"quantity": previous.quantity} if is_same_count and previous else {}))
+    if unwanted_measures:
+        new["exclude_terms"] = unwanted_measures
     for name, value in take_negations(sentence, index).items():
         new[name] = [*new.get(name, []), *value]
     if new.get("near_cities"):
@@ -139,6 +159,8 @@ def parse_sentence(sentence: Sentence, context: QueryContext, vocabulary: Vocabu
         new = {"intent": "other"}  # no list has them: that is no wish for goods with a 2 in their names
     elif _SETTING.isdisjoint(new) and new.get("intent", "search") == "search" and "intent" not in new:
         new["intent"] = "other"
+    elif not goods.has_noun and _SETTING & new.keys() <= {"text", "cities", "provinces"} and _NO_GOODS.search(said):
+        new = {"intent": "other"}  # the weather in Jakarta
     elif _SETTING & new.keys() <= {"text", "brands"} and is_off_topic(said, has_noun=goods.has_noun):
         new = {"intent": "other"}
     elif new.keys() <= {"text"} and not goods.has_noun and _asks_of_the_world(said, new.get("text", ""), vocabulary):
@@ -173,7 +195,7 @@ def _says_only_numbers(new: Mapping[str, Any], goods: SaidGoods) -> bool:
 
 def _asks_only(facts: Sequence[str], new: Mapping[str, Any], previous: StructuredQuery | None) -> bool:
     """`harganya berapa?` asks of goods that were shown; `harganya di bawah 5 juta?` and `harga laptop?` do not."""
-    others = {"near_user", "sort"} if "distance" in facts else set()
+    others = {"near_user", "sort"} if "distance" in facts else {"quantity"} if "price" in facts else set()
     if new.keys() - {"text", "product_ids", "in_stock", "intent", "category"} - others or new.get("in_stock") is False:
         return False
     if new.get("category") not in (None, previous.category if previous else None):
@@ -190,7 +212,15 @@ def _about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) 
         return {"intent": "other"}
     if list(facts) == ["stock"]:
         return {"intent": "stock", "in_stock": True} | ({"product_ids": pointed} if pointed else {})
-    return {"product_ids": pointed or shown, "asked": list(facts)}
+    quantity = {"quantity": new["quantity"]} if new.get("quantity") else {}
+    return {"product_ids": pointed or shown, "asked": list(facts)} | quantity
+
+
+@cache
+def _city_alone() -> "re.Pattern[str]":
+    """`Medan ada?` behind another question is the city, whatever else the word means."""
+    names = "|".join(sorted(word_list("city like a word") - {"palu", "batu", "batang", "padang"}))
+    return re.compile(rf"^(?:{names})(?=(?: (?:ada|aja|saja|gimana|dong|bisa|gmn))*\W*$)")
 
 
 def says_goodbye(said: str) -> bool:
@@ -220,11 +250,18 @@ _ASKS = any_of(
     stok(?:nya)? (?:ada|berapa)|ada stok|sisa
     """
 )
+_BESIDES = any_of("(?:selain|kecuali|besides|other than|except) (?:yang |yg )?(?:itu|ini|that|this|those|these)")
+_COMPARES_WITH = re.compile(
+    r"(?:banding(?:kan|in)|compare)(?:nya| it| that| this| itu| ini)? (?:dengan|dgn|sama|ama|with|to) "
+    r"(?P<other>[a-z0-9][a-z0-9 -]{2,80})"
+)
+_COMPARES_ALL = any_of("(?:di ?)?banding(?:kan|in|an)?|perbandingan(?:nya)?|compare|comparison")
 _OF_SMALL_TALK = {"text", "brands", "product_ids", "intent", "in_stock", "sort"}
 _GOODBYE = any_of(
     r"""
     thanks?|thank you|thx|makasih|mksh|makasi|terima ?kasih|trims|tengkyu|thankyou|tq|nuhun|suwun|bye|goodbye|dadah
-    sampai jumpa|see you|that'?s (?:all|it)|that is all|(?:itu|segitu|udah|sudah|cukup) (?:saja|aja|dulu|cukup)
+    sampai jumpa|see you|that'?s (?:all|it)|that is all
+    (?<!yang )(?<!yg )(?:itu|segitu|udah|sudah|cukup) (?:saja|aja|dulu|cukup)
     """
 )
 _ASKS_OF_ANYTHING = any_of(

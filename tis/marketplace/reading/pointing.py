@@ -41,7 +41,10 @@ _FIRST_SOME = any_of(
 _LAST = whole_words(r"(?:yang |yg |the )?(?:terakhir|paling akhir|paling bawah|last(?: one| product| item)?)")
 _TOP = whole_words(r"(?:yang |yg )(?:paling )?(?:atas|teratas)|the top one")
 _BOTH = whole_words(r"(?:ke)?dua-?duanya|keduanya|dua-duanya|both(?: of them)?")
-_ALL = whole_words(r"(?:ke)?(?:tiga|empat|lima)nya|semuanya|all of (?:them|these)|mereka|them all")
+_ALL = whole_words(
+    r"(?:ke)?(?:tiga|empat|lima)nya|semuanya|all of (?:them|these)|mereka|them all"
+    r"|(?<=compare )(?:them|these|those)"
+)
 _THAT = any_of(
     r"""
     (?:yang |yg |produk |barang )(?:itu|ini|tadi|tsb|tersebut|barusan)(?: tadi)?

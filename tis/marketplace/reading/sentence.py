@@ -21,6 +21,11 @@ _SPELLINGS: list[Spelling] = [
     (re.compile(r"(?<=\d)(?:in| ?(?:inc|inces|inchs|inchies|ins))(?!\w)|(?<=\d) ?[\"”]"), lambda _: " inch"),
     (re.compile(r"(?<!\w)(?:setengah|stengah) (?=(?:pk|kg|kilo|liter|meter)(?!\w))"), lambda _: "1/2 "),
     (re.compile(r"(?<!\w)(?:tanpa|(?:ga|gak|nggak|tidak) (?:pake|pakai|ada)) kabel(?!\w)"), lambda _: "wireless"),
+    (re.compile(r"(?<=[a-z])-(?=nya(?!\w))"), lambda _: ""),
+    (re.compile(r"(?<=[a-z]{3}) (?:ny|nya)(?!\w)"), lambda _: "nya"),
+    (re.compile(r"(?<=men|kid|irl|boy|ady|ren)'?s?'s?(?!\w)"), lambda _: ""),  # women's
+    (re.compile(r"(?<!\w)mice(?!\w)"), lambda _: "mouse"),
+    (re.compile(r"(?<=[a-z0-9]) (?:per|each) [a-z]+(?=\W*$)"), lambda _: ""),  # `maksimal 2 juta per hp`
     (re.compile(r"(?<=\d) ?(?:people|persons?|pax)(?!\w)"), lambda _: " orang"),
     (re.compile(r"(?<!\w)(?:setengah lusin|half a dozen)(?!\w)"), lambda _: "6 pcs"),
 ]
