@@ -121,7 +121,7 @@ def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: Bat
         cache_bytes = (limits.max_running - 1) * costs.fixed_bytes + costs.of(limits.cache_tokens)
     else:
         cache_bytes = MemoryBudget(limits.memory_bytes, limits.num_models).cache_bytes(
-            model.device, model.get_memory_footprint(), costs.of(context_length)
+            model.device, sum(int(one.nbytes) for one in model.parameters()), costs.of(context_length)
         )
     context_length = costs.max_tokens(cache_bytes, at_most=context_length)
     if not context_length:

@@ -69,6 +69,11 @@ def _validate(query: TextQuery) -> None:
             raise ValueError
     if any(stage >> len(query.groups) for stage in query.stages):
         raise ValueError
+    # A kind stands beside words, and in stages alone.
+    if any(group.is_kind for group in query.groups) and (
+        not query.stages or all(group.is_kind for group in query.groups)
+    ):
+        raise ValueError
 
 
 def query_bytes(query: ProductQuery) -> bytes:
