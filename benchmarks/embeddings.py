@@ -53,15 +53,21 @@ def main() -> None:
             rates["ours"].append(rate(lambda some: sent(ours, some, options.clients), texts.some(options.texts)))
             rates["naive"].append(rate(lambda some: sent(naive, some, options.clients), texts.some(options.texts // 4)))
             rates["batched encode()"].append(rate(lambda some: model.encode(list(some)), texts.some(options.texts)))
-        [again] = texts.some(1)
-        sent(ours, [again], 1)
-        hit = min(timed(lambda: sent(ours, [again], 1)) for _ in range(20))
+        hit = of_a_hit(ours, texts.some(1)[0])
     best = {name: statistics.median(values) for name, values in rates.items()}
     print(f"{options.shape}, {options.clients} clients, {torch.get_num_threads()} threads, texts a second, medians:")
     for name, value in best.items():
         rounds = ", ".join(f"{one:.1f}" for one in rates[name])
         print(f"  {name:18} {value:8.1f}   ours / it {best['ours'] / value:5.2f}   ({rounds})")
     print(f"  a text that was sent before: {hit * 1000:.2f} ms")
+
+
+def of_a_hit(url: str, text: str) -> float:
+    """Seconds of a request whose text was sent before, on a connection that is open."""
+    with httpx2.Client(base_url=url) as http:
+        return min(
+            timed(lambda: http.post("/v1/embeddings", json={"input": text}).raise_for_status()) for _ in range(20)
+        )
 
 
 def build_model(folder: Path, shape: str) -> None:

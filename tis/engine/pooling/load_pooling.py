@@ -24,8 +24,8 @@ from tis.engine.weights.packed import pack_weights
 log = logging.getLogger("tis.engine")
 
 _PACKING = "packing the weights"
-# Of all requests together. More tokens fill a CPU no better, and hold up those who come next.
-_TOKENS_PER_STEP = 2048
+# Of all requests together. More tokens fill a CPU no better, and while a step is computed others are received.
+_TOKENS_PER_STEP = 512
 _MAX_LENGTH = 8192  # of a row, if neither the model nor its files say: its attention grows with the square
 
 
