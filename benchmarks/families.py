@@ -32,7 +32,6 @@ from tis.engine.batching.batch_runner import BatchRunner  # noqa: E402
 from tis.engine.batching.choose_runner import choose_runner  # noqa: E402
 from tis.engine.batching.fused_layers import FusedFront, FusedLayers  # noqa: E402
 from tis.engine.batching.limits import BatchLimits  # noqa: E402
-from tis.engine.generate_runner import GenerateRunner  # noqa: E402
 from tis.engine.prepared_request import PreparedRequest  # noqa: E402
 from tis.engine.request import Request  # noqa: E402
 from tis.engine.sampling.params import SamplingParams  # noqa: E402
@@ -112,7 +111,7 @@ class MeasuredFamily:
         plain = _new_model(shape, vocabulary)
         longest = options.prompt_tokens + options.max_tokens + 200
         cache_tokens = longest * max(*options.steps, options.clients)
-        self._alone = GenerateRunner(plain, self._tokenizer)
+        self._plain = plain
         self._batched: dict[str, Any] = {}
         for kernels in KERNELS:
             model = copy.deepcopy(plain, {id(one): one for one in plain.parameters()})
@@ -124,13 +123,16 @@ class MeasuredFamily:
                 self._batched[kernels] = runner
 
     def measure_answers(self, rounds: int, clock: Callable[[], float]) -> None:
-        runners = {"generate()": (self._alone, 1)}
+        runners: dict[str, tuple[Any, int]] = {"generate()": (None, 1)}
         runners |= {f"batch, {kernels}": (one, self._options.clients) for kernels, one in self._batched.items()}
         speeds: dict[str, list[float]] = {name: [] for name in runners}
         for _ in range(rounds):
             for name, (runner, clients) in runners.items():
                 began = clock()
-                self._answer(runner, clients)
+                if runner is None:
+                    self._generate()
+                else:
+                    self._answer(runner, clients)
                 speeds[name].append(clients * self._options.max_tokens / (clock() - began))
         medians = {name: statistics.median(some) for name, some in speeds.items()}
         for name, speed in medians.items():
@@ -149,6 +151,13 @@ class MeasuredFamily:
                 runner.drop_all()
         steps = {kernels: lambda one=one: self._answer(one, 1, 1) for kernels, one in self._batched.items()}
         _print_steps(f"prompt of {self._options.prompt_tokens}", steps, rounds, clock)
+
+    def _generate(self) -> None:
+        length = self._options.max_tokens
+        prompt = torch.tensor([self._request(length).prompt_ids])
+        config = transformers.GenerationConfig(min_new_tokens=length, max_new_tokens=length, pad_token_id=0)
+        with torch.inference_mode():
+            self._plain.generate(prompt, attention_mask=torch.ones_like(prompt), generation_config=config)
 
     def _answer(self, runner: Any, clients: int, max_tokens: int | None = None) -> None:
         for _ in range(clients):

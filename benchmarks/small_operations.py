@@ -9,15 +9,20 @@ heads of 128.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention, silu
 
-from tis.engine.kernels.build import library_path
-from tis.engine.kernels.native import load_kernels
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tis.engine.kernels.build import library_path  # noqa: E402
+from tis.engine.kernels.native import load_kernels  # noqa: E402
 
 HIDDEN, INTERMEDIATE, HEADS, KEY_HEADS, SIZE = 1024, 3072, 16, 8, 128
 GROUPS = HEADS // KEY_HEADS
