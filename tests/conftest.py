@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import httpcore2
 import httpx2
 import pytest
-import uvicorn.server
 from openai import OpenAI
+from uvicorn import server as uvicorn_server  # `uvicorn` itself would mark every test: see `starts_something`
 
 from tests.serving import Served, served, settings_with
 from tests.starters import starts_something
@@ -45,7 +45,7 @@ def prompt_ends_of_servers() -> Iterator[None]:
     """uvicorn looks every 0.1 s whether it is to end, and then waits 0.1 s: 0.2 s for each of hundreds of servers."""
     quick = {"sleep": lambda seconds: asyncio.sleep(seconds / 20)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uvicorn.server, "asyncio", SimpleNamespace(**vars(asyncio) | quick))
+        patch.setattr(uvicorn_server, "asyncio", SimpleNamespace(**vars(asyncio) | quick))
         yield
 
 

@@ -37,3 +37,7 @@ def test_what_starts_something_is_seen_through_functions_and_classes(
 @pytest.mark.usefixtures("http")
 def test_a_test_is_marked_for_its_fixtures(request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("server")
+
+
+def test_what_no_fixture_starts_is_left_to_make_check(request: pytest.FixtureRequest) -> None:
+    assert not request.node.get_closest_marker("server")
