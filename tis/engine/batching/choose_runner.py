@@ -120,7 +120,7 @@ def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: Bat
     if limits.cache_tokens:
         cache_bytes = (limits.max_running - 1) * costs.fixed_bytes + costs.of(limits.cache_tokens)
     else:
-        cache_bytes = MemoryBudget(limits.memory_bytes, limits.num_models).cache_bytes(
+        cache_bytes = MemoryBudget.of(limits).cache_bytes(
             model.device, sum(int(one.nbytes) for one in model.parameters()), costs.of(context_length)
         )
     context_length = costs.max_tokens(cache_bytes, at_most=context_length)
@@ -164,7 +164,7 @@ def _batched(
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
     num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
-    cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
+    cache_tokens = limits.cache_tokens or MemoryBudget.of(limits).cache_tokens(
         shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
     )
     size = CacheSize.of(shape, cache_tokens)

@@ -9,8 +9,11 @@ from typing import Any
 import yaml
 
 from tis.engine.models.description import read_object
+from tis.engine.models.echo import is_echo
 from tis.engine.models.entry_fields import DType, EntryLimits, PoolingMode, Task, checked_fields
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
+
+NO_FILES = "handler:"  # begins the repository of a model that is code alone
 
 
 class CatalogueError(Exception):
@@ -31,6 +34,11 @@ class CatalogueEntry:
     dtype: DType | None = None  # None: as the setting says
     pooling: PoolingMode | None = None  # of an embedding model; None: as its files say
     limits: EntryLimits = EntryLimits()
+    handler: str | None = None  # the path of a Python class that computes it: package.module.ClassName
+
+    @property
+    def has_files(self) -> bool:
+        return not (is_echo(self.repo) or self.repo.startswith(NO_FILES))
 
     def is_called(self, name: str | None) -> bool:
         return name is not None and name in (self.id, self.repo, *self.aliases)
@@ -112,7 +120,9 @@ def _task_of(folder: Path) -> Task:
 
 def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
     try:
-        entry = CatalogueEntry(name, **{"repo": name, **checked_fields(name, written)})
+        checked = checked_fields(name, written)
+        repo = NO_FILES + checked["handler"] if "handler" in checked else name
+        entry = CatalogueEntry(name, **{"repo": repo, **checked})
     except ValueError as error:
         raise CatalogueError(f"{path}: {error}") from None
     if entry.pooling and entry.task != "embedding":

@@ -15,7 +15,7 @@ DType = Literal["auto", "float32", "bfloat16", "float16"]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 POOLING_MODES: tuple[PoolingMode, ...] = get_args(PoolingMode)
 _NOT_YET = {"transcription"}  # tasks of models that other catalogues have
-_REVISION = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
+_REVISION = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,12 @@ def _revision(name: str, value: Any) -> str:
     return value
 
 
+def _handler(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not all(part.isidentifier() for part in value.split(".")) or "." not in value:
+        raise ValueError(f"handler of {name} is a class by its path: package.module.ClassName.")
+    return value
+
+
 def _aliases(name: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
         raise ValueError(f"aliases of {name} are a list of names.")
@@ -106,4 +112,5 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "pooling": _one_of("pooling", POOLING_MODES),
     "limits": _limits,
     "memory_mb": _memory_mb,
+    "handler": _handler,
 }
