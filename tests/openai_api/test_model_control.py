@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 from tests.test_status import Gate, until
 
+post = partial(httpx2.post, timeout=60)
 ADMIN = {"Authorization": "Bearer root"}
 KEY = {"Authorization": "Bearer sesame"}
 
@@ -25,11 +27,11 @@ def events_of(text: str) -> list[dict[str, Any]]:
 
 
 def load(server: Served, model: str = "echo", **options: Any) -> httpx2.Response:
-    return httpx2.post(f"{server.url}/load_model", json={"model": model}, timeout=60, **options)
+    return post(f"{server.url}/load_model", json={"model": model}, **options)
 
 
 def unload(server: Served, model: str = "echo", **options: Any) -> httpx2.Response:
-    return httpx2.post(f"{server.url}/v1/models/{model}/unload", timeout=60, **options)
+    return post(f"{server.url}/v1/models/{model}/unload", **options)
 
 
 def status_of(server: Served, model: str = "echo") -> str:
@@ -71,19 +73,19 @@ def test_a_model_is_loaded_and_unloaded(two: Served) -> None:
 def test_a_model_in_use_is_a_409_and_its_answer_is_whole(two: Served) -> None:
     answers: list[httpx2.Response] = []
     body = said("a slow answer", model="team/a")
-    asking = threading.Thread(target=lambda: answers.append(httpx2.post(two.url + CHAT, json=body)))
+    asking = threading.Thread(target=lambda: answers.append(post(two.url + CHAT, json=body)))
     asking.start()
     until(lambda: httpx2.get(f"{two.url}/health").json()["models"][0]["state"] == "ready")
     refused = unload(two, "team/a")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "model_in_use")
-    full = httpx2.post(two.url + CHAT, json=said("x", model="b"))
+    full = post(two.url + CHAT, json=said("x", model="b"))
     assert (full.status_code, full.json()["error"]["code"]) == (503, "model_memory_full")
     assert full.headers["retry-after"] == "10" and "In use: team/a (60 MiB)" in full.json()["error"]["message"]
     assert events_of(load(two, "b").text)[-1]["status"] == "error"
     assert httpx2.get(f"{two.url}/health").status_code == 200
     asking.join()
     assert answers[0].json()["choices"][0]["message"]["content"] == "a slow answer"
-    assert httpx2.post(two.url + CHAT, json=said("x", model="b")).status_code == 200
+    assert post(two.url + CHAT, json=said("x", model="b")).status_code == 200
 
 
 def test_readers_of_a_load_see_its_progress_and_its_failure() -> None:
@@ -106,7 +108,7 @@ def test_readers_of_a_load_see_its_progress_and_its_failure() -> None:
 
 
 def test_unknown_and_missing_models_are_errors_of_the_api(two: Served) -> None:
-    answers = [load(two, "gpt-9"), unload(two, "gpt-9"), httpx2.post(f"{two.url}/load_model", json={})]
+    answers = [load(two, "gpt-9"), unload(two, "gpt-9"), post(f"{two.url}/load_model", json={})]
     assert [answer.status_code for answer in answers] == [404, 404, 400]
     assert [answer.json()["error"]["code"] for answer in answers[:2]] == ["model_not_found"] * 2
     assert answers[2].json()["error"]["param"] == "model"
@@ -114,7 +116,7 @@ def test_unknown_and_missing_models_are_errors_of_the_api(two: Served) -> None:
 
 def test_a_server_with_an_admin_key_obeys_its_holder_alone() -> None:
     with served(settings_with(admin_key="root")) as server:
-        assert httpx2.post(server.url + CHAT, json=said("Halo")).status_code == 200
+        assert post(server.url + CHAT, json=said("Halo")).status_code == 200
         for headers in ({}, KEY, {"x-api-key": "rooT"}):
             for answer in (load(server, headers=headers), unload(server, headers=headers)):
                 assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
@@ -128,7 +130,7 @@ def test_the_admin_key_opens_what_api_keys_open_and_they_do_not_open_what_it_ope
         assert [unload(server, headers=headers).status_code for headers in ({}, KEY, ADMIN)] == [401, 403, 200]
         assert [load(server, headers=headers).status_code for headers in ({}, KEY, ADMIN)] == [401, 403, 200]
         for headers in (KEY, ADMIN):
-            assert httpx2.post(server.url + CHAT, json=said("Halo"), headers=headers).status_code == 200
+            assert post(server.url + CHAT, json=said("Halo"), headers=headers).status_code == 200
     with served(settings_with(api_keys="sesame")) as server:
         assert [unload(server, headers=headers).status_code for headers in ({}, KEY)] == [401, 200]
 
