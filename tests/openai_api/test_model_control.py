@@ -147,11 +147,12 @@ def test_without_an_admin_key_only_programs_and_pages_of_this_computer_may(http:
 
 @pytest.mark.slow
 def test_transformers_chat_loads_the_model_and_talks_with_it(tmp_path: Path) -> None:
+    """With a flag of its user, which it sends in `generation_config`; it asks whether a cut answer should go on."""
     with served(settings_with(model_repo_id="echo?load_seconds=0.2", served_model_name="echo")) as server:
         chat = Path(sys.executable).with_name("transformers")
         done = subprocess.run(
-            [str(chat), "chat", "echo", server.url, "--user", "somebody"],
-            input="Selamat pagi\n!exit\n",
+            [str(chat), "chat", "echo", server.url, "max_new_tokens=12", "--user", "somebody"],
+            input="Selamat pagi, semua\nn\nHalo\n!exit\n",
             capture_output=True,
             text=True,
             timeout=300,
@@ -160,5 +161,21 @@ def test_transformers_chat_loads_the_model_and_talks_with_it(tmp_path: Path) -> 
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert "echo is warm." in done.stdout
-        assert "Selamat pagi" in done.stdout.partition("<echo>:")[2]
+        first, second = done.stdout.split("<echo>:")[1:]
+        assert "Selamat pagi" in first and "semua" not in first and "after reaching the token limit" in first
+        assert "Halo" in second
         assert status_of(server) == "loaded"
+
+
+def test_settings_of_generate_are_followed_where_the_request_says_nothing(http: httpx2.Client) -> None:
+    def ask(config: str, **more: Any) -> httpx2.Response:
+        return http.post(CHAT, json={**said("Selamat pagi"), "generation_config": config, **more})
+
+    assert (
+        ask('{"max_new_tokens": 7, "do_sample": true, "eos_token_id": [1]}').json()["usage"]["completion_tokens"] == 7
+    )
+    assert ask('{"max_new_tokens": 7}', max_tokens=3).json()["usage"]["completion_tokens"] == 3
+    for wrong in ("[", "[]", "7"):
+        answer = ask(wrong)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "generation_config")
+    assert ask('{"temperature": 9}').status_code == 400
