@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from tis.admission.admission import Admission
-from tis.engine.errors import ModelInUse, ModelLoading, ModelMemoryFull, ModelTooLarge
+from tis.engine.errors import LoadFailed, ModelInUse, ModelLoading, ModelMemoryFull, ModelTooLarge
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import EchoOptions, EchoRunner, load_echo
@@ -32,11 +31,12 @@ class Machine:
 
     def __init__(self) -> None:
         self.loads: list[str] = []
-        self.load_seconds = 0.0
+        self.fails: set[str] = set()
 
     def load(self, entry: CatalogueEntry, report: Report) -> LoadedModel:
         self.loads.append(entry.id)
-        time.sleep(self.load_seconds)
+        if entry.id in self.fails:
+            raise OSError("a broken file")
         return load_echo(entry.repo)
 
     def fetch(self, entry: CatalogueEntry, report: Report) -> MemoryNeed:
@@ -147,6 +147,16 @@ async def test_what_can_never_fit_is_refused_by_name_before_it_is_loaded() -> No
         with pytest.raises(ModelTooLarge, match="huge needs 101 MiB of memory, and models may have 100 MiB"):
             await ask(engine, "huge")
         assert machine.loads == ["small"] and states(engine) == {"small": "ready", "huge": "failed"}
+
+
+async def test_a_load_that_fails_holds_no_memory() -> None:
+    machine = Machine()
+    machine.fails = {"a"}
+    async with engine_of(machine, model("a", 60), model("b", 60)) as engine:
+        with pytest.raises(LoadFailed, match=r"a could not be loaded\. The server's log says why\."):
+            await ask(engine, "a")
+        assert states(engine) == {"a": "failed", "b": "unloaded"} and engine.statuses[0].held_bytes == 0
+        assert await ask(engine, "b") == "Halo"
 
 
 async def test_at_start_models_are_loaded_in_order_as_far_as_there_is_room() -> None:
