@@ -11,7 +11,15 @@ from typing import Any, cast
 from sqlalchemy import Row, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
+from tis.marketplace.kit.opening_hours import (
+    MINUTES_OF_WEEK,
+    UTC_OFFSET_HOURS,
+    Span,
+    TimeZone,
+    WeeklyHours,
+    weekly_spans,
+    zone_of,
+)
 from tis.marketplace.kit.ratings import weighted_stars
 from tis.marketplace.reading.tokens import shop_token, tokenize
 from tis.marketplace.reading.word_lists import word_list
@@ -96,6 +104,13 @@ def _hours(supplier: Row[Any]) -> list[dict[str, Any]]:
     zone = cast(TimeZone | None, supplier.time_zone) or zone_of(supplier.longitude)
     spans = utc_spans(supplier.opening_hours, zone)
     return [{"supplier_id": supplier.id, "opens": opens, "closes": closes} for opens, closes in spans]
+
+
+def utc_spans(hours: WeeklyHours, zone: TimeZone) -> list[Span]:
+    """The times of the week in minutes of a week in UTC, as the database knows no zones."""
+    offset = UTC_OFFSET_HOURS[zone] * 60
+    shifted = [((opens - offset) % MINUTES_OF_WEEK, closes - opens) for opens, closes in weekly_spans(hours)]
+    return sorted((opens, opens + length) for opens, length in shifted)
 
 
 def shop_counts(session: Session, words: Sequence[str]) -> dict[str, int]:

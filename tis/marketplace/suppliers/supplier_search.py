@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from typing import Any
 
 from sqlalchemy import (
@@ -20,7 +21,7 @@ from sqlalchemy.orm import Session, aliased
 
 from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
-from tis.marketplace.kit.opening_hours import MINUTES_OF_WEEK, minute_of_utc_week
+from tis.marketplace.kit.opening_hours import MINUTES_OF_WEEK, minute_of_week
 from tis.marketplace.kit.origin import Vicinity
 from tis.marketplace.kit.paging import CursorPage
 from tis.marketplace.kit.principal import Principal
@@ -117,7 +118,7 @@ def filtered_suppliers(session: Session, search: ProductSearch, query: SupplierQ
         )
         found = found.where(sold)
     if query.open_now:
-        minute = minute_of_utc_week(now())
+        minute = minute_of_week(now().astimezone(UTC))
         is_open = or_(*(_is_open_at(one) for one in (minute, minute + MINUTES_OF_WEEK)))
         found = found.where(exists().where(SupplierHours.supplier_id == Supplier.id, is_open))
     return found
