@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.reading.tokens import category_token
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.filter_keys import FilterKeys, attribute_tests, with_attribute
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
+from tis.marketplace.search.index_tokens import category_token
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import id_list, placeholders
 from tis.marketplace.search.text_query import TextMatch, excluded_phrases

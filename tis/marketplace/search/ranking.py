@@ -13,12 +13,12 @@ from math import prod
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import head_token
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.candidates import NO_LIMIT, candidate_query, narrowed
 from tis.marketplace.search.cursor import ListPosition
 from tis.marketplace.search.filter_keys import FilterKeys
 from tis.marketplace.search.geo_filter import LAST_RING, RINGS_KM, bounding_box, has_suppliers, ring_edges, ring_sql
+from tis.marketplace.search.index_tokens import head_token
 from tis.marketplace.search.query import ProductQuery, SearchLimits, Sort
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import run

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import category_token, head_token
 from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.index_tokens import category_token, head_token
 from tis.marketplace.search.spelling import document_counts
 from tis.marketplace.search.sql import id_list, run
 from tis.marketplace.search.supplier_index import shop_counts

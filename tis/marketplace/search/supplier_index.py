@@ -21,10 +21,11 @@ from tis.marketplace.kit.opening_hours import (
     zone_of,
 )
 from tis.marketplace.kit.ratings import weighted_stars
-from tis.marketplace.reading.tokens import shop_token, tokenize
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.index_tokens import shop_token
 from tis.marketplace.search.sql import run
 from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
 
@@ -122,24 +123,6 @@ def shop_counts(session: Session, words: Sequence[str]) -> dict[str, int]:
     sql = " UNION ALL ".join(count.format(number, _MAX_COUNTED_SHOPS) for number in range(len(words)))
     rows = run(session, sql, {f"word{number}": word for number, word in enumerate(words)})
     return {word: count for word, count in rows if count}
-
-
-def count_stars(session: Session, product_id: int, counters: Any) -> None:
-    """Adds what a review adds to `rating_sum` and the other counters of a product to the rating of its supplier."""
-    stars, weight = weighted_stars(counters)
-    if not (stars or weight):
-        return
-    supplier = select(Product.supplier_id).where(Product.id == product_id).scalar_subquery()
-    rated = update(SupplierFacts).where(SupplierFacts.supplier_id == supplier)
-    added = rated.values(stars=SupplierFacts.stars + stars, weight=SupplierFacts.weight + weight)
-    session.execute(added, execution_options=_UNSYNCHRONIZED)
-
-
-def supplier_ratings(session: Session, supplier_ids: Sequence[int]) -> dict[int, float]:
-    """The mean of all reviews of their products, of suppliers that have any."""
-    facts = select(SupplierFacts.supplier_id, SupplierFacts.stars, SupplierFacts.weight)
-    rated = facts.where(SupplierFacts.supplier_id.in_(supplier_ids), SupplierFacts.weight > 0)
-    return {supplier_id: stars / weight for supplier_id, stars, weight in session.execute(rated)}
 
 
 def name_key_of(words: Iterable[str]) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field  # cursors contain text queries, and a client can forge a cursor
 
-from tis.marketplace.reading.tokens import head_token, said_words
+from tis.marketplace.reading.tokens import said_words
+from tis.marketplace.search.index_tokens import head_token
 
 # Parts of a product, each including the one before it. `labels` are brand, tags and category; `shop` includes the words
 # of the shop's name, city and province.

@@ -6,11 +6,12 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.measures import units
-from tis.marketplace.reading.tokens import SaidWord, said_words, shop_token
+from tis.marketplace.reading.tokens import SaidWord, said_words
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, compounds_of
+from tis.marketplace.search.index_tokens import shop_token
 from tis.marketplace.search.main_noun import MIN_WORDS, purpose_of, understand_long, with_main_noun
 from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
 from tis.marketplace.search.supplier_index import shop_counts

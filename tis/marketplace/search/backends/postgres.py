@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import is_head_token, is_of_shop
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.index_entry import IndexEntry
+from tis.marketplace.search.index_tokens import is_head_token, is_of_shop
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TextMatch, TextScope
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import is_of_shop
 from tis.marketplace.search.index_entry import IndexEntry, counted_words
+from tis.marketplace.search.index_tokens import is_of_shop
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
 
