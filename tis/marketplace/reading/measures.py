@@ -79,13 +79,8 @@ def with_spaced_measures(text: str) -> str:
     return _measure().sub(lambda found: f"{found[1]} {units()[found[2]].label}", text)
 
 
-def joined_words(text: str) -> Iterator[str]:
-    """The other spellings of what a folded text says: words that it does not contain as they are."""
-    return (word for _, _, word in joined_spans(text))
-
-
 def joined_spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """The same, with where each begins and ends."""
+    """Other spellings of a folded text: words that it does not contain as they are, with where each begins and ends."""
     in_measures = set[int]()
     for start, end, word in measures(text):
         in_measures.update(range(start, end))

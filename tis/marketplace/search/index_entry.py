@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tis.marketplace.reading.attribute_values import AttributeValue, attribute_key, attribute_value
-from tis.marketplace.reading.measures import joined_words
+from tis.marketplace.reading.measures import joined_spans
 from tis.marketplace.reading.tokens import MAX_WORD_CHARS, folded, joined_word, tokenize
 from tis.marketplace.search.index_tokens import category_token, head_token, is_cell_token, is_head_token
 
@@ -80,7 +80,7 @@ def indexed_words(text: str | None) -> str:
     words = tokenize(text)
     if not text or not any(map(_may_be_joined, words)) and "-" not in text:
         return " ".join(words)
-    others = dict.fromkeys(word[:MAX_WORD_CHARS] for word in joined_words(folded(text)))
+    others = dict.fromkeys(word[:MAX_WORD_CHARS] for _, _, word in joined_spans(folded(text)))
     return " ".join([*words, *(word for word in others if word not in words)])
 
 
