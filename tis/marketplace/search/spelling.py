@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.sql import placeholders, run, snapshot_memo
+from tis.marketplace.search.sql import placeholders, read_memo, run
 from tis.marketplace.search.text_query import TextMatch, TextQuery
 
 _MIN_WORD_CHARS = 4
@@ -25,7 +25,7 @@ _MAX_JOINED_BYTES = 2**24
 
 def document_counts(session: Session, words: Iterable[str]) -> dict[str, int]:
     """How many products contain each word. Words that no product contains are missing."""
-    known: dict[str, int | None] = snapshot_memo(session).setdefault("lexicon", {})
+    known: dict[str, int | None] = read_memo(session).setdefault("lexicon", {})
     wanted = set(words)
     if unknown := sorted(wanted - known.keys()):
         names, values = placeholders("word", unknown)

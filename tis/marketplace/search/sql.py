@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from tis.database.database import SNAPSHOT
+from tis.database.database import READ_MEMO
 
 SqlValues = Mapping[str, Any]
 MAX_PRODUCT_ID = "SELECT max(product_id) FROM product_search"
@@ -22,8 +22,8 @@ def run(session: Session, sql: str, values: SqlValues | None = None) -> Sequence
 
 
 def run_once(session: Session, sql: str, values: SqlValues | None = None) -> Sequence[tuple[Any, ...]]:
-    """Like `run`, but the same statement is not sent again for the same snapshot. For few rows."""
-    memo = snapshot_memo(session)
+    """Like `run`, but a transaction that only reads sends the same statement once. For few rows."""
+    memo = read_memo(session)
     key = (sql, *(values or {}).items())
     if key not in memo:
         memo[key] = run(session, sql, values)
@@ -31,9 +31,9 @@ def run_once(session: Session, sql: str, values: SqlValues | None = None) -> Seq
     return rows
 
 
-def snapshot_memo(session: Session) -> dict[Any, Any]:
+def read_memo(session: Session) -> dict[Any, Any]:
     """Lives as long as a transaction that only reads; a new one for each call in a transaction that writes."""
-    memo: dict[Any, Any] = session.info.get(SNAPSHOT, {})
+    memo: dict[Any, Any] = session.info.get(READ_MEMO, {})
     return memo
 
 
