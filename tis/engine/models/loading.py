@@ -17,6 +17,7 @@ from tis.engine.models.description import weights_bytes_of, weights_time_of
 from tis.engine.models.load_progress import reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
+from tis.engine.models.quantised_files import asking_for_plain_weights, require_readable
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
 from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
@@ -66,6 +67,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     quantisation = _quantisation(options)
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+    require_readable(config)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     read_optional("the template of its own file", lambda: _adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)
@@ -75,6 +77,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         with reporting_weights(lambda share: report("reading the weights", share)):
             model = model_class.from_pretrained(
                 folder,
+                config=asking_for_plain_weights(config),
                 dtype=options.dtype,
                 device_map=options.device_map,
                 attn_implementation=options.attn_implementation,
