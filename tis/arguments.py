@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from tis.admission.limits import AdmissionLimits
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.errors import LoadFailed
 from tis.engine.local_engine import EngineLimits
-from tis.engine.models.catalogue import CatalogueEntry, bundled_catalogue, read_catalogue, select_served
+from tis.engine.models.catalogue import (
+    CatalogueEntry,
+    CatalogueError,
+    bundled_catalogue,
+    find_entry,
+    read_catalogue,
+    select_served,
+)
 from tis.engine.models.echo import is_echo, load_echo
+from tis.engine.models.hub_files import HubSource, is_complete, refuse_missing_folder
+from tis.engine.models.load_progress import Report
 from tis.engine.models.loaded_model import LoadedWeights
-from tis.engine.models.loading import LoadOptions, Report, load_model
+from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.models.model_slot import Load
 from tis.http.origins import AllowedOrigins
 from tis.http.transport.limits import LOOPBACK, TransportLimits
@@ -28,16 +38,54 @@ if TYPE_CHECKING:
     from tis.marketplace.market import MarketRules
 
 
-def served_models_of(settings: Settings) -> list[CatalogueEntry]:
+def catalogue_of(settings: Settings) -> list[CatalogueEntry]:
     path = Path(settings.model_config_path)
     if not settings.set_explicitly("model_config_path") and not path.exists():
         path = bundled_catalogue()
-    return select_served(read_catalogue(path), settings.model_repo_id, settings.models, settings.served_model_name)
+    return read_catalogue(path)
+
+
+def served_models_of(settings: Settings) -> list[CatalogueEntry]:
+    """MODELS alone, or MODEL_REPO_ID and then MODELS where both are set. Raises CatalogueError."""
+    catalogue = catalogue_of(settings)
+    main, others = settings.model_repo_id, list(settings.models)
+    if others and not settings.set_explicitly("model_repo_id"):
+        main = others.pop(0)
+        if find_entry(catalogue, main) is None:
+            raise CatalogueError(f"MODELS names {main!r}, which is not in the catalogue.")
+    served = select_served(catalogue, main, others, settings.served_model_name)
+    if not settings.auto_download_models:
+        _require_files(served)
+    return served
+
+
+def _require_files(served: list[CatalogueEntry]) -> None:
+    for entry in served:
+        if is_echo(entry.repo):
+            continue
+        try:
+            refuse_missing_folder(entry.repo)
+        except LoadFailed as error:
+            raise CatalogueError(f"{entry.id}: {error.message}") from None
+        if not is_complete(entry.repo, HubSource(revision=entry.revision)):
+            raise CatalogueError(
+                f"{entry.id} is not on this machine, and AUTO_DOWNLOAD_MODELS=0: run `tis download {entry.id}` first."
+            )
+
+
+def hub_source_of(settings: Settings, entry: CatalogueEntry) -> HubSource:
+    """With which `tis download` asks the hub: what is asked for by name is downloaded."""
+    return HubSource(_hf_token(settings), entry.revision, with_code=settings.trust_remote_code)
+
+
+def _hf_token(settings: Settings) -> str | None:
+    return settings.hf_token.get_secret_value() if settings.hf_token else None
 
 
 def loader_of(settings: Settings) -> Load:
     options = LoadOptions(
-        token=settings.hf_token.get_secret_value() if settings.hf_token else None,
+        token=_hf_token(settings),
+        may_download=settings.auto_download_models,
         device_map=settings.device_map,
         dtype=settings.torch_dtype,
         attn_implementation=settings.attn_implementation,
@@ -57,11 +105,20 @@ def loader_of(settings: Settings) -> Load:
         ),
     )
 
+    num_models = max(1, len(settings.models) + settings.set_explicitly("model_repo_id"))
+
     def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
         if is_echo(entry.repo):
             return load_echo(entry.repo)
-        batch = replace(options.batch, memory_bytes=entry.memory_mb * 2**20, num_models=1 + len(settings.models))
-        options_of_entry = replace(options, batch=batch)
+        batch = replace(
+            options.batch,
+            memory_bytes=entry.memory_mb * 2**20,
+            num_models=num_models,
+            cache_tokens=entry.limits.cache_tokens or settings.cache_tokens,
+            max_running=entry.limits.max_batch_size or settings.max_batch_size,
+        )
+        dtype = entry.dtype or settings.torch_dtype
+        options_of_entry = replace(options, revision=entry.revision, dtype=dtype, batch=batch)
         if entry.task == "chat":
             return load_model(entry.repo, options_of_entry, report)
         from tis.engine.pooling.load_pooling import load_pooling

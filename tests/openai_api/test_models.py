@@ -52,11 +52,30 @@ def test_all_are_listed_and_each_is_found(two_models: Path) -> None:
         assert httpx2.get(f"{server.url}/health").json()["modelId"] == "first"
 
 
+def test_an_alias_selects_its_model_and_limits_are_of_one_model_alone(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.yaml"
+    path.write_text(
+        "models:\n  first: {repo: echo}\n"
+        "  second: {repo: 'echo?thinks=0', aliases: [gpt-4o-mini], limits: {max_context_tokens: 20}}\n"
+    )
+    with served(settings_with(model_repo_id="first", models="second", model_config_path=str(path))) as server:
+        answer = httpx2.post(server.url + CHAT, json=said("Halo", model="gpt-4o-mini", max_tokens=5)).json()
+        assert (answer["model"], answer["choices"][0]["message"]["content"]) == ("second", "Halo")
+        model = httpx2.get(f"{server.url}/v1/models/gpt-4o-mini").json()
+        assert (model["id"], model["aliases"], model["max_model_len"]) == ("second", ["gpt-4o-mini"], 20)
+        long = said("a text of more than twenty characters", max_tokens=5)
+        statuses = [
+            httpx2.post(server.url + CHAT, json={**long, "model": name}).status_code for name in ("first", "second")
+        ]
+        assert statuses == [200, 400]
+
+
 DEMO_MODEL = {
     "object": "model",
     "owned_by": "local",
     "max_model_len": 32768,
     "modalities": {"input": ["text", "image", "video"], "output": ["text"]},
+    "aliases": [],
     "capabilities": ["chat", "vision", "tools", "reasoning", "structured_outputs"],
 }
 

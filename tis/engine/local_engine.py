@@ -106,7 +106,13 @@ class LocalEngine:
         limits = self._limits
         self._slots = {
             entry.id: ModelSlot(
-                entry, self._load, bridge, limits.queue_size, self._observer, limits.retry_seconds, self._on_loss
+                entry,
+                self._load,
+                bridge,
+                entry.limits.max_queue_size or limits.queue_size,
+                self._observer,
+                limits.retry_seconds,
+                self._on_loss,
             )
             for entry in self.models
         }
@@ -121,8 +127,8 @@ class LocalEngine:
         if slot.loaded:
             known = describe_loaded(slot.loaded)
         else:
-            known = await self._bridge.in_pool(lambda: describe_unloaded(slot.entry.repo))
-        limits = [length for length in (known.context_length, self._limits.max_context_tokens) if length]
+            known = await self._bridge.in_pool(lambda: describe_unloaded(slot.entry.repo, slot.entry.revision))
+        limits = [length for length in (known.context_length, self._max_context(slot.entry)) if length]
         return replace(known, context_length=min(limits, default=None))
 
     async def media_kinds(self, model_id: str) -> Collection[MediumKind]:
@@ -226,9 +232,13 @@ class LocalEngine:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
         if not isinstance(loaded, LoadedPooling):
             raise WrongTask(slot.entry.id, slot.entry.task)
-        if self._limits.max_context_tokens:
-            loaded.rows.limit(self._limits.max_context_tokens)
+        if limit := self._max_context(slot.entry):
+            loaded.rows.limit(limit)
         return loaded
+
+    def _max_context(self, entry: CatalogueEntry) -> int:
+        """0: as many tokens as the model takes."""
+        return entry.limits.max_context_tokens or self._limits.max_context_tokens
 
     def _slot_of(self, saved_id: str) -> ModelSlot:
         """The model that a saved request names."""
@@ -289,7 +299,7 @@ class LocalEngine:
             limits.builtin_defaults or {},
         )
         _check_token_ids(params, tokenizer.vocabulary_size)
-        max_context = min(loaded.context_length, limits.max_context_tokens or loaded.context_length)
+        max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
         self._refuse_far_too_long(prompt, max_context)
         if "max_tokens" in sampling and params.max_tokens > max_context:
             raise ContextLengthExceeded(
@@ -306,7 +316,7 @@ class LocalEngine:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
         media = media_of(prompt.messages)
-        markers = loaded.markers.with_format(entry.tool_format)
+        markers = loaded.markers.with_format(entry.tool_format, entry.reasoning_format)
         prepared = PreparedRequest(
             entry.id,
             loaded.revision,

@@ -18,10 +18,16 @@ class ModelSettings(BaseModel):
         max_length=256,
         description="id of that model for clients; empty: its catalogue id, its hub id, or the name of its folder",
     )
-    models: CommaSeparated = Field((), description="more catalogue ids to serve, separated by commas")
+    models: CommaSeparated = Field(
+        (),
+        description="ids of the catalogue to serve, separated by commas; with MODEL_REPO_ID beside that model",
+    )
     model_config_path: str = Field(
         "configs/model_config.yaml",
         description="the catalogue of models; without this file, the one in the package",
+    )
+    auto_download_models: bool = Field(
+        True, description="download models that are not on this machine; 0: a missing one ends the start"
     )
     hf_token: SecretStr | None = Field(None, description="Hugging Face token, for gated models")
     device_map: str = Field("auto", description="where the weights go: auto, cpu, cuda, cuda:1, ...")

@@ -5,7 +5,7 @@ Reads weights only as safetensors, which cannot run code, and never uses AutoPro
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.models.description import weights_bytes_of, weights_time_of
-from tis.engine.models.load_progress import reporting_weights
+from tis.engine.models.hub_files import HubSource, find_folder, refuse_missing_folder
+from tis.engine.models.load_progress import Report, reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.quantised_files import asking_for_plain_weights, require_readable
@@ -26,19 +27,17 @@ from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.errors import BadRequest
 from tis.observability.collector import exempt_imported_objects
 
-# Everything in a repository except weights in formats that can run code.
-WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
 _USED_DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 # Other prompts wait while an image is encoded, and its work grows with the square of the image's size.
 _MAX_PIXELS_ON_CPU = 1024 * 1024
 _MODEL_CLASSES = ("AutoModelForImageTextToText", "AutoModelForCausalLM")
 
-Report = Callable[[str, float | None], None]  # stage, and the share that is done, if known
-
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
     token: str | None = None
+    revision: str | None = None  # of the repository; None: its main branch
+    may_download: bool = True
     device_map: str = "auto"
     dtype: str = "auto"
     attn_implementation: str | None = None
@@ -49,9 +48,13 @@ class LoadOptions:
     # Of an image after preprocessing. 0: the limit of the model, and on a CPU _MAX_PIXELS_ON_CPU.
     max_pixels: int = 0
 
+    @property
+    def source(self) -> HubSource:
+        return HubSource(self.token, self.revision, self.may_download, with_code=self.trust_remote_code)
+
 
 def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
-    _refuse_missing_folder(repo)  # before the imports, which take seconds
+    refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
     is_first_import = "torch" not in sys.modules
     preload_torch()
@@ -63,7 +66,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     if is_first_import:
         exempt_imported_objects()
     transformers.utils.logging.disable_progress_bar()
-    folder = find_folder(repo, options, report)
+    folder = find_folder(repo, options.source, report)
     quantisation = _quantisation(options)
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
@@ -130,50 +133,6 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
             cache_bytes=runner.cache_bytes,
         ),
     )
-
-
-def _refuse_missing_folder(repo: str) -> None:
-    if not Path(repo).is_dir() and (repo.startswith((".", "/", "~")) or repo.count("/") > 1):
-        raise LoadFailed(f"There is no folder {repo!r}. MODEL_REPO_ID is a folder or a hub id like Qwen/Qwen3-VL-2B.")
-
-
-def find_folder(repo: str, options: LoadOptions, report: Report) -> Path:
-    """The folder itself, or where the hub's files lie once they are downloaded."""
-    _refuse_missing_folder(repo)
-    return Path(repo) if Path(repo).is_dir() else _download(repo, options, report)
-
-
-def _download(repo: str, options: LoadOptions, report: Report) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-    )
-
-    from tis.engine.models.load_progress import progress_bar_reporting_to
-
-    report("asking the hub", None)
-    try:
-        return Path(
-            snapshot_download(
-                repo,
-                token=options.token,
-                allow_patterns=[*WANTED_FILES, *(["*.py"] if options.trust_remote_code else [])],
-                tqdm_class=progress_bar_reporting_to(report),
-                etag_timeout=10,
-            )
-        )
-    except (GatedRepoError, RepositoryNotFoundError) as error:
-        raise LoadFailed(f"The hub has no {repo!r}, or it is gated and HF_TOKEN may not read it.") from error
-    except HFValidationError as error:
-        raise LoadFailed(f"{repo!r} is neither a folder here nor a valid hub id.") from error
-    except (LocalEntryNotFoundError, OSError) as error:
-        raise LoadFailed(
-            f"{repo!r} is not on this machine and the Hugging Face hub cannot be reached. Check the network and "
-            "HF_ENDPOINT, or set MODEL_REPO_ID to a local folder (models/demo comes with this repository)."
-        ) from error
 
 
 def device_name(device: Any) -> str:

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from tis.engine.errors import LoadFailed, ModelLoading, WorkerDied
 from tis.engine.models.catalogue import CatalogueEntry
+from tis.engine.models.load_progress import Report
 from tis.engine.models.loaded_model import LoadedWeights
-from tis.engine.models.loading import Report
 from tis.engine.models.model_status import ModelStatus, State
 from tis.engine.request import Delivery, QueuedRequest, deliver
 from tis.engine.threads import Bridge

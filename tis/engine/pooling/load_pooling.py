@@ -1,6 +1,7 @@
 """Loads an embedding model or a reranker. Takes seconds to minutes, so it runs in a thread of its own."""
 
 import logging
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from tis.engine.errors import LoadFailed
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import weights_bytes_of, weights_time_of
-from tis.engine.models.load_progress import reporting_weights
-from tis.engine.models.loading import LoadOptions, Report, device_name, find_folder
+from tis.engine.models.hub_files import find_folder
+from tis.engine.models.load_progress import Report, reporting_weights
+from tis.engine.models.loading import LoadOptions, device_name
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
@@ -35,11 +37,13 @@ def load_pooling(entry: CatalogueEntry, options: LoadOptions, report: Report) ->
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    folder = find_folder(entry.repo, options, report)
+    folder = find_folder(entry.repo, options.source, report)
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     files = read_sentence_files(folder)
+    if entry.pooling:
+        files = replace(files, pooling=(entry.pooling,))
 
     def read() -> Any:
         report("reading the weights", None)
