@@ -15,6 +15,7 @@ from tis.engine.models.catalogue import (
     find_entry,
     read_catalogue,
     select_served,
+    with_adapters,
 )
 from tis.engine.models.echo import is_echo, load_echo
 from tis.engine.models.hub_files import HubSource, is_complete, refuse_missing_folder
@@ -54,9 +55,17 @@ def served_models_of(settings: Settings) -> list[CatalogueEntry]:
         if find_entry(catalogue, main) is None:
             raise CatalogueError(f"MODELS names {main!r}, which is not in the catalogue.")
     served = select_served(catalogue, main, others, settings.served_model_name)
+    served = with_adapters(served, _adapters_of(settings))
     if not settings.auto_download_models:
         _require_files(served)
     return served
+
+
+def _adapters_of(settings: Settings) -> dict[str, str]:
+    named = dict(one.partition("=")[::2] for one in settings.adapters)
+    if not all(name and place for name, place in named.items()):
+        raise CatalogueError("ADAPTERS are written NAME=FOLDER, separated by commas.")
+    return named
 
 
 def _require_files(served: list[CatalogueEntry]) -> None:
@@ -120,7 +129,7 @@ def loader_of(settings: Settings) -> Load:
         dtype = entry.dtype or settings.torch_dtype
         options_of_entry = replace(options, revision=entry.revision, dtype=dtype, batch=batch)
         if entry.task == "chat":
-            return load_model(entry.repo, options_of_entry, report)
+            return load_model(entry.repo, options_of_entry, report, entry.adapters)
         from tis.engine.pooling.load_pooling import load_pooling
 
         return load_pooling(entry, options_of_entry, report)

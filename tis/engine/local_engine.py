@@ -68,7 +68,8 @@ class LocalEngine:
         self._load = load
         self._limits = limits
         self._observer = observer or LoadLog()
-        self._slots: dict[str, ModelSlot] = {}
+        self._entries = {entry.id: entry for entry in models}
+        self._slots: dict[str, ModelSlot] = {}  # of the models that have weights of their own
         self._bridge: Bridge | None = None
         self._draining = asyncio.Event()
         self._lost = asyncio.Event()
@@ -115,6 +116,7 @@ class LocalEngine:
                 self._on_loss,
             )
             for entry in self.models
+            if entry.base is None
         }
         if limits.stall_seconds:
             self._watch = asyncio.create_task(self._watch_steps(limits.stall_seconds))
@@ -123,7 +125,7 @@ class LocalEngine:
 
     async def describe(self, model_id: str) -> ModelDescription:
         assert self._bridge
-        slot = self._slots[model_id]
+        slot = self._slot_of(model_id)
         if slot.loaded:
             known = describe_loaded(slot.loaded)
         else:
@@ -133,12 +135,12 @@ class LocalEngine:
 
     async def media_kinds(self, model_id: str) -> Collection[MediumKind]:
         self._require_open(is_resumed=False)
-        vision = (await self._writing(self._slots[model_id])).vision
+        vision = (await self._writing(self._slot_of(model_id))).vision
         return vision.kinds if vision else ()
 
     async def template_variables(self, model_id: str) -> AbstractSet[str]:
         self._require_open(is_resumed=False)
-        return (await self._writing(self._slots[model_id])).template_variables
+        return (await self._writing(self._slot_of(model_id))).template_variables
 
     async def prepare(
         self,
@@ -158,7 +160,7 @@ class LocalEngine:
         pool = self._bridge.in_vision_pool if media_of(prompt.messages) else self._bridge.in_pool
         prepared = await pool(
             lambda: self._prepare(
-                slot.entry, loaded, prompt, sampling, has_grammar=bool(grammar and grammar.covers_answer)
+                self._entries[model_id], loaded, prompt, sampling, has_grammar=bool(grammar and grammar.covers_answer)
             )
         )
         prepared = replace(prepared, cache_salt=cache_salt)
@@ -172,7 +174,7 @@ class LocalEngine:
 
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
         self._require_open(is_resumed=is_resumed)
-        slot = self._slots[prepared.model_id]
+        slot = self._slot_of(prepared.model_id)
         begun = prepared.begun.pop() if prepared.begun else None
         request = Request(prepared, slot.drop_if_queued, begun=begun, is_resumed=is_resumed, ticket=ticket)
         _submit(slot, request, ticket)
@@ -190,10 +192,11 @@ class LocalEngine:
         if self.is_draining:
             raise Draining
         slot = self._slot_of(saved.model_id)
+        adapter = _adapter_of(self._entries[saved.model_id])
         loaded = await self._writing(slot)
         grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
         pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
-        prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
+        prepared = await pool(lambda: restore_request(saved, loaded, media, grammar, adapter))
         if ticket:
             ticket.keep("decoded_bytes", prepared.num_media_bytes)
         completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
@@ -206,7 +209,7 @@ class LocalEngine:
         self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
     ) -> Embeddings:
         self._require_open(is_resumed=False)
-        slot = self._slots[model_id]
+        slot = self._slot_of(model_id)
         return await self._pooled.embed(slot, await self._pooling(slot), texts, options, ticket)
 
     async def score(
@@ -219,7 +222,7 @@ class LocalEngine:
         ticket: Ticket | None = None,
     ) -> PairScores:
         self._require_open(is_resumed=False)
-        slot = self._slots[model_id]
+        slot = self._slot_of(model_id)
         return await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)
 
     async def _writing(self, slot: ModelSlot) -> LoadedModel:
@@ -240,11 +243,11 @@ class LocalEngine:
         """0: as many tokens as the model takes."""
         return entry.limits.max_context_tokens or self._limits.max_context_tokens
 
-    def _slot_of(self, saved_id: str) -> ModelSlot:
-        """The model that a saved request names."""
-        if slot := self._slots.get(saved_id):
-            return slot
-        raise GenerationInterrupted(f"The answer cannot be resumed: {saved_id} is not served any more.")
+    def _slot_of(self, model_id: str) -> ModelSlot:
+        """That of an adapter is its base's. A saved request may name a model that is gone."""
+        if entry := self._entries.get(model_id):
+            return self._slots[entry.base or entry.id]
+        raise GenerationInterrupted(f"The answer cannot be resumed: {model_id} is not served any more.")
 
     def drain(self) -> None:
         """Refuses new requests; running ones continue."""
@@ -319,7 +322,7 @@ class LocalEngine:
         markers = loaded.markers.with_format(entry.tool_format, entry.reasoning_format)
         prepared = PreparedRequest(
             entry.id,
-            loaded.revision,
+            loaded.revision_with(_adapter_of(entry)),
             tokenizer,
             prompt_ids,
             params,
@@ -332,6 +335,7 @@ class LocalEngine:
             starts_in_reasoning=markers.starts_in_reasoning(
                 prompt_ids, tokenizer.eos_ids, lambda ids: decode(tokenizer, ids)
             ),
+            adapter=_adapter_of(entry),
             prediction_ids=_encode_prediction(tokenizer, prompt.prediction, max_context),
         )
         return replace(prepared, reasoning_limit=find_reasoning_limit(loaded, prepared, has_grammar=has_grammar))
@@ -357,6 +361,10 @@ class LocalEngine:
 
     def _may_truncate(self, prompt: ChatPrompt) -> bool:
         return self._limits.compress or prompt.may_truncate
+
+
+def _adapter_of(entry: CatalogueEntry) -> str:
+    return entry.id if entry.base else ""
 
 
 def begin_completions(prepared: PreparedRequest) -> None:

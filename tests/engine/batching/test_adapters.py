@@ -1,15 +1,13 @@
 """Requests of LoRA adapters, in one batch with those of their base, get the tokens that PEFT computes alone."""
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
 
-import peft
 import pytest
-import torch
 from transformers import GenerationConfig
 
+from tests.engine.adapters import save_adapter
 from tests.engine.batching.families import FAMILIES
 from tests.engine.batching.tiny import TOKENIZER, greedy, new_model, new_model_of, prompt, run, tokens
 from tis.engine.batching.batch_runner import BatchRunner
@@ -39,17 +37,6 @@ ADAPTERS: dict[str, dict[str, Any]] = {
         "alpha_pattern": {"layers.1.mlp.down_proj": 20},
     },
 }
-
-
-def save_adapter(model: Any, folder: Path, seed: int, **config: Any) -> Any:
-    """Saves a random adapter, and returns PEFT's model with it. Changes nothing in `model`."""
-    torch.manual_seed(seed)
-    adapted = peft.get_peft_model(copy.deepcopy(model), peft.LoraConfig(**config)).eval()
-    for name, parameter in adapted.named_parameters():
-        if "lora_" in name:
-            torch.nn.init.normal_(parameter, std=0.2)
-    adapted.save_pretrained(folder)
-    return adapted
 
 
 def _greedy(adapted: Any, prompt_ids: list[int]) -> list[int]:

@@ -6,7 +6,7 @@ Reads weights only as safetensors, which cannot run code, and never uses AutoPro
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tis.engine.models.torch_preload import preload_torch
 from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
+from tis.engine.weights.lora_files import read_adapter
 from tis.errors import BadRequest
 from tis.observability.collector import exempt_imported_objects
 
@@ -53,7 +54,10 @@ class LoadOptions:
         return HubSource(self.token, self.revision, self.may_download, with_code=self.trust_remote_code)
 
 
-def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
+def load_model(
+    repo: str, options: LoadOptions, report: Report, adapters: Mapping[str, str] | None = None
+) -> LoadedModel:
+    """`adapters`: of LoRA, by the names that requests use."""
     refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
     is_first_import = "torch" not in sys.modules
@@ -68,6 +72,10 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     transformers.utils.logging.disable_progress_bar()
     folder = find_folder(repo, options.source, report)
     quantisation = _quantisation(options)
+    folders = {
+        name: find_folder(place, replace(options.source, revision=None), report)
+        for name, place in (adapters or {}).items()
+    }
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     require_readable(config)
@@ -99,8 +107,12 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
             folder, config, ours, options.max_pixels or (_MAX_PIXELS_ON_CPU if model.device.type == "cpu" else None)
         )
         context_length = _context_length(text_config, tokenizer)
-        runner = choose_runner(model, ours, context_length, options.batch, vision, options.attn_implementation, stages)
-        return _loaded(model, ours, vision, runner, folder, weight_bytes)
+        lora = [read_adapter(name, place) for name, place in folders.items()]
+        runner = choose_runner(
+            model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora
+        )
+        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes)
+        return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
 
     return read_and_prepare(read, prepare)
 
