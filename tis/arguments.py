@@ -1,5 +1,6 @@
 """Translates the settings into the plain arguments of each part: limits, rules, models and stores."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,16 @@ from tis.engine.models.catalogue import (
     select_served,
     with_adapters,
 )
+from tis.engine.models.description import describe_unloaded, weights_bytes_of
 from tis.engine.models.echo import is_echo, load_echo
-from tis.engine.models.hub_files import HubSource, is_complete, refuse_missing_folder
+from tis.engine.models.handler import why_not_importable
+from tis.engine.models.hub_files import HubSource, find_folder, is_complete, refuse_missing_folder
 from tis.engine.models.load_progress import Report
 from tis.engine.models.loaded_model import LoadedWeights
 from tis.engine.models.loading import LoadOptions, load_model
-from tis.engine.models.model_slot import Load
+from tis.engine.models.model_memory import MemoryNeed
+from tis.engine.models.model_slot import Fetch, Load
+from tis.engine.models.torch_preload import preload_torch
 from tis.http.origins import AllowedOrigins
 from tis.http.transport.limits import LOOPBACK, TransportLimits
 from tis.ktp.card_result import CardLimits
@@ -56,6 +61,14 @@ def served_models_of(settings: Settings) -> list[CatalogueEntry]:
             raise CatalogueError(f"MODELS names {main!r}, which is not in the catalogue.")
     served = select_served(catalogue, main, others, settings.served_model_name)
     served = with_adapters(served, _adapters_of(settings))
+    for entry in served:
+        if entry.handler and (why_not := why_not_importable(entry.handler)):
+            raise CatalogueError(f"The handler of {entry.id}: {why_not}.")
+        if entry.memory_mb > settings.model_memory_mb > 0:
+            raise CatalogueError(
+                f"{entry.id} may take {entry.memory_mb} MiB (memory_mb), and MODEL_MEMORY_MB is "
+                f"{settings.model_memory_mb}."
+            )
     if not settings.auto_download_models:
         _require_files(served)
     return served
@@ -70,7 +83,7 @@ def _adapters_of(settings: Settings) -> dict[str, str]:
 
 def _require_files(served: list[CatalogueEntry]) -> None:
     for entry in served:
-        if is_echo(entry.repo):
+        if not entry.has_files:
             continue
         try:
             refuse_missing_folder(entry.repo)
@@ -94,7 +107,7 @@ def _hf_token(settings: Settings) -> str | None:
 def loader_of(settings: Settings) -> Load:
     options = LoadOptions(
         token=_hf_token(settings),
-        may_download=settings.auto_download_models,
+        may_download=False,  # `Fetch` has done it
         device_map=settings.device_map,
         dtype=settings.torch_dtype,
         attn_implementation=settings.attn_implementation,
@@ -114,7 +127,7 @@ def loader_of(settings: Settings) -> Load:
         ),
     )
 
-    num_models = max(1, len(settings.models) + settings.set_explicitly("model_repo_id"))
+    served = served_models_of(settings)
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
         if is_echo(entry.repo):
@@ -122,12 +135,16 @@ def loader_of(settings: Settings) -> Load:
         batch = replace(
             options.batch,
             memory_bytes=entry.memory_mb * 2**20,
-            num_models=num_models,
+            num_models=len(served),
+            bytes_of_others=_bytes_of([other for other in served if other.id != entry.id]),
+            limit_bytes=settings.model_memory_mb * 2**20,
             cache_tokens=entry.limits.cache_tokens or settings.cache_tokens,
             max_running=entry.limits.max_batch_size or settings.max_batch_size,
         )
         dtype = entry.dtype or settings.torch_dtype
         options_of_entry = replace(options, revision=entry.revision, dtype=dtype, batch=batch)
+        if entry.handler:
+            return _load_handler(entry, options_of_entry, report)
         if entry.task == "chat":
             return load_model(entry.repo, options_of_entry, report, entry.adapters)
         from tis.engine.pooling.load_pooling import load_pooling
@@ -135,6 +152,56 @@ def loader_of(settings: Settings) -> Load:
         return load_pooling(entry, options_of_entry, report)
 
     return load
+
+
+def _load_handler(entry: CatalogueEntry, options: LoadOptions, report: Report) -> LoadedWeights:
+    folder = find_folder(entry.repo, options.source, report) if entry.has_files else None
+    report("making the handler", None)
+    if entry.task == "chat":
+        from tis.engine.models.handler_chat import load_chat_handler
+
+        return load_chat_handler(entry, folder)
+    from tis.engine.pooling.handler_rows import load_pooling_handler
+
+    return load_pooling_handler(entry, folder)
+
+
+def _bytes_of(entries: Sequence[CatalogueEntry]) -> int | None:
+    """Declared, or of their weights on this machine; None if that is not known of all."""
+    total = 0
+    for entry in entries:
+        weights = 0 if not entry.has_files else describe_unloaded(entry.repo, entry.revision).weights_bytes
+        if weights is None and not entry.memory_mb:
+            return None
+        total += entry.memory_mb * 2**20 or weights or 0
+    return total
+
+
+def fetcher_of(settings: Settings) -> Fetch:
+    limit = settings.model_memory_mb * 2**20
+
+    def fetch(entry: CatalogueEntry, report: Report) -> MemoryNeed:
+        declared = entry.memory_mb * 2**20
+        if not entry.has_files:
+            return MemoryNeed(declared, limit)
+        source = HubSource(
+            _hf_token(settings), entry.revision, settings.auto_download_models, with_code=settings.trust_remote_code
+        )
+        folder = find_folder(entry.repo, source, report)
+        weights = (weights_bytes_of(folder) or 0) // (4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1)
+        if declared and weights > declared and not settings.quantize:
+            raise LoadFailed(f"memory_mb is {entry.memory_mb}, and the weights alone take {weights >> 20} MiB.")
+        if limit:
+            return MemoryNeed(declared or weights, limit)
+        report("importing torch", None)
+        preload_torch()
+        from tis.engine.batching.memory import max_memory_of_one, shared_memory
+
+        return MemoryNeed(
+            declared or weights, shared_memory(settings.device_map), max_memory_of_one(settings.device_map)
+        )
+
+    return fetch
 
 
 def engine_limits_of(settings: Settings) -> EngineLimits:
@@ -145,6 +212,8 @@ def engine_limits_of(settings: Settings) -> EngineLimits:
         max_context_tokens=settings.max_context_tokens,
         compress=settings.enable_auto_compression,
         stall_seconds=settings.gen_stall_seconds,
+        idle_seconds=settings.model_idle_seconds,
+        warms_up=settings.enable_warmup,
         embedding_cache_bytes=settings.embedding_cache_mb * 2**20,
         operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
         builtin_defaults=sampling,

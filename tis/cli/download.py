@@ -4,12 +4,11 @@ import argparse
 import sys
 
 from tis.arguments import catalogue_of, hub_source_of
-from tis.cli.ctrl_c import raise_keyboard_interrupt
+from tis.cli.ctrl_c import exit_at_once_after
 from tis.cli.terminal import Terminal, detect_terminal
 from tis.engine.errors import LoadFailed
 from tis.engine.models.catalogue import CatalogueEntry, CatalogueError, entry_of
-from tis.engine.models.echo import is_echo
-from tis.engine.models.hub_files import find_folder, local_bytes_of
+from tis.engine.models.hub_files import find_folder, local_bytes_of, remove_unfinished_files
 from tis.observability.load_log import LoadSteps
 from tis.setting_types import SettingsError
 from tis.settings import Settings
@@ -25,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> None:
-    raise_keyboard_interrupt()
+    exit_at_once_after(remove_unfinished_files)
     try:
         settings = Settings.from_env()
         entries = [entry_of(catalogue_of(settings), name) for name in dict.fromkeys(parsed.models)]
@@ -47,8 +46,8 @@ def _download(settings: Settings, entry: CatalogueEntry, terminal: Terminal | No
             print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     try:
-        if is_echo(entry.repo):
-            raise LoadFailed("echo is a part of this server.")
+        if not entry.has_files:
+            raise LoadFailed("it has no files to download.")
         folder = find_folder(entry.repo, hub_source_of(settings, entry), report)
     except LoadFailed as error:
         _say(terminal, f"{entry.id}: {error.message}")

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from tis.arguments import catalogue_of, hub_source_of, served_models_of
 from tis.cli.ctrl_c import raise_keyboard_interrupt
 from tis.engine.models.catalogue import CatalogueEntry, CatalogueError
-from tis.engine.models.echo import is_echo
 from tis.engine.models.hub_files import find_local_folder, is_complete, local_bytes_of
 from tis.setting_types import SettingsError
 from tis.settings import Settings
@@ -52,13 +51,13 @@ def _entries(settings: Settings) -> list[CatalogueEntry]:
 
 def _row(settings: Settings, entry: CatalogueEntry, states: Mapping[str, str]) -> dict[str, object]:
     source = hub_source_of(settings, entry)
-    folder = None if is_echo(entry.repo) else find_local_folder(entry.repo, entry.revision)
+    folder = find_local_folder(entry.repo, entry.revision) if entry.has_files else None
     return {
         "id": entry.id,
         "task": entry.task,
         "aliases": list(entry.aliases),
         "bytes": local_bytes_of(folder) if folder else None,
-        "complete": is_echo(entry.repo) or (folder is not None and is_complete(entry.repo, source)),
+        "complete": not entry.has_files or (folder is not None and is_complete(entry.repo, source)),
         "server": states.get(entry.id),
     }
 

@@ -49,6 +49,16 @@ class ModelSettings(BaseModel):
         False,
         description="load at start instead of at the first request; unset, `tis serve` does and `main.py` does not",
     )
+    enable_warmup: bool = Field(True, description="compute a few tokens after a load, before the first request")
+    model_idle_seconds: float = Field(
+        0, ge=0, description="unload a model that nobody has used for so long; the next request loads it; 0 = never"
+    )
+    model_memory_mb: int = Field(
+        0,
+        ge=0,
+        description="MiB for the weights and caches of all loaded models; what does not fit lets idle ones go first; "
+        "0 = the memory of the machine, or of its GPUs",
+    )
     load_wait_seconds: float = Field(60, ge=0, le=3600, description="how long a request waits for a loading model")
     strict_model: Literal["auto", "0", "1"] = Field(
         "auto", description="unknown `model` names: auto = 404 if several models are served, 1 = always, 0 = never"

@@ -32,5 +32,8 @@ class LoadLog:
     def loaded(self, model_id: str, seconds: float) -> None:
         log.info("%s loaded in %.1f s", model_id, seconds)
 
+    def postponed(self, model_id: str, reason: str) -> None:
+        log.info("%s is loaded when a request needs it: %s", model_id, reason)
+
     def failed(self, model_id: str, reason: str, pause_seconds: float) -> None:
         log.error("%s could not be loaded; retry in %.0f s at the earliest: %s", model_id, pause_seconds, reason)

@@ -125,7 +125,7 @@ def _in_turns(
     if limits.cache_tokens:
         cache_bytes = (limits.max_running - 1) * costs.fixed_bytes + costs.of(limits.cache_tokens)
     else:
-        cache_bytes = MemoryBudget(limits.memory_bytes, limits.num_models).cache_bytes(
+        cache_bytes = MemoryBudget.of(limits).cache_bytes(
             model.device, sum(int(one.nbytes) for one in model.parameters()), costs.of(context_length)
         )
     context_length = costs.max_tokens(cache_bytes, at_most=context_length)
@@ -176,7 +176,7 @@ def _batched(
     if adapters:
         num_adapted = adapt_layers(model, adapters, kernels)
         log.info("%d LoRA adapters beside %d layers", len(adapters), num_adapted)
-    cache_tokens = limits.cache_tokens or MemoryBudget(limits.memory_bytes, limits.num_models).cache_tokens(
+    cache_tokens = limits.cache_tokens or MemoryBudget.of(limits).cache_tokens(
         shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
     )
     size = CacheSize.of(shape, cache_tokens)

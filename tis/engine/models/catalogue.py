@@ -9,8 +9,11 @@ from typing import Any
 import yaml
 
 from tis.engine.models.description import read_object
+from tis.engine.models.echo import is_echo
 from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, PoolingMode, Task, checked_fields
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
+
+NO_FILES = "handler:"  # begins the repository of a model that is code alone
 
 
 class CatalogueError(Exception):
@@ -33,6 +36,11 @@ class CatalogueEntry:
     limits: EntryLimits = EntryLimits()
     adapters: Mapping[str, str] = field(default_factory=dict)  # of LoRA: the id of each, and its folder or repository
     base: str | None = None  # of an adapter: the id of the model that it changes
+    handler: str | None = None  # the path of a Python class that computes it: package.module.ClassName
+
+    @property
+    def has_files(self) -> bool:
+        return not (is_echo(self.repo) or self.repo.startswith(NO_FILES))
 
     def is_called(self, name: str | None) -> bool:
         return name is not None and name in (self.id, self.repo, *self.aliases)
@@ -139,11 +147,13 @@ def _task_of(folder: Path) -> Task:
 
 def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
     try:
-        entry = CatalogueEntry(name, **{"repo": name, **checked_fields(name, written)})
+        checked = checked_fields(name, written)
+        repo = NO_FILES + checked["handler"] if "handler" in checked else name
+        entry = CatalogueEntry(name, **{"repo": repo, **checked})
     except ValueError as error:
         raise CatalogueError(f"{path}: {error}") from None
-    if entry.adapters and entry.task != "chat":
-        raise CatalogueError(f"{path}: adapters of {name} are for the task chat, and it is of {entry.task}.")
+    if entry.adapters and (entry.task != "chat" or entry.handler):
+        raise CatalogueError(f"{path}: {name} has adapters, which are for the task chat, without a handler.")
     if entry.pooling and entry.task != "embedding":
         raise CatalogueError(f"{path}: pooling of {name} is for the task embedding, and it is of {entry.task}.")
     return entry

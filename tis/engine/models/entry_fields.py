@@ -16,7 +16,7 @@ PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmea
 POOLING_MODES: tuple[PoolingMode, ...] = get_args(PoolingMode)
 MAX_ADAPTERS = 64  # of a model: all are in memory
 _NOT_YET = {"transcription"}  # tasks of models that other catalogues have
-_REVISION = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
+_REVISION = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,12 @@ def _text(field: str) -> Callable[[str, Any], str]:
 def _revision(name: str, value: Any) -> str:
     if not isinstance(value, str) or not _REVISION.fullmatch(value):
         raise ValueError(f"revision of {name} is a branch, a tag or a commit of its repository, as a text in quotes.")
+    return value
+
+
+def _handler(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not all(part.isidentifier() for part in value.split(".")) or "." not in value:
+        raise ValueError(f"handler of {name} is a class by its path: package.module.ClassName.")
     return value
 
 
@@ -119,4 +125,5 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "limits": _limits,
     "adapters": _adapters,
     "memory_mb": _memory_mb,
+    "handler": _handler,
 }

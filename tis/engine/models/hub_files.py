@@ -1,6 +1,6 @@
 """Where the files of a model lie: in a folder, or in the cache of downloads from the Hugging Face hub."""
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,16 @@ def is_complete(repo: str, source: HubSource) -> bool:
 
 
 def local_bytes_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in _files_of(folder))
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _files_of(folder: Path) -> Iterator[Path]:
-    yield from (path for path in folder.rglob("*") if path.is_file())
+def remove_unfinished_files() -> None:
+    """Of the downloads of this process, which ends now: a later download does not go on with them."""
+    for link in Path("/proc/self/fd").glob("*"):  # of Linux; elsewhere they stay
+        with suppress(OSError):
+            path = link.readlink()
+            if path.suffix == ".incomplete":
+                path.unlink()
 
 
 def _download(repo: str, source: HubSource, report: Report) -> Path:

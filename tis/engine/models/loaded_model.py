@@ -1,5 +1,6 @@
 """A model that is ready to run requests."""
 
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,9 @@ class LoadedWeights:
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
     weights_bytes: int | None = None  # of its safetensors files; None: it has none
     footprint: ModelFootprint | None = None  # None: next to nothing, as for `echo`
+    weights: "weakref.ref[Any] | None" = None  # the model, to see whether an unload has freed it
+    close: Callable[[], None] | None = None  # called when it is unloaded
+    warm_up: Callable[[Runner], None] | None = None  # computes a little, as the first request would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

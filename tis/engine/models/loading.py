@@ -5,8 +5,10 @@ Reads weights only as safetensors, which cannot run code, and never uses AutoPro
 
 import json
 import sys
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.quantised_files import asking_for_plain_weights, require_readable
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
+from tis.engine.models.warm_up import warm_up_text
 from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
@@ -60,7 +63,7 @@ def load_model(
     """`adapters`: of LoRA, by the names that requests use."""
     refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
-    is_first_import = "torch" not in sys.modules
+    is_first_import = "transformers" not in sys.modules
     preload_torch()
     import transformers
 
@@ -144,6 +147,8 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
             cache_tokens=runner.cache_tokens,
             cache_bytes=runner.cache_bytes,
         ),
+        weights=weakref.ref(model),
+        warm_up=partial(warm_up_text, ours),
     )
 
 

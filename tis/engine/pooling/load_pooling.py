@@ -1,6 +1,7 @@
 """Loads an embedding model or a reranker. Takes seconds to minutes, so it runs in a thread of its own."""
 
 import logging
+import weakref
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -121,6 +122,8 @@ def _prepared(
             cache_tokens=0,
             cache_bytes=0,
         ),
+        weights=weakref.ref(body),
+        warm_up=lambda runner: _warm_up(encoder, head, rows),
         rows=rows,
         template=template,
         size=size,
@@ -157,6 +160,14 @@ def _max_length(files: SentenceFiles, config: Any, body: Any, tokenizer: Any) ->
         positions -= 1 + (config.pad_token_id or 0)
     limits = [files.max_length, positions, tokenizer.model_max_length]
     return min([int(limit) for limit in limits if limit and limit < 10**9], default=_MAX_LENGTH)
+
+
+def _warm_up(encoder: Any, head: Any, rows: TextRows) -> None:
+    import torch
+
+    some = rows.of_texts(["Hello, how are you?"] * 4, "", truncate=True)
+    with torch.inference_mode():
+        head(encoder.hidden_states(some), some)
 
 
 def _size_of_result(encoder: Any, head: Any) -> int:

@@ -70,6 +70,7 @@ def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", 
 
 async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
     known = await engine.describe(entry.id)
+    [state] = [status.state for status in engine.statuses if status.id == (entry.base or entry.id)]
     return {
         "id": entry.id,
         "object": "model",
@@ -79,6 +80,7 @@ async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
         "modalities": {"input": ["text", *sorted(known.media)], "output": [_OUTPUTS[entry.task]]},
         "aliases": list(entry.aliases),
         "parent": entry.base,
+        "status": "loaded" if state == "ready" else state,
         "capabilities": [entry.task, *_capabilities(known)],
     }
 

@@ -85,6 +85,7 @@ _MODEL = {
     "modalities": {"input": ["text", "image", "video"], "output": ["text"]},
     "aliases": ["gpt-4o-mini"],
     "parent": None,
+    "status": "loaded",
     "capabilities": ["chat", "vision", "tools", "reasoning", "structured_outputs"],
 }
 
