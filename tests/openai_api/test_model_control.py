@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.serving import Served, served, settings_with
 from tests.test_status import Gate, until
 
+post = partial(httpx2.post, timeout=60)
 ADMIN = {"Authorization": "Bearer root"}
 KEY = {"Authorization": "Bearer sesame"}
 
@@ -25,11 +27,11 @@ def events_of(text: str) -> list[dict[str, Any]]:
 
 
 def load(server: Served, model: str = "echo", **options: Any) -> httpx2.Response:
-    return httpx2.post(f"{server.url}/load_model", json={"model": model}, timeout=60, **options)
+    return post(f"{server.url}/load_model", json={"model": model}, **options)
 
 
 def unload(server: Served, model: str = "echo", **options: Any) -> httpx2.Response:
-    return httpx2.post(f"{server.url}/v1/models/{model}/unload", timeout=60, **options)
+    return post(f"{server.url}/v1/models/{model}/unload", **options)
 
 
 def status_of(server: Served, model: str = "echo") -> str:
@@ -71,19 +73,19 @@ def test_a_model_is_loaded_and_unloaded(two: Served) -> None:
 def test_a_model_in_use_is_a_409_and_its_answer_is_whole(two: Served) -> None:
     answers: list[httpx2.Response] = []
     body = said("a slow answer", model="team/a")
-    asking = threading.Thread(target=lambda: answers.append(httpx2.post(two.url + CHAT, json=body)))
+    asking = threading.Thread(target=lambda: answers.append(post(two.url + CHAT, json=body)))
     asking.start()
     until(lambda: httpx2.get(f"{two.url}/health").json()["models"][0]["state"] == "ready")
     refused = unload(two, "team/a")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "model_in_use")
-    full = httpx2.post(two.url + CHAT, json=said("x", model="b"))
+    full = post(two.url + CHAT, json=said("x", model="b"))
     assert (full.status_code, full.json()["error"]["code"]) == (503, "model_memory_full")
     assert full.headers["retry-after"] == "10" and "In use: team/a (60 MiB)" in full.json()["error"]["message"]
     assert events_of(load(two, "b").text)[-1]["status"] == "error"
     assert httpx2.get(f"{two.url}/health").status_code == 200
     asking.join()
     assert answers[0].json()["choices"][0]["message"]["content"] == "a slow answer"
-    assert httpx2.post(two.url + CHAT, json=said("x", model="b")).status_code == 200
+    assert post(two.url + CHAT, json=said("x", model="b")).status_code == 200
 
 
 def test_readers_of_a_load_see_its_progress_and_its_failure() -> None:
@@ -106,7 +108,7 @@ def test_readers_of_a_load_see_its_progress_and_its_failure() -> None:
 
 
 def test_unknown_and_missing_models_are_errors_of_the_api(two: Served) -> None:
-    answers = [load(two, "gpt-9"), unload(two, "gpt-9"), httpx2.post(f"{two.url}/load_model", json={})]
+    answers = [load(two, "gpt-9"), unload(two, "gpt-9"), post(f"{two.url}/load_model", json={})]
     assert [answer.status_code for answer in answers] == [404, 404, 400]
     assert [answer.json()["error"]["code"] for answer in answers[:2]] == ["model_not_found"] * 2
     assert answers[2].json()["error"]["param"] == "model"
@@ -114,7 +116,7 @@ def test_unknown_and_missing_models_are_errors_of_the_api(two: Served) -> None:
 
 def test_a_server_with_an_admin_key_obeys_its_holder_alone() -> None:
     with served(settings_with(admin_key="root")) as server:
-        assert httpx2.post(server.url + CHAT, json=said("Halo")).status_code == 200
+        assert post(server.url + CHAT, json=said("Halo")).status_code == 200
         for headers in ({}, KEY, {"x-api-key": "rooT"}):
             for answer in (load(server, headers=headers), unload(server, headers=headers)):
                 assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
@@ -128,7 +130,7 @@ def test_the_admin_key_opens_what_api_keys_open_and_they_do_not_open_what_it_ope
         assert [unload(server, headers=headers).status_code for headers in ({}, KEY, ADMIN)] == [401, 403, 200]
         assert [load(server, headers=headers).status_code for headers in ({}, KEY, ADMIN)] == [401, 403, 200]
         for headers in (KEY, ADMIN):
-            assert httpx2.post(server.url + CHAT, json=said("Halo"), headers=headers).status_code == 200
+            assert post(server.url + CHAT, json=said("Halo"), headers=headers).status_code == 200
     with served(settings_with(api_keys="sesame")) as server:
         assert [unload(server, headers=headers).status_code for headers in ({}, KEY)] == [401, 200]
 
@@ -145,11 +147,12 @@ def test_without_an_admin_key_only_programs_and_pages_of_this_computer_may(http:
 
 @pytest.mark.slow
 def test_transformers_chat_loads_the_model_and_talks_with_it(tmp_path: Path) -> None:
+    """With a flag of its user, which it sends in `generation_config`; it asks whether a cut answer should go on."""
     with served(settings_with(model_repo_id="echo?load_seconds=0.2", served_model_name="echo")) as server:
         chat = Path(sys.executable).with_name("transformers")
         done = subprocess.run(
-            [str(chat), "chat", "echo", server.url, "--user", "somebody"],
-            input="Selamat pagi\n!exit\n",
+            [str(chat), "chat", "echo", server.url, "max_new_tokens=12", "--user", "somebody"],
+            input="Selamat pagi, semua\nn\nHalo\n!exit\n",
             capture_output=True,
             text=True,
             timeout=300,
@@ -158,5 +161,21 @@ def test_transformers_chat_loads_the_model_and_talks_with_it(tmp_path: Path) -> 
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert "echo is warm." in done.stdout
-        assert "Selamat pagi" in done.stdout.partition("<echo>:")[2]
+        first, second = done.stdout.split("<echo>:")[1:]
+        assert "Selamat pagi" in first and "semua" not in first and "after reaching the token limit" in first
+        assert "Halo" in second
         assert status_of(server) == "loaded"
+
+
+def test_settings_of_generate_are_followed_where_the_request_says_nothing(http: httpx2.Client) -> None:
+    def ask(config: str, **more: Any) -> httpx2.Response:
+        return http.post(CHAT, json={**said("Selamat pagi"), "generation_config": config, **more})
+
+    assert (
+        ask('{"max_new_tokens": 7, "do_sample": true, "eos_token_id": [1]}').json()["usage"]["completion_tokens"] == 7
+    )
+    assert ask('{"max_new_tokens": 7}', max_tokens=3).json()["usage"]["completion_tokens"] == 3
+    for wrong in ("[", "[]", "7"):
+        answer = ask(wrong)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "generation_config")
+    assert ask('{"temperature": 9}').status_code == 400

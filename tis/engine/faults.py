@@ -37,12 +37,12 @@ def free_memory() -> None:
 
 
 def free_memory_of_model(weights: "weakref.ref[Any] | None") -> None:
-    """The same for a model that was unloaded. `weights`: to see whether they are gone; None: unknown.
+    """The same for a model that was unloaded. `weights`: to see whether they are gone; None: it has none.
 
     Mostly they are, with their last reference. What is in a circle of references, only a collection of all objects
     frees, which stops all threads for a moment.
     """
-    if weights is None or weights() is not None:
+    if weights and weights() is not None:
         collect_exempt_objects()
     _return_memory()
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tis.arguments import served_models_of
 from tis.engine.models.catalogue import CatalogueError
 from tis.settings import Settings
 
+post = partial(httpx2.post, timeout=60)
 PAGE = (REPOSITORY / "docs" / "many-models.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## A model of your own code")[2]
 OWN = """
@@ -100,23 +102,23 @@ def test_a_chat_handler_answers_whole_and_streamed(server: Served, sdk: Callable
 
 def test_pieces_are_tokens_and_stop_strings_are_the_servers(server: Served) -> None:
     body = said("good morning to you", model="shouting")
-    cut = httpx2.post(server.url + CHAT, json={**body, "max_tokens": 2}).json()["choices"][0]
+    cut = post(server.url + CHAT, json={**body, "max_tokens": 2}).json()["choices"][0]
     assert (cut["message"]["content"], cut["finish_reason"]) == ("GOOD MORNING ", "length")
-    stopped = httpx2.post(server.url + CHAT, json={**body, "stop": ["TO"]}).json()["choices"][0]
+    stopped = post(server.url + CHAT, json={**body, "stop": ["TO"]}).json()["choices"][0]
     assert (stopped["message"]["content"], stopped["finish_reason"]) == ("GOOD MORNING ", "stop")
-    two = httpx2.post(server.url + CHAT, json={**body, "n": 2}).json()["choices"]
+    two = post(server.url + CHAT, json={**body, "n": 2}).json()["choices"]
     assert [choice["message"]["content"] for choice in two] == ["GOOD MORNING TO YOU "] * 2
 
 
 def test_embeddings_and_scores_of_handlers(server: Served, sdk: Callable[[Served], OpenAI]) -> None:
     made = sdk(server).embeddings.create(model="lengths", input=["kopi Gayo", "teh 🍵", "kopi Gayo"])
     assert [one.embedding for one in made.data] == [[9.0, 2.0], [5.0, 2.0], [9.0, 2.0]]
-    long = httpx2.post(f"{server.url}/v1/embeddings", json={"model": "lengths", "input": "x" * 1001})
+    long = post(f"{server.url}/v1/embeddings", json={"model": "lengths", "input": "x" * 1001})
     assert (long.status_code, long.json()["error"]["code"]) == (400, "context_length_exceeded")
-    tokens = httpx2.post(f"{server.url}/v1/embeddings", json={"model": "lengths", "input": [1, 2]})
+    tokens = post(f"{server.url}/v1/embeddings", json={"model": "lengths", "input": [1, 2]})
     assert tokens.status_code == 400 and "no tokens" in tokens.json()["error"]["message"]
     body = {"model": "shared-words", "query": "kopi dari Aceh", "documents": ["teh hijau", "kopi Gayo dari Aceh"]}
-    ranked = httpx2.post(f"{server.url}/v1/rerank", json=body).json()["results"]
+    ranked = post(f"{server.url}/v1/rerank", json=body).json()["results"]
     assert [(one["index"], one["relevance_score"]) for one in ranked] == [(1, 3.0), (0, 0.0)]
 
 
@@ -124,7 +126,7 @@ def test_an_answer_that_nobody_needs_is_closed_and_so_is_an_idle_model(server: S
     import my_models  # type: ignore[import-not-found]
 
     body = said("x", model="slow", max_tokens=3, temperature=0.5)
-    answer = httpx2.post(server.url + CHAT, json=body).json()
+    answer = post(server.url + CHAT, json=body).json()
     assert answer["choices"][0]["message"]["content"] == "0.5 0.5 0.5 "
     assert my_models.Slow.closed == ["answer"]
     until(lambda: my_models.Slow.closed == ["answer", "model"])
@@ -133,16 +135,16 @@ def test_an_answer_that_nobody_needs_is_closed_and_so_is_an_idle_model(server: S
 def test_what_a_handler_raises_fails_a_request_or_a_load_and_no_other(
     server: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
-    faulty = httpx2.post(server.url + CHAT, json=said("x", model="faulty"))
+    faulty = post(server.url + CHAT, json=said("x", model="faulty"))
     assert (faulty.status_code, faulty.json()["error"]["code"]) == (500, "generation_failed")
     for name, words in {"broken": "OSError: no such device", "nothing": "has no method generate()"}.items():
-        answer = httpx2.post(server.url + CHAT, json=said("x", model=name))
+        answer = post(server.url + CHAT, json=said("x", model=name))
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "model_load_failed")
         assert words in caplog.text and words not in answer.text
-    assert httpx2.post(server.url + CHAT, json=said("x", model="shouting")).status_code == 200
+    assert post(server.url + CHAT, json=said("x", model="shouting")).status_code == 200
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     seen = {"model": "shouting", "messages": [{"role": "user", "content": [picture]}]}
-    assert httpx2.post(server.url + CHAT, json=seen).status_code == 400
+    assert post(server.url + CHAT, json=seen).status_code == 400
 
 
 @pytest.mark.parametrize(

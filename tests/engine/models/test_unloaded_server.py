@@ -1,6 +1,8 @@
 """Servers whose models come and go: what happens to memory, to cached prefixes and to recorded streams."""
 
+import os
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.cli.test_serve import tis
+from tests.engine.conftest import DEMO
 from tests.engine.models.sized_models import NUM_BYTES, build_model
 from tests.openai_api.test_chat import CHAT, said
 from tests.serving import free_port, server_process, wait_until_live
@@ -91,3 +95,20 @@ def test_an_interrupted_stream_goes_on_by_a_load_that_takes_the_place_of_another
         assert "".join(re.findall(r'"content":\s?"([^"]*)"', again)) == text
         assert asked(server.url, "Halo", model="b")["model"] == "b"
         assert (state_of(server.url, 0), state_of(server.url, 1)) == ("unloaded", "ready")
+
+
+def test_a_model_that_can_never_fit_ends_the_start_before_its_weights_are_read(tmp_path: Path) -> None:
+    """They could not be read: the file is empty, but for its size."""
+    model = tmp_path / "huge"
+    shutil.copytree(DEMO, model)
+    os.truncate(model / "model.safetensors", 0)
+    os.truncate(model / "model.safetensors", 300 * 2**20)
+    ended = tis("serve", str(model), folder=tmp_path, MODEL_MEMORY_MB="200", PORT=str(free_port()))
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    [line] = [line for line in ended.stderr.splitlines() if line.startswith("Cannot start:")]
+    assert "huge needs 300 MiB of memory, and models may have 200 MiB" in line
+    (tmp_path / "models.yaml").write_text("models: {a: {repo: echo, memory_mb: 300}}")
+    ended = tis("serve", folder=tmp_path, MODEL_CONFIG="models.yaml", MODELS="a", MODEL_MEMORY_MB="200")
+    assert ended.stderr.splitlines()[-1] == (
+        "Cannot start: a may take 300 MiB (memory_mb), and MODEL_MEMORY_MB is 200."
+    )

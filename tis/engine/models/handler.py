@@ -7,6 +7,7 @@ has the method of its task; the thread of the model calls it, one call at a time
 import importlib
 import importlib.util
 import uuid
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -75,6 +76,13 @@ def make_handler(entry: CatalogueEntry, folder: Path | None) -> Any:
     if not callable(getattr(made, method, None)):
         raise LoadFailed(f"The handler {path} has no method {method}(), which the task {entry.task} needs.")
     return made
+
+
+def reference_to(handler: Any) -> "weakref.ref[Any] | None":
+    try:
+        return weakref.ref(handler)
+    except TypeError:  # its class has `__slots__`
+        return None
 
 
 def limit_of(handler: Any, default: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tis.engine.completion import Completion
 from tis.engine.models.catalogue import CatalogueEntry
-from tis.engine.models.handler import REVISION, limit_of, make_handler
+from tis.engine.models.handler import REVISION, limit_of, make_handler, reference_to
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.prompt import ChatPrompt
 from tis.engine.request import Delivery, HandOut, Request
@@ -30,6 +30,7 @@ def load_chat_handler(entry: CatalogueEntry, folder: Path | None) -> LoadedModel
         context_length=limit_of(handler, _MAX_CHARACTERS),
         generation_defaults={},
         revision=REVISION,
+        weights=reference_to(handler),
         close=getattr(handler, "close", None),
     )
 

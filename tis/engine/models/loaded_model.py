@@ -24,7 +24,7 @@ class LoadedWeights:
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
     weights_bytes: int | None = None  # of its safetensors files; None: it has none
     footprint: ModelFootprint | None = None  # None: next to nothing, as for `echo`
-    weights: "weakref.ref[Any] | None" = None  # the model, to see whether an unload has freed it
+    weights: "weakref.ref[Any] | None" = None  # to see whether an unload has freed the model; None: nothing of size
     close: Callable[[], None] | None = None  # called when it is unloaded
     warm_up: Callable[[Runner], None] | None = None  # computes a little, as the first request would
 

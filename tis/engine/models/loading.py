@@ -69,6 +69,7 @@ def load_model(
 
     from tis.engine.batching.choose_runner import choose_runner
     from tis.engine.vision.choose_vision import choose_vision
+    from tis.engine.weights.packed import weight_bytes_of
 
     if is_first_import:
         exempt_imported_objects()
@@ -95,7 +96,7 @@ def load_model(
                 dtype=options.dtype,
                 device_map=options.device_map,
                 attn_implementation=options.attn_implementation,
-                quantization_config=quantisation,
+                **quantisation,
                 trust_remote_code=options.trust_remote_code,
                 use_safetensors=True,
             )
@@ -103,7 +104,6 @@ def load_model(
         return model.eval()
 
     def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
-        weight_bytes = read_optional("its size in memory", model.get_memory_footprint, 0)
         text_config = config.get_text_config()
         ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
         vision = choose_vision(
@@ -114,6 +114,7 @@ def load_model(
         runner = choose_runner(
             model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora
         )
+        weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
         loaded = _loaded(model, ours, vision, runner, folder, weight_bytes)
         return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
 
@@ -158,9 +159,10 @@ def device_name(device: Any) -> str:
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
 
 
-def _quantisation(options: LoadOptions) -> Any:
+def _quantisation(options: LoadOptions) -> dict[str, Any]:
+    """Empty, not None, without: Transformers takes a None for the settings of a model that was saved quantised."""
     if not (options.load_in_4bit or options.load_in_8bit):
-        return None
+        return {}
     import torch
     from transformers import BitsAndBytesConfig
     from transformers.utils import is_bitsandbytes_available
@@ -170,7 +172,8 @@ def _quantisation(options: LoadOptions) -> Any:
         raise LoadFailed(f"{variable}=1 needs a CUDA device, and there is none.")
     if not is_bitsandbytes_available():
         raise LoadFailed(f"{variable}=1 needs bitsandbytes: pip install bitsandbytes.")
-    return BitsAndBytesConfig(load_in_4bit=options.load_in_4bit, load_in_8bit=options.load_in_8bit)
+    chosen = BitsAndBytesConfig(load_in_4bit=options.load_in_4bit, load_in_8bit=options.load_in_8bit)
+    return {"quantization_config": chosen}
 
 
 def _model_class(transformers: Any, config: Any) -> Any:

@@ -58,7 +58,7 @@ class ModelMemory:
         max_bytes = max(need.limit_bytes, need.max_bytes)
         if need.num_bytes > max_bytes:
             raise ModelTooLarge(
-                f"{wanted.name} needs {_mib(need.num_bytes)} MiB of memory, and there are {_mib(max_bytes)} MiB for models."
+                f"{wanted.name} needs {_mib(need.num_bytes)} MiB of memory, and models may have {_mib(max_bytes)} MiB."
             )
         room = need.limit_bytes - min(need.num_bytes, need.limit_bytes)
         async with self._turn:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tis.engine.errors import ContextLengthExceeded, LoadFailed
 from tis.engine.models.catalogue import CatalogueEntry
-from tis.engine.models.handler import REVISION, limit_of, make_handler
+from tis.engine.models.handler import REVISION, limit_of, make_handler, reference_to
 from tis.engine.pooling.loaded_pooling import LoadedPooling
 from tis.engine.pooling.token_row import Text, TokenRow
 from tis.errors import BadRequest
@@ -36,6 +36,7 @@ def load_pooling_handler(entry: CatalogueEntry, folder: Path | None) -> LoadedPo
         revision=f"{REVISION} {entry.handler}",
         rows=rows,
         size=size,
+        weights=reference_to(handler),
         close=getattr(handler, "close", None),
     )
 
