@@ -17,7 +17,7 @@ from dockerfile_parse import DockerfileParser
 from scripts.install_torch import CPU_INDEX
 from tests.engine.models.hub import REPO, hub_with
 from tests.serving import REPOSITORY, free_port, served, settings_with
-from tis.engine.models.loading import WANTED_FILES
+from tis.engine.models.hub_files import WANTED_FILES
 from tis.settings import Settings
 
 INSTRUCTIONS = {"FROM", "ARG", "ENV", "RUN", "COPY", "WORKDIR", "USER", "VOLUME", "EXPOSE"} | {

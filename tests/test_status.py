@@ -12,9 +12,9 @@ from tis.engine.errors import LoadFailed
 from tis.engine.local_engine import EngineLimits
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import EchoOptions, EchoRunner, load_echo
+from tis.engine.models.load_observer import Backoff
+from tis.engine.models.load_progress import Report
 from tis.engine.models.loaded_model import LoadedModel
-from tis.engine.models.loading import Report
-from tis.engine.models.model_slot import Backoff
 from tis.settings import Settings
 
 Load = Callable[[CatalogueEntry, Report], LoadedModel]

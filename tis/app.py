@@ -21,6 +21,7 @@ from tis.arguments import (
     admission_limits_of,
     card_limits_of,
     engine_limits_of,
+    fetcher_of,
     loader_of,
     market_rules_of,
     mcp_limits_of,
@@ -34,7 +35,9 @@ from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
-from tis.engine.models.model_slot import Load, LoadObserver
+from tis.engine.models.load_observer import LoadObserver
+from tis.engine.models.model_slot import Load
+from tis.http.admin_guard import AdminGuard
 from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
 from tis.http.body_limits import BodySizeLimitMiddleware, JsonScanMiddleware
@@ -130,7 +133,11 @@ def create_app(
     """
     configure_logs(settings.log_level)
     engine = LocalEngine(
-        served_models_of(settings), load or loader_of(settings), engine_limits or engine_limits_of(settings), watch
+        served_models_of(settings),
+        load or loader_of(settings),
+        engine_limits or engine_limits_of(settings),
+        watch,
+        None if load else fetcher_of(settings),
     )
     media = MediaLoader(media_limits_of(settings))
     mcp = McpClient(mcp_limits_of(settings))
@@ -165,7 +172,7 @@ def create_app(
             loop_watch.open()
             await asyncio.to_thread(read_tokens.open)
             with graceful_shutdown(lambda hurry: drain(settings.drain_seconds, hurry)):
-                marketplace.open(lambda: engine.is_eager and any(one.state == "loading" for one in engine.statuses))
+                marketplace.open(lambda: engine.is_starting and any(one.state == "loading" for one in engine.statuses))
                 yield
         finally:
             ending.cancel()
@@ -194,6 +201,9 @@ def create_app(
     app.state.mcp_server = mcp_server
     app.state.admission, app.state.services = admission, services
     app.state.ktp = cards
+    admin_key = settings.admin_key.get_secret_value() if settings.admin_key else None
+    keys = ApiKeys((key.get_secret_value() for key in settings.api_keys), admin_key)
+    app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
     app.include_router(openai_router, prefix="/v1")
@@ -204,7 +214,7 @@ def create_app(
     app.include_router(status.router)
     app.include_router(pages.router)
     install_error_handlers(app)
-    _wrap(app, settings, marketplace, read_tokens, admission)
+    _wrap(app, settings, keys, marketplace, read_tokens, admission)
     return app
 
 
@@ -236,7 +246,12 @@ async def _end_when_lost(engine: LocalEngine, sessions: Sessions, end_process: C
 
 
 def _wrap(
-    app: FastAPI, settings: Settings, marketplace: LazyMarketplace, read_tokens: ReadTokens, admission: Admission
+    app: FastAPI,
+    settings: Settings,
+    keys: ApiKeys,
+    marketplace: LazyMarketplace,
+    read_tokens: ReadTokens,
+    admission: Admission,
 ) -> None:
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
@@ -245,7 +260,6 @@ def _wrap(
     app.add_middleware(
         LazyMarketplaceMiddleware, marketplace=marketplace, also_for=[MCP_PATH] if settings.mcp_server else []
     )
-    keys = ApiKeys(key.get_secret_value() for key in settings.api_keys)
     app.add_middleware(JsonScanMiddleware, prefixes=OPENAI_PATHS, max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
     max_body_bytes = int(settings.max_body_mb * 2**20)

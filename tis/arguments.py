@@ -1,17 +1,33 @@
 """Translates the settings into the plain arguments of each part: limits, rules, models and stores."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tis.admission.limits import AdmissionLimits
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.errors import LoadFailed
 from tis.engine.local_engine import EngineLimits
-from tis.engine.models.catalogue import CatalogueEntry, bundled_catalogue, read_catalogue, select_served
+from tis.engine.models.catalogue import (
+    CatalogueEntry,
+    CatalogueError,
+    bundled_catalogue,
+    find_entry,
+    read_catalogue,
+    select_served,
+    with_adapters,
+)
+from tis.engine.models.description import describe_unloaded, weights_bytes_of
 from tis.engine.models.echo import is_echo, load_echo
+from tis.engine.models.handler import why_not_importable
+from tis.engine.models.hub_files import HubSource, find_folder, is_complete, refuse_missing_folder
+from tis.engine.models.load_progress import Report
 from tis.engine.models.loaded_model import LoadedWeights
-from tis.engine.models.loading import LoadOptions, Report, load_model
-from tis.engine.models.model_slot import Load
+from tis.engine.models.loading import LoadOptions, load_model
+from tis.engine.models.model_memory import MemoryNeed
+from tis.engine.models.model_slot import Fetch, Load
+from tis.engine.models.torch_preload import preload_torch
 from tis.http.origins import AllowedOrigins
 from tis.http.transport.limits import LOOPBACK, TransportLimits
 from tis.ktp.card_result import CardLimits
@@ -28,16 +44,70 @@ if TYPE_CHECKING:
     from tis.marketplace.market import MarketRules
 
 
-def served_models_of(settings: Settings) -> list[CatalogueEntry]:
+def catalogue_of(settings: Settings) -> list[CatalogueEntry]:
     path = Path(settings.model_config_path)
     if not settings.set_explicitly("model_config_path") and not path.exists():
         path = bundled_catalogue()
-    return select_served(read_catalogue(path), settings.model_repo_id, settings.models, settings.served_model_name)
+    return read_catalogue(path)
+
+
+def served_models_of(settings: Settings) -> list[CatalogueEntry]:
+    """MODELS alone, or MODEL_REPO_ID and then MODELS where both are set. Raises CatalogueError."""
+    catalogue = catalogue_of(settings)
+    main, others = settings.model_repo_id, list(settings.models)
+    if others and not settings.set_explicitly("model_repo_id"):
+        main = others.pop(0)
+        if find_entry(catalogue, main) is None:
+            raise CatalogueError(f"MODELS names {main!r}, which is not in the catalogue.")
+    served = select_served(catalogue, main, others, settings.served_model_name)
+    served = with_adapters(served, _adapters_of(settings))
+    for entry in served:
+        if entry.handler and (why_not := why_not_importable(entry.handler)):
+            raise CatalogueError(f"The handler of {entry.id}: {why_not}.")
+        if entry.memory_mb > settings.model_memory_mb > 0:
+            raise CatalogueError(
+                f"{entry.id} may take {entry.memory_mb} MiB (memory_mb), and MODEL_MEMORY_MB is "
+                f"{settings.model_memory_mb}."
+            )
+    if not settings.auto_download_models:
+        _require_files(served)
+    return served
+
+
+def _adapters_of(settings: Settings) -> dict[str, str]:
+    named = dict(one.partition("=")[::2] for one in settings.adapters)
+    if not all(name and place for name, place in named.items()):
+        raise CatalogueError("ADAPTERS are written NAME=FOLDER, separated by commas.")
+    return named
+
+
+def _require_files(served: list[CatalogueEntry]) -> None:
+    for entry in served:
+        if not entry.has_files:
+            continue
+        try:
+            refuse_missing_folder(entry.repo)
+        except LoadFailed as error:
+            raise CatalogueError(f"{entry.id}: {error.message}") from None
+        if not is_complete(entry.repo, HubSource(revision=entry.revision)):
+            raise CatalogueError(
+                f"{entry.id} is not on this machine, and AUTO_DOWNLOAD_MODELS=0: run `tis download {entry.id}` first."
+            )
+
+
+def hub_source_of(settings: Settings, entry: CatalogueEntry) -> HubSource:
+    """With which `tis download` asks the hub: what is asked for by name is downloaded."""
+    return HubSource(_hf_token(settings), entry.revision, with_code=settings.trust_remote_code)
+
+
+def _hf_token(settings: Settings) -> str | None:
+    return settings.hf_token.get_secret_value() if settings.hf_token else None
 
 
 def loader_of(settings: Settings) -> Load:
     options = LoadOptions(
-        token=settings.hf_token.get_secret_value() if settings.hf_token else None,
+        token=_hf_token(settings),
+        may_download=False,  # `Fetch` has done it
         device_map=settings.device_map,
         dtype=settings.torch_dtype,
         attn_implementation=settings.attn_implementation,
@@ -57,18 +127,81 @@ def loader_of(settings: Settings) -> Load:
         ),
     )
 
+    served = served_models_of(settings)
+
     def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
         if is_echo(entry.repo):
             return load_echo(entry.repo)
-        batch = replace(options.batch, memory_bytes=entry.memory_mb * 2**20, num_models=1 + len(settings.models))
-        options_of_entry = replace(options, batch=batch)
+        batch = replace(
+            options.batch,
+            memory_bytes=entry.memory_mb * 2**20,
+            num_models=len(served),
+            bytes_of_others=_bytes_of([other for other in served if other.id != entry.id]),
+            limit_bytes=settings.model_memory_mb * 2**20,
+            cache_tokens=entry.limits.cache_tokens or settings.cache_tokens,
+            max_running=entry.limits.max_batch_size or settings.max_batch_size,
+        )
+        dtype = entry.dtype or settings.torch_dtype
+        options_of_entry = replace(options, revision=entry.revision, dtype=dtype, batch=batch)
+        if entry.handler:
+            return _load_handler(entry, options_of_entry, report)
         if entry.task == "chat":
-            return load_model(entry.repo, options_of_entry, report)
+            return load_model(entry.repo, options_of_entry, report, entry.adapters)
         from tis.engine.pooling.load_pooling import load_pooling
 
         return load_pooling(entry, options_of_entry, report)
 
     return load
+
+
+def _load_handler(entry: CatalogueEntry, options: LoadOptions, report: Report) -> LoadedWeights:
+    folder = find_folder(entry.repo, options.source, report) if entry.has_files else None
+    report("making the handler", None)
+    if entry.task == "chat":
+        from tis.engine.models.handler_chat import load_chat_handler
+
+        return load_chat_handler(entry, folder)
+    from tis.engine.pooling.handler_rows import load_pooling_handler
+
+    return load_pooling_handler(entry, folder)
+
+
+def _bytes_of(entries: Sequence[CatalogueEntry]) -> int | None:
+    """Declared, or of their weights on this machine; None if that is not known of all."""
+    total = 0
+    for entry in entries:
+        weights = 0 if not entry.has_files else describe_unloaded(entry.repo, entry.revision).weights_bytes
+        if weights is None and not entry.memory_mb:
+            return None
+        total += entry.memory_mb * 2**20 or weights or 0
+    return total
+
+
+def fetcher_of(settings: Settings) -> Fetch:
+    limit = settings.model_memory_mb * 2**20
+
+    def fetch(entry: CatalogueEntry, report: Report) -> MemoryNeed:
+        declared = entry.memory_mb * 2**20
+        if not entry.has_files:
+            return MemoryNeed(declared, limit)
+        source = HubSource(
+            _hf_token(settings), entry.revision, settings.auto_download_models, with_code=settings.trust_remote_code
+        )
+        folder = find_folder(entry.repo, source, report)
+        weights = (weights_bytes_of(folder) or 0) // (4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1)
+        if declared and weights > declared and not settings.quantize:
+            raise LoadFailed(f"memory_mb is {entry.memory_mb}, and the weights alone take {weights >> 20} MiB.")
+        if limit:
+            return MemoryNeed(declared or weights, limit)
+        report("importing torch", None)
+        preload_torch()
+        from tis.engine.batching.memory import max_memory_of_one, shared_memory
+
+        return MemoryNeed(
+            declared or weights, shared_memory(settings.device_map), max_memory_of_one(settings.device_map)
+        )
+
+    return fetch
 
 
 def engine_limits_of(settings: Settings) -> EngineLimits:
@@ -79,6 +212,8 @@ def engine_limits_of(settings: Settings) -> EngineLimits:
         max_context_tokens=settings.max_context_tokens,
         compress=settings.enable_auto_compression,
         stall_seconds=settings.gen_stall_seconds,
+        idle_seconds=settings.model_idle_seconds,
+        warms_up=settings.enable_warmup,
         embedding_cache_bytes=settings.embedding_cache_mb * 2**20,
         operator_defaults={name: value for name, value in sampling.items() if settings.set_explicitly(name)},
         builtin_defaults=sampling,

@@ -7,12 +7,12 @@ ServiceError                500
 ├── Unauthenticated         401   http: InvalidApiKey
 ├── Forbidden               403   http: HostNotAllowed
 ├── NotFound                404   engine: ModelNotFound; streaming: SessionNotFound
-├── Conflict                409   streaming: SessionConflict; SessionExpired and ReplayGap are 410
+├── Conflict                409   engine: ModelInUse; streaming: SessionConflict; SessionExpired and ReplayGap are 410
 ├── PreconditionFailed      412
 ├── TooLarge                413
 ├── Unprocessable           422   mcp_client: McpDependencyFailed, 424; ktp: CardNotFound
 ├── QueueFull               429   http: RateLimitExceeded, TooManyConnections
-├── Unavailable             503   engine: ModelLoading, LoadFailed, WorkerDied, OutOfMemory; StoreUnavailable; database
+├── Unavailable             503   engine: ModelLoading, LoadFailed, ModelMemoryFull, WorkerDied, OutOfMemory; database
 │   ├── OcrUnavailable      503   of ktp
 │   └── Draining            503
 ├── GenerationFailed        500   engine: GenerationInterrupted; sandbox: SandboxUnavailable

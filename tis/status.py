@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from tis.admission.admission import Admission
 from tis.admission.limits import Stage
 from tis.engine.engine import Engine
+from tis.engine.models.model_status import ModelStatus
 from tis.http.dependencies import EngineDep, SessionsDep
 from tis.observability.memory import resident_bytes
 from tis.observability.metrics import metrics_page
@@ -50,7 +51,7 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
         "stage": main.stage,
         "progress": main.progress,
         "queued": main.num_waiting,
-        "models": [{"id": status.id, "state": status.state, "error": status.error} for status in statuses],
+        "models": [_model(status) for status in statuses],
         "marketplace": request.app.state.marketplace.state,
         "marketplaceError": request.app.state.marketplace.failure,
         "ktp": cards.state,
@@ -58,6 +59,17 @@ async def health(request: Request, engine: EngineDep) -> JSONResponse:
         "ktpError": cards.error,
     }
     return JSONResponse(body, status_code=503 if broken else 200)
+
+
+def _model(status: ModelStatus) -> dict[str, Any]:
+    """`memoryBytes` is what it holds for weights and cache; `idleSeconds` is null while it is in use or not loaded."""
+    return {
+        "id": status.id,
+        "state": status.state,
+        "error": status.error,
+        "memoryBytes": status.held_bytes,
+        "idleSeconds": None if status.idle_seconds is None else round(status.idle_seconds, 1),
+    }
 
 
 @router.get("/live", responses=_example({"ok": True}))
@@ -120,6 +132,6 @@ def _why_not_ready(engine: EngineDep) -> str | None:
     if engine.is_draining:
         return "draining"
     for status in engine.statuses:
-        if not (status.accepts_work or (status.state == "loading" and not engine.is_eager)):
+        if not (status.accepts_work or (status.state == "loading" and not engine.is_starting)):
             return f"{status.id}: {status.state}"
     return None

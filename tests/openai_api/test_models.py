@@ -52,11 +52,31 @@ def test_all_are_listed_and_each_is_found(two_models: Path) -> None:
         assert httpx2.get(f"{server.url}/health").json()["modelId"] == "first"
 
 
+def test_an_alias_selects_its_model_and_limits_are_of_one_model_alone(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.yaml"
+    path.write_text(
+        "models:\n  first: {repo: echo}\n"
+        "  second: {repo: 'echo?thinks=0', aliases: [gpt-4o-mini], limits: {max_context_tokens: 20}}\n"
+    )
+    with served(settings_with(model_repo_id="first", models="second", model_config_path=str(path))) as server:
+        answer = httpx2.post(server.url + CHAT, json=said("Halo", model="gpt-4o-mini", max_tokens=5)).json()
+        assert (answer["model"], answer["choices"][0]["message"]["content"]) == ("second", "Halo")
+        model = httpx2.get(f"{server.url}/v1/models/gpt-4o-mini").json()
+        assert (model["id"], model["aliases"], model["max_model_len"]) == ("second", ["gpt-4o-mini"], 20)
+        long = said("a text of more than twenty characters", max_tokens=5)
+        statuses = [
+            httpx2.post(server.url + CHAT, json={**long, "model": name}).status_code for name in ("first", "second")
+        ]
+        assert statuses == [200, 400]
+
+
 DEMO_MODEL = {
     "object": "model",
     "owned_by": "local",
     "max_model_len": 32768,
     "modalities": {"input": ["text", "image", "video"], "output": ["text"]},
+    "aliases": [],
+    "parent": None,
     "capabilities": ["chat", "vision", "tools", "reasoning", "structured_outputs"],
 }
 
@@ -73,9 +93,10 @@ def test_a_model_says_what_it_can_before_and_after_it_is_loaded(
         for state in ("unloaded", "ready"):
             assert httpx2.get(f"{server.url}/health").json()["models"][0]["state"] == state
             listed = httpx2.get(f"{server.url}/v1/models")
-            assert listed.json()["data"] == [expected] and str(tmp_path) not in listed.text
+            now = {**expected, "status": "loaded" if state == "ready" else state}
+            assert listed.json()["data"] == [now] and str(tmp_path) not in listed.text
             for name in ("Shop-Model", str(folder)):
-                assert httpx2.get(f"{server.url}/v1/models/{name}").json() == expected
+                assert httpx2.get(f"{server.url}/v1/models/{name}").json() == now
             answer = httpx2.post(server.url + CHAT, json=said("Halo", model=str(folder), max_tokens=1), timeout=120)
             assert answer.json()["model"] == "Shop-Model" and str(tmp_path) not in answer.text
         [model] = sdk(server).models.list()
@@ -97,10 +118,11 @@ def test_a_model_without_tools_reasoning_and_pictures_says_so(tmp_path: Path) ->
 
 def test_the_echo_says_the_same_before_and_after_its_load() -> None:
     with served(settings_with()) as server:
-        before = httpx2.get(f"{server.url}/v1/models").json()
+        [before] = httpx2.get(f"{server.url}/v1/models").json()["data"]
         assert httpx2.post(server.url + CHAT, json=said("Halo")).status_code == 200
-        assert httpx2.get(f"{server.url}/v1/models").json() == before
-    assert before["data"][0]["max_model_len"] == 32768
+        [after] = httpx2.get(f"{server.url}/v1/models").json()["data"]
+    assert (before.pop("status"), after.pop("status")) == ("unloaded", "loaded")
+    assert before == after and before["max_model_len"] == 32768
 
 
 @pytest.mark.parametrize("config", [None, "{", "[]", '{"max_position_embeddings": "many"}'])

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from tis.admission.budget import Budget
@@ -54,12 +54,25 @@ class Ticket:
         self._held: dict[Resource, int] = {}
         self._has_request = not is_resumed
         self._has_run = False
+        self._when_over: list[Callable[[], None]] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Both the HTTP request and its run have ended."""
+        return not (self._has_request or self._has_run)
+
+    def when_over(self, callback: Callable[[], None]) -> None:
+        """Called once, at once if it is over already."""
+        if self.is_over:
+            callback()
+        else:
+            self._when_over.append(callback)
 
     def held(self, resource: Resource) -> int:
         return self._held.get(resource, 0)
 
     def enter(self, stage: Stage) -> None:
-        if stage != self.stage and (self._has_request or self._has_run):
+        if stage != self.stage and not self.is_over:
             self._stages.move(self.owner, self.stage, stage)
             self.stage = stage
 
@@ -129,12 +142,14 @@ class Ticket:
             self._end(["requests", "body_bytes"])
 
     def _end(self, resources: list[Resource]) -> None:
-        is_over = not (self._has_request or self._has_run)
-        for resource in list(self._held) if is_over else resources:
+        for resource in list(self._held) if self.is_over else resources:
             self.keep(resource, 0)
-        if is_over:
+        if self.is_over:
             if self.stage:
                 self._stages.move(self.owner, self.stage, None)
                 self.stage = None
+            callbacks, self._when_over = self._when_over, []
+            for callback in callbacks:
+                callback()
         elif self._has_request:
             self.enter("answering")

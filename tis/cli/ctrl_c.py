@@ -26,6 +26,16 @@ def raise_keyboard_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def exit_at_once_after(clean_up: Callable[[], None]) -> None:
+    """For work in threads that an exception in the main thread would wait for."""
+
+    def exit_now(number: int, frame: object) -> None:
+        clean_up()
+        _exit_at_once(number, frame)
+
+    signal.signal(signal.SIGINT, exit_now)
+
+
 def _exit_at_once(number: int, frame: object) -> None:
     os.write(2, b"Stopped.\n")
     os._exit(_EXIT_CODE)

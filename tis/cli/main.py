@@ -1,4 +1,4 @@
-"""The commands `tis serve`, `tis seed` and `tis --version`, and `python main.py`.
+"""The commands `tis serve`, `models`, `download` and `seed`, `tis --version`, and `python main.py`.
 
 Slow imports are inside the functions, so that Ctrl-C during an import prints no traceback.
 """
@@ -29,7 +29,7 @@ def serve_lazily() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    from tis.cli import flags, seed, serve
+    from tis.cli import download, flags, models, seed, serve
     from tis.cli.restart import NO_RESTART
 
     parser = argparse.ArgumentParser(
@@ -49,6 +49,18 @@ def parser() -> argparse.ArgumentParser:
     served.add_argument(
         NO_RESTART, action="store_true", help="end with code 70 after a fault of the device, instead of starting again"
     )
+    for name, command, about in (
+        ("models", models, "list the models of the catalogue"),
+        ("download", download, "fetch models from the Hugging Face hub"),
+    ):
+        added = commands.add_parser(
+            name,
+            help=about,
+            description=command.DESCRIPTION,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(added)
     seed.add_arguments(
         commands.add_parser(
             "seed", help="fill the marketplace with samples", description=seed.DESCRIPTION, allow_abbrev=False
@@ -65,14 +77,11 @@ def _run(arguments: Sequence[str] | None) -> None:
         sys.exit(run_with_restarts(given))
     obey_parent()
     with without_collections():
-        from tis.cli import seed, serve
+        from tis.cli import download, models, seed, serve
 
     commands = parser()
     parsed = commands.parse_args(given)
     if parsed.command is None:
         commands.print_help()
         sys.exit(2)
-    if parsed.command == "seed":
-        seed.run(parsed)
-    else:
-        serve.run(parsed)
+    {"serve": serve.run, "models": models.run, "download": download.run, "seed": seed.run}[parsed.command](parsed)

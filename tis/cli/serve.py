@@ -136,6 +136,7 @@ class Startup:
         self._server: Any = None
         self._app: FastAPI | None = None
         self._banner_shown = False
+        self._postponed: set[str] = set()
         self.failure = ""
 
     def on_listening(self, server: Any, app: "FastAPI") -> None:
@@ -153,6 +154,13 @@ class Startup:
         if self._terminal:
             self._terminal.hide_bar()
         self._log.loaded(model_id, seconds)
+        self._show_banner_when_ready()
+
+    def postponed(self, model_id: str, reason: str) -> None:
+        if self._terminal:
+            self._terminal.hide_bar()
+        self._log.postponed(model_id, reason)
+        self._postponed.add(model_id)
         self._show_banner_when_ready()
 
     def failed(self, model_id: str, reason: str, pause_seconds: float) -> None:
@@ -173,7 +181,8 @@ class Startup:
         if not self._app:
             return
         models = self._app.state.engine.statuses
-        is_waiting = self._settings.eager_load_model and any(model.state != "ready" for model in models)
+        waiting = [model.id for model in models if model.state != "ready" and model.id not in self._postponed]
+        is_waiting = self._settings.eager_load_model and bool(waiting)
         if self._banner_shown or is_waiting or self.failure:
             return
         self._banner_shown = True

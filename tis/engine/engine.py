@@ -1,6 +1,6 @@
 """What the HTTP APIs need of an engine: prepare a prompt, submit it, read the answer, resume it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription
 from tis.engine.models.model_status import ModelStatus
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
-from tis.engine.pooling.text_rows import Text
+from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
@@ -40,14 +40,25 @@ class Engine(Protocol):
         ...
 
     @property
-    def is_eager(self) -> bool:
-        """Whether models are loaded at start, not by their first request."""
+    def is_starting(self) -> bool:
+        """Whether models that are loaded at start are not all there yet."""
         ...
 
     async def until_draining(self) -> None: ...
 
     async def describe(self, model_id: str) -> ModelDescription:
         """What is known of a model. Does not load it."""
+        ...
+
+    def watch_load(self, model_id: str) -> AsyncGenerator[ModelStatus, None]:
+        """Loads a model unless it is loaded, and yields every change until it is `ready`.
+
+        Raises what the load raises. Who stops reading does not stop the load.
+        """
+        ...
+
+    async def unload(self, model_id: str) -> ModelStatus:
+        """Frees the memory of a model; the next request loads it again. Raises ModelInUse."""
         ...
 
     async def media_kinds(self, model_id: str) -> Collection[MediumKind]:

@@ -1,6 +1,6 @@
 """The errors of an engine."""
 
-from tis.errors import BadRequest, GenerationFailed, NotFound, ServiceError, Unavailable
+from tis.errors import BadRequest, Conflict, GenerationFailed, NotFound, ServiceError, Unavailable
 
 
 class ContextLengthExceeded(BadRequest):
@@ -41,6 +41,22 @@ class ModelLoading(Unavailable):
 
 class LoadFailed(Unavailable):
     code = "model_load_failed"
+
+
+class ModelTooLarge(LoadFailed):
+    """It can never be loaded here."""
+
+    code = "model_too_large"
+
+
+class ModelMemoryFull(Unavailable):
+    """It could be loaded if a model that is in use now were not."""
+
+    code = "model_memory_full"
+
+
+class ModelInUse(Conflict):
+    code = "model_in_use"
 
 
 class WorkerDied(Unavailable):

@@ -4,10 +4,14 @@ A CUDA error such as an illegal memory access poisons the context of the process
 this process can mend that, nor a step that never returns; the process has to end.
 """
 
+import ctypes
 import gc
 import sys
+import weakref
 from collections.abc import Hashable
 from typing import Any
+
+from tis.observability.collector import collect_exempt_objects
 
 # EX_SOFTWARE of sysexits.h. `tis serve` starts the server again after it.
 EXIT_CODE = 70
@@ -29,9 +33,29 @@ def is_out_of_memory(error: BaseException) -> bool:
 def free_memory() -> None:
     """Returns what nobody uses any more to the device, and to the system."""
     gc.collect()
+    _return_memory()
+
+
+def free_memory_of_model(weights: "weakref.ref[Any] | None") -> None:
+    """The same for a model that was unloaded. `weights`: to see whether they are gone; None: it has none.
+
+    Mostly they are, with their last reference. What is in a circle of references, only a collection of all objects
+    frees, which stops all threads for a moment.
+    """
+    if weights and weights() is not None:
+        collect_exempt_objects()
+    _return_memory()
+
+
+def _return_memory() -> None:
     torch: Any = sys.modules.get("torch")
     if torch and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
+    if sys.platform.startswith("linux"):
+        # glibc keeps freed blocks for later; other C libraries of Linux have no such function.
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim:
+            trim(0)
 
 
 def device_answers(device: Any) -> bool:

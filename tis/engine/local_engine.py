@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,12 +16,14 @@ from tis.engine.faults import StallClock
 from tis.engine.grammar.compile_queue import compile_for_resume, compile_grammar
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
-from tis.engine.models.description import ModelDescription, describe_loaded, describe_unloaded
+from tis.engine.models.description import ModelDescription, describe_unloaded
+from tis.engine.models.load_observer import LoadObserver
 from tis.engine.models.loaded_model import LoadedModel
-from tis.engine.models.model_slot import Load, LoadObserver, ModelSlot
+from tis.engine.models.model_slot import Fetch, Load, ModelSlot, SlotRules
+from tis.engine.models.model_slots import ModelSlots
 from tis.engine.models.model_status import ModelStatus
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PairScores, PooledTexts
-from tis.engine.pooling.text_rows import Text
+from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, media_of, text_of
 from tis.engine.request import Request
@@ -48,6 +50,8 @@ class EngineLimits:
     compress: bool = False
     embedding_cache_bytes: int = 64 * 2**20
     stall_seconds: float = 120  # a step that takes longer hangs; 0: it may
+    idle_seconds: float = 0  # after which a model that nobody uses is unloaded; 0: never
+    warms_up: bool = False
     # Of SamplingParams: set by the operator's variables, and for what nothing else sets.
     operator_defaults: Mapping[str, Any] | None = None
     builtin_defaults: Mapping[str, Any] | None = None
@@ -62,23 +66,30 @@ class LocalEngine:
         load: Load,
         limits: EngineLimits,
         observer: LoadObserver | None = None,
+        fetch: Fetch | None = None,
     ) -> None:
+        """Without `fetch`, models are loaded whatever memory they need."""
         self.models = models
         self.opened_at = time.time()
-        self._load = load
+        self._load, self._fetch = load, fetch
         self._limits = limits
         self._observer = observer or LoadLog()
-        self._slots: dict[str, ModelSlot] = {}
+        self._entries = {entry.id: entry for entry in models}
+        self._slots: ModelSlots | None = None
         self._bridge: Bridge | None = None
         self._draining = asyncio.Event()
         self._lost = asyncio.Event()
         self._loss: str | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._eager: asyncio.Task[None] | None = None
+
+    @property
+    def slots(self) -> ModelSlots:
+        assert self._slots, "the engine is not open"
+        return self._slots
 
     @property
     def statuses(self) -> Sequence[ModelStatus]:
-        return [slot.status for slot in self._slots.values()]
+        return [slot.status for slot in self._slots or ()]
 
     @property
     def is_draining(self) -> bool:
@@ -97,42 +108,50 @@ class LocalEngine:
         return self._loss or ""
 
     @property
-    def is_eager(self) -> bool:
-        return self._eager is not None
+    def is_starting(self) -> bool:
+        return self._slots is not None and self._slots.is_starting
 
     async def open(self, *, eager: bool = False) -> None:
         self._bridge = bridge = Bridge()
         self._pooled = PooledTexts(bridge, self._limits.embedding_cache_bytes)
         limits = self._limits
-        self._slots = {
-            entry.id: ModelSlot(
-                entry, self._load, bridge, limits.queue_size, self._observer, limits.retry_seconds, self._on_loss
-            )
-            for entry in self.models
-        }
+        rules = SlotRules(limits.queue_size, limits.retry_seconds, limits.warms_up)
+        self._slots = ModelSlots(self.models, self._load, self._fetch, bridge, self._observer, rules, self._on_loss)
         if limits.stall_seconds:
             self._watch = asyncio.create_task(self._watch_steps(limits.stall_seconds))
+        if limits.idle_seconds:
+            self._slots.unload_idle_after(limits.idle_seconds)
         if eager:
-            self._eager = asyncio.create_task(self._load_all())
+            self._slots.load_at_start()
 
     async def describe(self, model_id: str) -> ModelDescription:
         assert self._bridge
-        slot = self._slots[model_id]
-        if slot.loaded:
-            known = describe_loaded(slot.loaded)
-        else:
-            known = await self._bridge.in_pool(lambda: describe_unloaded(slot.entry.repo))
-        limits = [length for length in (known.context_length, self._limits.max_context_tokens) if length]
+        slot = self.slots[model_id]
+        known = slot.description
+        if known is None:
+            known = await self._bridge.in_pool(lambda: describe_unloaded(slot.entry.repo, slot.entry.revision))
+        limits = [length for length in (known.context_length, self._max_context(slot.entry)) if length]
         return replace(known, context_length=min(limits, default=None))
+
+    def watch_load(self, model_id: str) -> AsyncGenerator[ModelStatus, None]:
+        self._require_open(is_resumed=False)
+        return self.slots.watch_load(model_id)
+
+    async def unload(self, model_id: str) -> ModelStatus:
+        return await self.slots.unload(model_id)
 
     async def media_kinds(self, model_id: str) -> Collection[MediumKind]:
         self._require_open(is_resumed=False)
-        vision = (await self._writing(self._slots[model_id])).vision
+        slot = self.slots[model_id]
+        with slot.use.preparing():
+            vision = (await self._writing(slot)).vision
         return vision.kinds if vision else ()
 
     async def template_variables(self, model_id: str) -> AbstractSet[str]:
         self._require_open(is_resumed=False)
-        return (await self._writing(self._slots[model_id])).template_variables
+        slot = self.slots[model_id]
+        with slot.use.preparing():
+            return (await self._writing(slot)).template_variables
 
     async def prepare(
         self,
@@ -148,25 +167,31 @@ class LocalEngine:
         assert self._bridge
         self._require_open(is_resumed=is_resumed)
         slot = self._slot_of(model_id)
-        loaded = await self._writing(slot)
-        pool = self._bridge.in_vision_pool if media_of(prompt.messages) else self._bridge.in_pool
-        prepared = await pool(
-            lambda: self._prepare(
-                slot.entry, loaded, prompt, sampling, has_grammar=bool(grammar and grammar.covers_answer)
+        entry = self._entries[model_id]
+        with slot.use.preparing(ticket):
+            loaded = await self._writing(slot)
+            pool = self._bridge.in_vision_pool if media_of(prompt.messages) else self._bridge.in_pool
+            prepared = await pool(
+                lambda: self._prepare(
+                    entry,
+                    loaded,
+                    prompt,
+                    sampling,
+                    has_grammar=bool(grammar and grammar.covers_answer),
+                )
             )
-        )
-        prepared = replace(prepared, cache_salt=cache_salt)
-        if grammar is not None:
-            waiting = None if is_resumed else ticket
-            made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, waiting)
-            prepared = replace(prepared, grammar=made)
-        if prepared.is_constrained:
-            await self._bridge.in_pool(lambda: begin_completions(prepared))
-        return prepared
+            prepared = replace(prepared, cache_salt=cache_salt)
+            if grammar is not None:
+                waiting = None if is_resumed else ticket
+                made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, waiting)
+                prepared = replace(prepared, grammar=made)
+            if prepared.is_constrained:
+                await self._bridge.in_pool(lambda: begin_completions(prepared))
+            return prepared
 
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
         self._require_open(is_resumed=is_resumed)
-        slot = self._slots[prepared.model_id]
+        slot = self.slots[prepared.model_id]
         begun = prepared.begun.pop() if prepared.begun else None
         request = Request(prepared, slot.drop_if_queued, begun=begun, is_resumed=is_resumed, ticket=ticket)
         _submit(slot, request, ticket)
@@ -184,24 +209,27 @@ class LocalEngine:
         if self.is_draining:
             raise Draining
         slot = self._slot_of(saved.model_id)
-        loaded = await self._writing(slot)
-        grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
-        pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
-        prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
-        if ticket:
-            ticket.keep("decoded_bytes", prepared.num_media_bytes)
-        completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
-        request = Request(prepared, slot.drop_if_queued, completions, ticket=ticket)
-        if request.unfinished:
-            _submit(slot, request, ticket)
-        return request.answer
+        adapter = _adapter_of(self._entries[saved.model_id])
+        with slot.use.preparing(ticket):
+            loaded = await self._writing(slot)
+            grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
+            pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
+            prepared = await pool(lambda: restore_request(saved, loaded, media, grammar, adapter))
+            if ticket:
+                ticket.keep("decoded_bytes", prepared.num_media_bytes)
+            completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
+            request = Request(prepared, slot.drop_if_queued, completions, ticket=ticket)
+            if request.unfinished:
+                _submit(slot, request, ticket)
+            return request.answer
 
     async def embed(
         self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
     ) -> Embeddings:
         self._require_open(is_resumed=False)
-        slot = self._slots[model_id]
-        return await self._pooled.embed(slot, await self._pooling(slot), texts, options, ticket)
+        slot = self.slots[model_id]
+        with slot.use.preparing(ticket):
+            return await self._pooled.embed(slot, await self._pooling(slot), texts, options, ticket)
 
     async def score(
         self,
@@ -213,8 +241,9 @@ class LocalEngine:
         ticket: Ticket | None = None,
     ) -> PairScores:
         self._require_open(is_resumed=False)
-        slot = self._slots[model_id]
-        return await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)
+        slot = self.slots[model_id]
+        with slot.use.preparing(ticket):
+            return await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)
 
     async def _writing(self, slot: ModelSlot) -> LoadedModel:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
@@ -226,13 +255,17 @@ class LocalEngine:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
         if not isinstance(loaded, LoadedPooling):
             raise WrongTask(slot.entry.id, slot.entry.task)
-        if self._limits.max_context_tokens:
-            loaded.rows.limit(self._limits.max_context_tokens)
+        if limit := self._max_context(slot.entry):
+            loaded.rows.limit(limit)
         return loaded
+
+    def _max_context(self, entry: CatalogueEntry) -> int:
+        """0: as many tokens as the model takes."""
+        return entry.limits.max_context_tokens or self._limits.max_context_tokens
 
     def _slot_of(self, saved_id: str) -> ModelSlot:
         """The model that a saved request names."""
-        if slot := self._slots.get(saved_id):
+        if slot := self.slots.get(saved_id):
             return slot
         raise GenerationInterrupted(f"The answer cannot be resumed: {saved_id} is not served any more.")
 
@@ -242,12 +275,12 @@ class LocalEngine:
 
     async def close(self) -> None:
         self.drain()
-        for task in (self._eager, self._watch):
-            if task:
-                task.cancel()
+        if self._watch:
+            self._watch.cancel()
         if self._bridge:
             bridge = self._bridge
-            await asyncio.gather(*(bridge.in_pool(slot.close) for slot in self._slots.values()))
+            self.slots.stop_tasks()
+            await asyncio.gather(*(bridge.in_pool(slot.close) for slot in self.slots))
             bridge.close()
 
     def _on_loss(self, reason: str) -> None:
@@ -257,19 +290,16 @@ class LocalEngine:
 
     async def _watch_steps(self, stall_seconds: float) -> None:
         pause = min(1.0, stall_seconds / _LOOKS_PER_STALL)
-        clocks = {name: StallClock(round(stall_seconds / pause)) for name in self._slots}
+        clocks = {slot.name: StallClock(round(stall_seconds / pause)) for slot in self.slots}
         while not self._loss:
             await asyncio.sleep(pause)
-            for name, slot in self._slots.items():
-                if clocks[name].is_stalled(slot.running_step):
-                    self._on_loss(f"A step of {name} takes longer than {stall_seconds:g} s.")
+            for slot in self.slots:
+                if clocks[slot.name].is_stalled(slot.running_step):
+                    self._on_loss(f"A step of {slot.name} takes longer than {stall_seconds:g} s.")
 
     def _require_open(self, *, is_resumed: bool) -> None:
         if self.is_draining and not is_resumed:
             raise Draining
-
-    async def _load_all(self) -> None:
-        await asyncio.gather(*(slot.load_until_ready() for slot in self._slots.values()))
 
     def _prepare(
         self,
@@ -289,7 +319,7 @@ class LocalEngine:
             limits.builtin_defaults or {},
         )
         _check_token_ids(params, tokenizer.vocabulary_size)
-        max_context = min(loaded.context_length, limits.max_context_tokens or loaded.context_length)
+        max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
         self._refuse_far_too_long(prompt, max_context)
         if "max_tokens" in sampling and params.max_tokens > max_context:
             raise ContextLengthExceeded(
@@ -306,10 +336,10 @@ class LocalEngine:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
         media = media_of(prompt.messages)
-        markers = loaded.markers.with_format(entry.tool_format)
+        markers = loaded.markers.with_format(entry.tool_format, entry.reasoning_format)
         prepared = PreparedRequest(
             entry.id,
-            loaded.revision,
+            loaded.revision_with(_adapter_of(entry)),
             tokenizer,
             prompt_ids,
             params,
@@ -322,6 +352,7 @@ class LocalEngine:
             starts_in_reasoning=markers.starts_in_reasoning(
                 prompt_ids, tokenizer.eos_ids, lambda ids: decode(tokenizer, ids)
             ),
+            adapter=_adapter_of(entry),
             prediction_ids=_encode_prediction(tokenizer, prompt.prediction, max_context),
         )
         return replace(prepared, reasoning_limit=find_reasoning_limit(loaded, prepared, has_grammar=has_grammar))
@@ -347,6 +378,10 @@ class LocalEngine:
 
     def _may_truncate(self, prompt: ChatPrompt) -> bool:
         return self._limits.compress or prompt.may_truncate
+
+
+def _adapter_of(entry: CatalogueEntry) -> str:
+    return entry.id if entry.base else ""
 
 
 def begin_completions(prepared: PreparedRequest) -> None:

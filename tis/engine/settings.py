@@ -18,10 +18,20 @@ class ModelSettings(BaseModel):
         max_length=256,
         description="id of that model for clients; empty: its catalogue id, its hub id, or the name of its folder",
     )
-    models: CommaSeparated = Field((), description="more catalogue ids to serve, separated by commas")
+    models: CommaSeparated = Field(
+        (),
+        description="ids of the catalogue to serve, separated by commas; with MODEL_REPO_ID beside that model",
+    )
+    adapters: CommaSeparated = Field(
+        (),
+        description="LoRA adapters of the main model, NAME=FOLDER or NAME=HUB_ID, by commas; each is a model id",
+    )
     model_config_path: str = Field(
         "configs/model_config.yaml",
         description="the catalogue of models; without this file, the one in the package",
+    )
+    auto_download_models: bool = Field(
+        True, description="download models that are not on this machine; 0: a missing one ends the start"
     )
     hf_token: SecretStr | None = Field(None, description="Hugging Face token, for gated models")
     device_map: str = Field("auto", description="where the weights go: auto, cpu, cuda, cuda:1, ...")
@@ -38,6 +48,16 @@ class ModelSettings(BaseModel):
     eager_load_model: bool = Field(
         False,
         description="load at start instead of at the first request; unset, `tis serve` does and `main.py` does not",
+    )
+    enable_warmup: bool = Field(True, description="compute a few tokens after a load, before the first request")
+    model_idle_seconds: float = Field(
+        0, ge=0, description="unload a model that nobody has used for so long; the next request loads it; 0 = never"
+    )
+    model_memory_mb: int = Field(
+        0,
+        ge=0,
+        description="MiB for the weights and caches of all loaded models; what does not fit lets idle ones go first; "
+        "0 = the memory of the machine, or of its GPUs",
     )
     load_wait_seconds: float = Field(60, ge=0, le=3600, description="how long a request waits for a loading model")
     strict_model: Literal["auto", "0", "1"] = Field(

@@ -45,13 +45,16 @@ class Bridge:
     async def in_grammar_thread(self, work: Callable[[], T]) -> T:
         return await self._loop.run_in_executor(self._grammar_thread, work)
 
-    def in_load_thread(self, name: str, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Runs work that may take minutes, in a daemon thread, which does not keep the process from ending."""
+    def in_load_thread(self, name: str, work: Callable[[], T], *, alone: bool = True) -> "asyncio.Future[T]":
+        """Runs work that may take minutes, in a daemon thread, which does not keep the process from ending.
+
+        `alone`: not beside another such work, as two loads at once would need the memory of both for longer.
+        """
         future: asyncio.Future[T] = self._loop.create_future()
 
         def run() -> None:
             try:
-                with self._load_lock:  # two loads at once would need the memory of both for longer
+                with self._load_lock if alone else contextlib.nullcontext():
                     result = work()
             except BaseException as error:  # raised again where the future is awaited
                 self.call_on_loop(lambda error=error: _settle(future, error=error))  # type: ignore[misc]

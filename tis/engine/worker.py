@@ -32,12 +32,17 @@ class Worker:
         queue_size: int,
         on_death: Callable[[str], None],
         on_loss: Callable[[str], None] = lambda reason: None,
+        warm_up: Callable[[Runner], None] | None = None,
+        on_warm: Callable[[], None] = lambda: None,
     ) -> None:
+        """`warm_up` runs before the first request, and then `on_warm`, both in the thread."""
         self.name = name
         self._runner = runner
         self._hand_out = hand_out
         self._on_death = on_death
         self._on_loss = on_loss
+        self._warm_up = warm_up
+        self._on_warm = on_warm
         self._num_steps = 0
         self._is_stepping = False
         self._queue = RequestQueue(name, queue_size)
@@ -91,6 +96,19 @@ class Worker:
             self._queue.remove(request)
         self._hand_out(cancelled)
 
+    def close_if_idle(self) -> bool:
+        """Ends the thread, unless a request waits or runs. Requests that come later are refused."""
+        with self._change:
+            if self._queue or self._admitting or self._runner.running:
+                return False
+            self._closing = True
+            self._change.notify()
+        return True
+
+    def join(self) -> None:
+        if self._thread.is_alive():
+            self._thread.join()
+
     def close(self) -> None:
         """Ends the thread after the current step; every request that is left fails."""
         with self._change:
@@ -102,6 +120,7 @@ class Worker:
     def _run(self) -> None:
         reason = "The server is shutting down."
         try:
+            self._make_warm()
             while not self._closing:
                 self._wait_for_work()
                 self._admit()
@@ -109,15 +128,28 @@ class Worker:
         except DeviceLost as fault:
             log_exception(f"{self.name} lost its device", fault, "-")
             self._dead = True
+            self._on_warm()
             self._on_loss(f"The device of {self.name} is lost.")
             return
         except BaseException as fault:  # whatever ends this thread, its readers must not wait for ever
             log_exception(f"the worker of {self.name} died", fault, "-")
             reason = f"The worker of {self.name} died ({type(fault).__name__}); it is being restarted."
         self._dead = True
+        self._on_warm()  # who waits for it sees that the thread is dead
         self._fail_all(WorkerDied(reason, retry_after=5))
         if not self._closing:
             self._on_death(reason)
+
+    def _make_warm(self) -> None:
+        try:
+            if self._warm_up:
+                self._warm_up(self._runner)
+        except DeviceLost:
+            raise
+        except Exception as fault:  # requests will say what is wrong, each for itself
+            self._runner.drop_all()
+            log_exception(f"{self.name} could not be warmed up", fault, "-")
+        self._on_warm()
 
     def _wait_for_work(self) -> None:
         with self._change:
@@ -126,7 +158,6 @@ class Worker:
 
     def _admit(self) -> None:
         while request := self._next():
-            self._admitting = request
             request.timing.admitted_at = time.monotonic()
             try:
                 self._runner.admit(request)
@@ -137,8 +168,10 @@ class Worker:
     def _next(self) -> QueuedRequest | None:
         with self._change:
             if self._runner.has_room:
-                return self._queue.next()
-            return self._queue.next_of(self._runner.owes_place)
+                self._admitting = self._queue.next()
+            else:
+                self._admitting = self._queue.next_of(self._runner.owes_place)
+            return self._admitting
 
     def _step(self) -> None:
         if not self._runner.running:

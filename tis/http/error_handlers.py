@@ -19,8 +19,8 @@ from tis.streaming.stores.store import StoreRefused
 _MAX_MESSAGE_CHARS = 1000
 _MAX_VALIDATION_ERRORS = 20
 KTP_PREFIX = "/ktp-ocr"
-# Beginnings of the paths that speak as OpenAI does: `/v1`, and where other servers have embeddings and reranking.
-OPENAI_PATHS = ("/v1/", "/embedding", "/rerank", "/score")
+# Beginnings of the paths that speak as OpenAI does: `/v1`, and what other servers have beside it.
+OPENAI_PATHS = ("/v1/", "/embedding", "/rerank", "/score", "/load_model")
 MCP_PATH = "/mcp"
 
 

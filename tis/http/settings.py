@@ -46,6 +46,11 @@ class AccessSettings(BaseModel):
     """Access"""
 
     api_keys: SecretList = Field((), description="keys for /v1/* and /ktp-ocr/, separated by commas; empty = open")
+    admin_key: SecretStr | None = Field(
+        None,
+        min_length=1,
+        description="key for loading and unloading models over HTTP; without it, programs on this computer may",
+    )
     cors_origins: CommaSeparated = Field(
         (LOCAL_ORIGINS,),
         description="origins of web pages that may call: `local` = localhost on any port and desktop apps "

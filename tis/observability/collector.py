@@ -50,6 +50,15 @@ def exempt_living_objects() -> None:
         gc.freeze()
 
 
+def collect_exempt_objects() -> None:
+    """Frees what was exempt and is garbage now, as a model that was unloaded. Stops all threads for a moment."""
+    if _is_own_process:
+        gc.unfreeze()
+    gc.collect()
+    if _is_own_process:
+        gc.freeze()
+
+
 def collect_garbage() -> None:
     """A full run, which `LoopWatch` orders every few seconds, in a thread."""
     if _is_own_process:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,10 +13,18 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @contextmanager
-def hub_with(folder: Path, extra: dict[str, bytes], token: str | None = None) -> Iterator[str]:
-    """Serves the files of a folder, and `extra` ones, as the repository `tis/demo`; may require a token."""
+def hub_with(
+    folder: Path,
+    extra: dict[str, bytes],
+    token: str | None = None,
+    on_file: Callable[[str], object] = lambda name: None,
+) -> Iterator[str]:
+    """Serves the files of a folder, and `extra` ones, as the repository `tis/demo`; may require a token.
+
+    It has the branches `main` and `v1`. `on_file` is called before a file is sent.
+    """
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} | extra
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(files, token))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(files, token, on_file))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -27,13 +35,15 @@ def hub_with(folder: Path, extra: dict[str, bytes], token: str | None = None) ->
         thread.join()
 
 
-def _handler(files: dict[str, bytes], token: str | None) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    files: dict[str, bytes], token: str | None, on_file: Callable[[str], object]
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
             if token and self.headers["Authorization"] != f"Bearer {token}":
                 self.send_error(401)
-            elif path == f"/api/models/{REPO}/revision/main":
+            elif path in (f"/api/models/{REPO}/revision/main", f"/api/models/{REPO}/revision/v1"):
                 siblings = [{"rfilename": name} for name in files]
                 self._send(json.dumps({"id": REPO, "sha": COMMIT, "siblings": siblings}).encode())
             elif path.startswith(f"/api/models/{REPO}/tree/"):
@@ -47,6 +57,8 @@ def _handler(files: dict[str, bytes], token: str | None) -> type[BaseHTTPRequest
         def _send_file(self, path: str) -> None:
             name = path.removeprefix(f"/{REPO}/resolve/{COMMIT}/")
             if name in files:
+                if self.command == "GET":
+                    on_file(name)
                 self._send(files[name], ETag=f'"{_etag(files[name])}"', **{"X-Repo-Commit": COMMIT})
             else:
                 self.send_error(404)

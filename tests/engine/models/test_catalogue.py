@@ -3,7 +3,10 @@ from pathlib import Path
 import pytest
 
 from tests.serving import REPOSITORY
+from tis.arguments import served_models_of
 from tis.engine.models.catalogue import CatalogueEntry, CatalogueError, read_catalogue, select_served
+from tis.engine.models.entry_fields import EntryLimits
+from tis.settings import Settings
 
 ENTRIES = [CatalogueEntry("small", "models/small"), CatalogueEntry("hub/big", "hub/big")]
 
@@ -36,6 +39,73 @@ def test_an_entry_may_set_the_tool_format(tmp_path: Path) -> None:
     assert entry.tool_format == "llama"
     with pytest.raises(CatalogueError, match="tool_format of a is one of hermes, llama, mistral, json"):
         read(tmp_path, "models: {a: {tool_format: smoke}}")
+
+
+def test_an_entry_may_have_everything_that_is_documented(tmp_path: Path) -> None:
+    [entry] = read(
+        tmp_path,
+        """
+models:
+  shop:
+    repo: intfloat/some
+    revision: v1.0
+    task: embedding
+    aliases: [text-embedding-3-small, "Shop embeddings"]
+    dtype: float32
+    pooling: cls
+    reasoning_format: none
+    limits: {max_context_tokens: 512, max_queue_size: 4}
+    memory_mb: 900
+""",
+    )
+    assert (entry.revision, entry.dtype, entry.pooling, entry.memory_mb) == ("v1.0", "float32", "cls", 900)
+    assert entry.limits == EntryLimits(max_context_tokens=512, max_queue_size=4)
+    assert all(entry.is_called(name) for name in ("shop", "intfloat/some", "Shop embeddings"))
+    assert not entry.is_called("other") and not entry.is_called(None)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("{revision: 1.0}", "revision of a is a branch"),
+        ("{revision: ../../etc}", "revision of a is a branch"),
+        ("{aliases: gpt-4o}", "aliases of a are a list"),
+        ("{dtype: int4}", "dtype of a is one of auto, float32"),
+        ("{pooling: cls}", "pooling of a is for the task embedding"),
+        ("{task: embedding, pooling: best}", "pooling of a is one of cls, max"),
+        ("{limits: {max_tokens: 1}}", "limits of a may have max_context_tokens"),
+        ("{limits: {max_queue_size: 0}}", "limits of a are whole numbers above 0"),
+        ("{repo: 5}", "repo of a is a text"),
+        ("{task: transcription}", "a: the task transcription is not served yet"),
+        ("{task: painting}", "task of a is one of chat, embedding, rerank"),
+    ],
+)
+def test_a_broken_entry_is_one_line_that_names_it(tmp_path: Path, entry: str, words: str) -> None:
+    with pytest.raises(CatalogueError, match=words) as refused:
+        read(tmp_path, f"models: {{a: {entry}}}")
+    assert "\n" not in str(refused.value)
+
+
+def test_an_alias_belongs_to_one_model(tmp_path: Path) -> None:
+    for text in ("{a: {aliases: [x]}, b: {aliases: [x]}}", "{a: {aliases: [b]}, b: {}}"):
+        with pytest.raises(CatalogueError, match="the alias . of . is a name of"):
+            read(tmp_path, f"models: {text}")
+
+
+def test_models_alone_choose_what_is_served_and_model_repo_id_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("models: {one: {repo: echo, aliases: [uno]}, two: {repo: 'echo?thinks=1'}}")
+    path = str(tmp_path / "c.yaml")
+
+    def served_ids(**variables: str) -> list[str]:
+        settings = Settings.from_env({"MODEL_CONFIG": path, **variables}, env_file=None)
+        return [entry.id for entry in served_models_of(settings)]
+
+    assert served_ids(MODELS="two,uno") == ["two", "one"]
+    assert served_ids(MODELS="two", MODEL_REPO_ID="one") == ["one", "two"]
+    assert served_ids(MODEL_REPO_ID="uno") == ["one"]
+    assert served_ids() == ["Qwen/Qwen3-VL-2B-Thinking"]
+    with pytest.raises(CatalogueError, match="MODELS names 'three'"):
+        served_ids(MODELS="three,one")
 
 
 @pytest.mark.parametrize("name", ["none.yaml", "."])

@@ -36,7 +36,7 @@ def answers_of(*requests: Sequence[Sequence[int]], tokens_per_step: int = 4) -> 
     """What each request gets, of one owner."""
 
     async def run() -> list[Any]:
-        runner = PoolingRunner(encoder, lambda states, rows: torch.stack(list(states)), tokens_per_step)  # type: ignore[arg-type]
+        runner = PoolingRunner(encoder, lambda states, rows: torch.stack(list(states)), tokens_per_step)
         encoder.runner = runner
         waiting = [PoolingRequest([TokenRow(ids) for ids in one], lambda request: None, None) for one in requests]
         for request in waiting:

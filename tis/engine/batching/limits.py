@@ -9,6 +9,8 @@ class BatchLimits:
     cache_tokens: int = 0  # of all running requests and cached prefixes together; 0 = what the memory allows
     memory_bytes: int = 0  # of weights and cache together; 0 = a share of the machine
     num_models: int = 1  # that share the machine
+    bytes_of_others: int | None = None  # of the other models; None: as many as this one has, each
+    limit_bytes: int = 0  # of all models together; 0 = the memory of the machine
     tokens_per_step: int = 512  # a prompt longer than this is computed in several steps
     step_seconds: float = 0  # how long a step should take; 0 = as long as its tokens take
     max_running: int = 32  # choices computed in one step

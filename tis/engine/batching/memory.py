@@ -6,11 +6,12 @@ free when it is loaded: else an answer could not be resumed after a restart besi
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil  # type: ignore[import-untyped]  # comes with accelerate
 import torch
 
+from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
 
 # Of what the weights leave.
@@ -25,6 +26,12 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 class MemoryBudget:
     declared_bytes: int = 0  # of weights and cache together; 0: a share of the machine
     num_models: int = 1  # that share the machine
+    bytes_of_others: int | None = None
+    limit_bytes: int = 0  # of all models together; 0: the memory of the machine
+
+    @classmethod
+    def of(cls, limits: BatchLimits) -> Self:
+        return cls(limits.memory_bytes, limits.num_models, limits.bytes_of_others, limits.limit_bytes)
 
     def cache_tokens(self, device: Any, weight_bytes: int, bytes_per_token: int, context_length: int) -> int:
         context_length = -(-context_length // _LARGEST_BLOCK) * _LARGEST_BLOCK
@@ -38,13 +45,34 @@ class MemoryBudget:
 
     def _max_cache_bytes(self, device: Any, weight_bytes: int) -> int:
         if not self.declared_bytes:
-            left = max(0, _total_bytes(device) - weight_bytes * self.num_models)
-            return int(left * _share_of_cache(device)) // self.num_models
+            others = self.bytes_of_others
+            if others is None:
+                others = weight_bytes * (self.num_models - 1)
+            left = (self.limit_bytes or _total_bytes(device)) - weight_bytes
+            if left > others:  # else models are in memory one after the other
+                left -= others
+            return int(max(0, left) * _share_of_cache(device)) // self.num_models
         if self.declared_bytes <= weight_bytes:
             raise LoadFailed(
                 f"memory_mb is {self.declared_bytes >> 20}, and the weights alone take {weight_bytes >> 20} MiB."
             )
         return self.declared_bytes - weight_bytes
+
+
+def shared_memory(device_map: str) -> int:
+    """What all models together have on the devices of DEVICE_MAP."""
+    if not torch.cuda.is_available() or device_map == "cpu":
+        return _total_bytes(torch.device("cpu"))
+    if device_map.startswith("cuda"):
+        return _total_bytes(torch.device(device_map))
+    return sum(_total_bytes(torch.device("cuda", number)) for number in range(torch.cuda.device_count()))
+
+
+def max_memory_of_one(device_map: str) -> int:
+    """With `auto`, layers that the GPUs have no room for lie in the memory of the machine."""
+    shared = shared_memory(device_map)
+    spills = torch.cuda.is_available() and not device_map.startswith(("cpu", "cuda"))
+    return shared + _total_bytes(torch.device("cpu")) if spills else shared
 
 
 def _share_of_cache(device: Any) -> float:

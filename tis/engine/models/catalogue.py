@@ -1,20 +1,19 @@
 """The models that may be served: `configs/model_config.yaml`, and the one that MODEL_REPO_ID names."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import yaml
 
 from tis.engine.models.description import read_object
-from tis.engine.sampling.params import validate_defaults
-from tis.engine.text.markers import TOOL_FORMATS, ToolFormat
-from tis.errors import BadRequest
+from tis.engine.models.echo import is_echo
+from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, PoolingMode, Task, checked_fields
+from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
-Task = Literal["chat", "embedding", "rerank"]
-TASKS: tuple[Task, ...] = get_args(Task)
+NO_FILES = "handler:"  # begins the repository of a model that is code alone
 
 
 class CatalogueError(Exception):
@@ -29,6 +28,30 @@ class CatalogueEntry:
     defaults: Mapping[str, Any] = field(default_factory=dict)  # of SamplingParams
     tool_format: ToolFormat | None = None  # None: detected from its chat template
     memory_mb: int = 0  # of weights and cache together; 0: a share of the machine
+    revision: str | None = None  # branch, tag or commit of the repository; None: its main branch
+    aliases: Sequence[str] = ()  # further names that requests may use
+    reasoning_format: ReasoningFormat | None = None  # None: detected from its chat template
+    dtype: DType | None = None  # None: as the setting says
+    pooling: PoolingMode | None = None  # of an embedding model; None: as its files say
+    limits: EntryLimits = EntryLimits()
+    adapters: Mapping[str, str] = field(default_factory=dict)  # of LoRA: the id of each, and its folder or repository
+    base: str | None = None  # of an adapter: the id of the model that it changes
+    handler: str | None = None  # the path of a Python class that computes it: package.module.ClassName
+
+    @property
+    def has_files(self) -> bool:
+        return not (is_echo(self.repo) or self.repo.startswith(NO_FILES))
+
+    def is_called(self, name: str | None) -> bool:
+        return name is not None and name in (self.id, self.repo, *self.aliases)
+
+    @property
+    def adapter_entries(self) -> "list[CatalogueEntry]":
+        """Each adapter is a model of its own for clients, with all else of its base."""
+        return [
+            replace(self, id=name, repo=place, revision=None, aliases=(), adapters={}, base=self.id)
+            for name, place in self.adapters.items()
+        ]
 
 
 def bundled_catalogue() -> Path:
@@ -48,28 +71,62 @@ def read_catalogue(path: Path) -> list[CatalogueEntry]:
     models = document.get("models") if isinstance(document, dict) else None
     if not isinstance(models, dict):
         raise CatalogueError(f"{path} must have a mapping `models:` of id to entry.")
-    return [_entry(path, str(name), fields or {}) for name, fields in models.items()]
+    entries = [_entry(path, str(name), written or {}) for name, written in models.items()]
+    _require_clear_names(path, entries)
+    return entries
+
+
+def find_entry(catalogue: Iterable[CatalogueEntry], name: str) -> CatalogueEntry | None:
+    """By id, alias, repository or folder; an id wins over another entry's repository."""
+    by_name: dict[str, CatalogueEntry] = {}
+    for entry in catalogue:
+        by_name |= dict.fromkeys((entry.repo, entry.repo.removeprefix("./")), entry)
+    for entry in catalogue:
+        by_name |= dict.fromkeys((*entry.aliases, entry.id), entry)
+    return by_name.get(name)
+
+
+def entry_of(catalogue: Iterable[CatalogueEntry], name: str) -> CatalogueEntry:
+    """The entry, or one for a repository or folder that is not in the catalogue."""
+    return find_entry(list(catalogue), name) or CatalogueEntry(_public_name(name), name, _task_of(Path(name)))
 
 
 def select_served(
-    catalogue: Iterable[CatalogueEntry], main: str, others: Iterable[str] = (), main_id: str | None = None
+    catalogue: Sequence[CatalogueEntry], main: str, others: Iterable[str] = (), main_id: str | None = None
 ) -> list[CatalogueEntry]:
-    """Returns the served models, the main one first. `main` is an id or a repository of the catalogue, or neither.
+    """Returns the served models, the main one first. `main` is a name of the catalogue, or neither.
 
     `main_id` replaces the id of the main model.
     """
-    by_name = {name: entry for entry in catalogue for name in (entry.repo, entry.repo.removeprefix("./"), entry.id)}
-    entry = by_name.get(main) or CatalogueEntry(_public_name(main), main, _task_of(Path(main)))
+    entry = entry_of(catalogue, main)
     entries = {(entry.id, entry.repo): replace(entry, id=main_id or entry.id)}
     for name in others:
-        if name not in by_name:
+        other = find_entry(catalogue, name)
+        if other is None:
             raise CatalogueError(f"MODELS names {name!r}, which is not in the catalogue.")
-        entries.setdefault((by_name[name].id, by_name[name].repo), by_name[name])
+        entries.setdefault((other.id, other.repo), other)
     served = list(entries.values())
-    if served[0].id in [other.id for other in served[1:]]:
+    if any(served[0].id in (other.id, *other.aliases) for other in served[1:]):
         how = f"SERVED_MODEL_NAME={main_id!r}" if main_id else f"MODEL_REPO_ID={main!r} without SERVED_MODEL_NAME"
         raise CatalogueError(f"{how} means the id of another model, which MODELS names.")
     return served
+
+
+def with_adapters(served: Sequence[CatalogueEntry], of_main: Mapping[str, str]) -> list[CatalogueEntry]:
+    """Puts the adapters of each model behind it; `of_main` are further ones of the first model."""
+    main, *others = served
+    if of_main and main.task != "chat":
+        raise CatalogueError(f"ADAPTERS are for the task chat, and {main.id} is of {main.task}.")
+    main = replace(main, adapters={**main.adapters, **of_main})
+    if len(main.adapters) > MAX_ADAPTERS:
+        raise CatalogueError(f"{main.id} has {len(main.adapters)} adapters; a model may have {MAX_ADAPTERS}.")
+    all_served = [one for entry in (main, *others) for one in (entry, *entry.adapter_entries)]
+    seen: set[str] = set()
+    for entry in all_served:
+        if not seen.isdisjoint((entry.id, *entry.aliases)):
+            raise CatalogueError(f"Two served models are called {entry.id}: give the adapter or the model another id.")
+        seen |= {entry.id, *entry.aliases}
+    return all_served
 
 
 def _public_name(repo: str) -> str:
@@ -88,22 +145,23 @@ def _task_of(folder: Path) -> Task:
     return "rerank" if any(str(name).endswith("ForSequenceClassification") for name in names) else "chat"
 
 
-def _entry(path: Path, name: str, fields: Any) -> CatalogueEntry:
-    if not isinstance(fields, dict) or not set(fields) <= {"repo", "task", "defaults", "tool_format", "memory_mb"}:
-        raise CatalogueError(
-            f"{path}: {name} may have repo, task, defaults, tool_format and memory_mb, and nothing else."
-        )
-    memory_mb = fields.get("memory_mb", 0)
-    if type(memory_mb) is not int or memory_mb < 0:
-        raise CatalogueError(f"{path}: memory_mb of {name} is a whole number of MiB, for its weights and its cache.")
-    task = fields.get("task", "chat")
-    if task not in TASKS:
-        raise CatalogueError(f"{path}: task of {name} is one of {', '.join(TASKS)}.")
-    tool_format = fields.get("tool_format")
-    if tool_format not in (None, *TOOL_FORMATS):
-        raise CatalogueError(f"{path}: tool_format of {name} is one of {', '.join(TOOL_FORMATS)}.")
+def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
     try:
-        defaults = validate_defaults(fields.get("defaults", {}))
-    except (TypeError, ValueError, BadRequest) as error:
-        raise CatalogueError(f"{path}: defaults of {name}: {' '.join(str(error).split())}") from None
-    return CatalogueEntry(name, str(fields.get("repo", name)), task, defaults, tool_format, memory_mb)
+        checked = checked_fields(name, written)
+        repo = NO_FILES + checked["handler"] if "handler" in checked else name
+        entry = CatalogueEntry(name, **{"repo": repo, **checked})
+    except ValueError as error:
+        raise CatalogueError(f"{path}: {error}") from None
+    if entry.adapters and (entry.task != "chat" or entry.handler):
+        raise CatalogueError(f"{path}: {name} has adapters, which are for the task chat, without a handler.")
+    if entry.pooling and entry.task != "embedding":
+        raise CatalogueError(f"{path}: pooling of {name} is for the task embedding, and it is of {entry.task}.")
+    return entry
+
+
+def _require_clear_names(path: Path, entries: Sequence[CatalogueEntry]) -> None:
+    owners = {entry.id: entry.id for entry in entries}
+    for entry in entries:
+        for alias in entry.aliases:
+            if owners.setdefault(alias, entry.id) != entry.id:
+                raise CatalogueError(f"{path}: the alias {alias} of {entry.id} is a name of {owners[alias]}, too.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tis.engine.models.echo import CONTEXT_LENGTH, EchoOptions, is_echo
+from tis.engine.models.hub_files import find_local_folder
 from tis.engine.models.loaded_model import LoadedModel, LoadedWeights
 from tis.engine.prompt import MediumKind
 from tis.engine.text.markers import detect_markers
@@ -50,12 +51,12 @@ def describe_loaded(model: LoadedWeights) -> ModelDescription:
     )
 
 
-def describe_unloaded(repo: str) -> ModelDescription:
+def describe_unloaded(repo: str, revision: str | None = None) -> ModelDescription:
     """Blocks while it reads files. Knows nothing of a model that is not on this machine."""
     if is_echo(repo):
         thinks = EchoOptions.from_repo(repo).thinks
         return ModelDescription(CONTEXT_LENGTH, calls_tools=True, reasons=thinks, follows_effort=thinks)
-    folder = _local_folder(repo)
+    folder = find_local_folder(repo, revision)
     config = read_object(folder / "config.json") if folder else {}
     if folder is None or not config:
         return ModelDescription()
@@ -81,18 +82,6 @@ def weights_time_of(folder: Path) -> float | None:
 
 def weights_bytes_of(folder: Path) -> int | None:
     return sum(path.stat().st_size for path in folder.glob("*.safetensors")) or None
-
-
-def _local_folder(repo: str) -> Path | None:
-    if Path(repo).is_dir():
-        return Path(repo)
-    from huggingface_hub import try_to_load_from_cache
-
-    try:
-        found = try_to_load_from_cache(repo, "config.json")
-    except (ValueError, OSError):  # no hub id; an unreadable cache
-        return None
-    return Path(found).parent if isinstance(found, str) else None
 
 
 def _context_length(config: Mapping[str, Any]) -> int | None:

@@ -2,10 +2,25 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 
-def progress_bar_reporting_to(report: Callable[[str, float | None], None]) -> type[Any]:
+class CountedShare(float):
+    """The part that is done, from 0 to 1, with the numbers behind it: bytes of a download, weights of a load."""
+
+    done: int
+    total: int
+
+    def __new__(cls, done: float, total: float) -> Self:
+        share = super().__new__(cls, min(1.0, done / total))
+        share.done, share.total = int(min(done, total)), int(total)
+        return share
+
+
+Report = Callable[[str, float | None], None]  # stage, and the share that is done, if known
+
+
+def progress_bar_reporting_to(report: Report) -> type[Any]:
     """Returns a tqdm class for `snapshot_download`."""
     from huggingface_hub.utils import tqdm as hub_bar
 
@@ -24,7 +39,7 @@ def progress_bar_reporting_to(report: Callable[[str, float | None], None]) -> ty
         def update(self, n: float | None = 1) -> bool | None:
             self._num_done += n or 0
             if self._counts_bytes and self.total:
-                report("downloading", min(1.0, self._num_done / self.total))
+                report("downloading", CountedShare(self._num_done, self.total))
             return None
 
     return ReportingBar
@@ -60,6 +75,6 @@ class _CountedParameters:
             yield parameter
             if (percent := 100 * number // self._total) > reported:
                 reported = percent
-                self._report(percent / 100)
+                self._report(CountedShare(number, self._total))
 
     def close(self) -> None: ...

@@ -1,7 +1,8 @@
 """A model that is ready to run requests."""
 
+import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tis.engine.grammar.compile import GrammarCompiler
@@ -23,6 +24,9 @@ class LoadedWeights:
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
     weights_bytes: int | None = None  # of its safetensors files; None: it has none
     footprint: ModelFootprint | None = None  # None: next to nothing, as for `echo`
+    weights: "weakref.ref[Any] | None" = None  # to see whether an unload has freed the model; None: nothing of size
+    close: Callable[[], None] | None = None  # called when it is unloaded
+    warm_up: Callable[[Runner], None] | None = None  # computes a little, as the first request would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +39,9 @@ class LoadedModel(LoadedWeights):
     markers: ModelMarkers = ModelMarkers()
     grammars: GrammarCompiler | None = None  # None: no structured output
     reasoning_tokens: ReasoningTokens | None = None
+    adapter_revisions: Mapping[str, str] = field(default_factory=dict)  # of LoRA, by name: of base and adapter together
     template_variables: frozenset[str] = frozenset()  # that the chat template takes from a request
+
+    def revision_with(self, adapter: str) -> str:
+        """`adapter`: by its name; empty: the model as it is."""
+        return self.adapter_revisions[adapter] if adapter else self.revision

@@ -5,8 +5,10 @@ Reads weights only as safetensors, which cannot run code, and never uses AutoPro
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +16,32 @@ from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
 from tis.engine.grammar.compile import GrammarCompiler
 from tis.engine.models.description import weights_bytes_of, weights_time_of
-from tis.engine.models.load_progress import reporting_weights
+from tis.engine.models.hub_files import HubSource, find_folder, refuse_missing_folder
+from tis.engine.models.load_progress import Report, reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
+from tis.engine.models.quantised_files import asking_for_plain_weights, require_readable
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
+from tis.engine.models.warm_up import warm_up_text
 from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
+from tis.engine.weights.lora_files import read_adapter
 from tis.errors import BadRequest
 from tis.observability.collector import exempt_imported_objects
 
-# Everything in a repository except weights in formats that can run code.
-WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
 _USED_DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 # Other prompts wait while an image is encoded, and its work grows with the square of the image's size.
 _MAX_PIXELS_ON_CPU = 1024 * 1024
 _MODEL_CLASSES = ("AutoModelForImageTextToText", "AutoModelForCausalLM")
 
-Report = Callable[[str, float | None], None]  # stage, and the share that is done, if known
-
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
     token: str | None = None
+    revision: str | None = None  # of the repository; None: its main branch
+    may_download: bool = True
     device_map: str = "auto"
     dtype: str = "auto"
     attn_implementation: str | None = None
@@ -48,24 +52,37 @@ class LoadOptions:
     # Of an image after preprocessing. 0: the limit of the model, and on a CPU _MAX_PIXELS_ON_CPU.
     max_pixels: int = 0
 
+    @property
+    def source(self) -> HubSource:
+        return HubSource(self.token, self.revision, self.may_download, with_code=self.trust_remote_code)
 
-def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
-    _refuse_missing_folder(repo)  # before the imports, which take seconds
+
+def load_model(
+    repo: str, options: LoadOptions, report: Report, adapters: Mapping[str, str] | None = None
+) -> LoadedModel:
+    """`adapters`: of LoRA, by the names that requests use."""
+    refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
-    is_first_import = "torch" not in sys.modules
+    is_first_import = "transformers" not in sys.modules
     preload_torch()
     import transformers
 
     from tis.engine.batching.choose_runner import choose_runner
     from tis.engine.vision.choose_vision import choose_vision
+    from tis.engine.weights.packed import weight_bytes_of
 
     if is_first_import:
         exempt_imported_objects()
     transformers.utils.logging.disable_progress_bar()
-    folder = find_folder(repo, options, report)
+    folder = find_folder(repo, options.source, report)
     quantisation = _quantisation(options)
+    folders = {
+        name: find_folder(place, replace(options.source, revision=None), report)
+        for name, place in (adapters or {}).items()
+    }
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+    require_readable(config)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     read_optional("the template of its own file", lambda: _adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)
@@ -75,10 +92,11 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         with reporting_weights(lambda share: report("reading the weights", share)):
             model = model_class.from_pretrained(
                 folder,
+                config=asking_for_plain_weights(config),
                 dtype=options.dtype,
                 device_map=options.device_map,
                 attn_implementation=options.attn_implementation,
-                quantization_config=quantisation,
+                **quantisation,
                 trust_remote_code=options.trust_remote_code,
                 use_safetensors=True,
             )
@@ -86,15 +104,19 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         return model.eval()
 
     def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
-        weight_bytes = read_optional("its size in memory", model.get_memory_footprint, 0)
         text_config = config.get_text_config()
         ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
         vision = choose_vision(
             folder, config, ours, options.max_pixels or (_MAX_PIXELS_ON_CPU if model.device.type == "cpu" else None)
         )
         context_length = _context_length(text_config, tokenizer)
-        runner = choose_runner(model, ours, context_length, options.batch, vision, options.attn_implementation, stages)
-        return _loaded(model, ours, vision, runner, folder, weight_bytes)
+        lora = [read_adapter(name, place) for name, place in folders.items()]
+        runner = choose_runner(
+            model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora
+        )
+        weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
+        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes)
+        return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
 
     return read_and_prepare(read, prepare)
 
@@ -126,51 +148,9 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
             cache_tokens=runner.cache_tokens,
             cache_bytes=runner.cache_bytes,
         ),
+        weights=weakref.ref(model),
+        warm_up=partial(warm_up_text, ours),
     )
-
-
-def _refuse_missing_folder(repo: str) -> None:
-    if not Path(repo).is_dir() and (repo.startswith((".", "/", "~")) or repo.count("/") > 1):
-        raise LoadFailed(f"There is no folder {repo!r}. MODEL_REPO_ID is a folder or a hub id like Qwen/Qwen3-VL-2B.")
-
-
-def find_folder(repo: str, options: LoadOptions, report: Report) -> Path:
-    """The folder itself, or where the hub's files lie once they are downloaded."""
-    _refuse_missing_folder(repo)
-    return Path(repo) if Path(repo).is_dir() else _download(repo, options, report)
-
-
-def _download(repo: str, options: LoadOptions, report: Report) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-    )
-
-    from tis.engine.models.load_progress import progress_bar_reporting_to
-
-    report("asking the hub", None)
-    try:
-        return Path(
-            snapshot_download(
-                repo,
-                token=options.token,
-                allow_patterns=[*WANTED_FILES, *(["*.py"] if options.trust_remote_code else [])],
-                tqdm_class=progress_bar_reporting_to(report),
-                etag_timeout=10,
-            )
-        )
-    except (GatedRepoError, RepositoryNotFoundError) as error:
-        raise LoadFailed(f"The hub has no {repo!r}, or it is gated and HF_TOKEN may not read it.") from error
-    except HFValidationError as error:
-        raise LoadFailed(f"{repo!r} is neither a folder here nor a valid hub id.") from error
-    except (LocalEntryNotFoundError, OSError) as error:
-        raise LoadFailed(
-            f"{repo!r} is not on this machine and the Hugging Face hub cannot be reached. Check the network and "
-            "HF_ENDPOINT, or set MODEL_REPO_ID to a local folder (models/demo comes with this repository)."
-        ) from error
 
 
 def device_name(device: Any) -> str:
@@ -179,9 +159,10 @@ def device_name(device: Any) -> str:
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
 
 
-def _quantisation(options: LoadOptions) -> Any:
+def _quantisation(options: LoadOptions) -> dict[str, Any]:
+    """Empty, not None, without: Transformers takes a None for the settings of a model that was saved quantised."""
     if not (options.load_in_4bit or options.load_in_8bit):
-        return None
+        return {}
     import torch
     from transformers import BitsAndBytesConfig
     from transformers.utils import is_bitsandbytes_available
@@ -191,7 +172,8 @@ def _quantisation(options: LoadOptions) -> Any:
         raise LoadFailed(f"{variable}=1 needs a CUDA device, and there is none.")
     if not is_bitsandbytes_available():
         raise LoadFailed(f"{variable}=1 needs bitsandbytes: pip install bitsandbytes.")
-    return BitsAndBytesConfig(load_in_4bit=options.load_in_4bit, load_in_8bit=options.load_in_8bit)
+    chosen = BitsAndBytesConfig(load_in_4bit=options.load_in_4bit, load_in_8bit=options.load_in_8bit)
+    return {"quantization_config": chosen}
 
 
 def _model_class(transformers: Any, config: Any) -> Any:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["unloaded", "loading", "ready", "failed", "dead"]
+State = Literal["unloaded", "loading", "ready", "unloading", "failed", "dead"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,10 @@ class ModelFootprint:
     weight_bytes: int
     cache_tokens: int
     cache_bytes: int
+
+    @property
+    def num_bytes(self) -> int:
+        return self.weight_bytes + self.cache_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,10 @@ class ModelStatus:
     footprint: ModelFootprint | None = None
     num_running: int = 0
     cache_use: float | None = None  # 0 to 1
+    held_bytes: int = 0  # of memory, for weights and cache
+    idle_seconds: float | None = None  # None: it is in use, or not loaded
 
     @property
     def accepts_work(self) -> bool:
-        """A model that is not loaded accepts too: the first request loads it."""
-        return self.state in ("unloaded", "ready")
+        """A model that is not loaded accepts too: the next request loads it."""
+        return self.state in ("unloaded", "ready", "unloading")

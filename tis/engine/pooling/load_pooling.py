@@ -1,6 +1,8 @@
 """Loads an embedding model or a reranker. Takes seconds to minutes, so it runs in a thread of its own."""
 
 import logging
+import weakref
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,9 @@ from tis.engine.errors import LoadFailed
 from tis.engine.kernels.native import native_kernels
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import weights_bytes_of, weights_time_of
-from tis.engine.models.load_progress import reporting_weights
-from tis.engine.models.loading import LoadOptions, Report, device_name, find_folder
+from tis.engine.models.hub_files import find_folder
+from tis.engine.models.load_progress import Report, reporting_weights
+from tis.engine.models.loading import LoadOptions, device_name
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
@@ -35,11 +38,13 @@ def load_pooling(entry: CatalogueEntry, options: LoadOptions, report: Report) ->
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    folder = find_folder(entry.repo, options, report)
+    folder = find_folder(entry.repo, options.source, report)
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     files = read_sentence_files(folder)
+    if entry.pooling:
+        files = replace(files, pooling=(entry.pooling,))
 
     def read() -> Any:
         report("reading the weights", None)
@@ -117,6 +122,8 @@ def _prepared(
             cache_tokens=0,
             cache_bytes=0,
         ),
+        weights=weakref.ref(body),
+        warm_up=lambda runner: _warm_up(encoder, head, rows),
         rows=rows,
         template=template,
         size=size,
@@ -153,6 +160,14 @@ def _max_length(files: SentenceFiles, config: Any, body: Any, tokenizer: Any) ->
         positions -= 1 + (config.pad_token_id or 0)
     limits = [files.max_length, positions, tokenizer.model_max_length]
     return min([int(limit) for limit in limits if limit and limit < 10**9], default=_MAX_LENGTH)
+
+
+def _warm_up(encoder: Any, head: Any, rows: TextRows) -> None:
+    import torch
+
+    some = rows.of_texts(["Hello, how are you?"] * 4, "", truncate=True)
+    with torch.inference_mode():
+        head(encoder.hidden_states(some), some)
 
 
 def _size_of_result(encoder: Any, head: Any) -> int:

@@ -10,8 +10,7 @@ from tis.engine.models.loaded_model import LoadedWeights
 from tis.engine.models.model_slot import ModelSlot
 from tis.engine.pooling.pooling_request import PoolingRequest
 from tis.engine.pooling.reranking import YesNoTemplate
-from tis.engine.pooling.text_rows import Text, TextRows
-from tis.engine.pooling.token_row import TokenRow
+from tis.engine.pooling.token_row import RowMaker, Text, TokenRow
 from tis.engine.pooling.vector_cache import VectorCache
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedPooling(LoadedWeights):
-    rows: TextRows
+    rows: RowMaker
     size: int  # of a vector; 1 for scores
     template: YesNoTemplate | None = None  # of a reranker that is a causal model
 

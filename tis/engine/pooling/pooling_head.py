@@ -9,7 +9,8 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from tis.engine.errors import LoadFailed
 from tis.engine.models.description import read_object
-from tis.engine.pooling.sentence_files import PoolingMode, SentenceFiles
+from tis.engine.models.entry_fields import PoolingMode
+from tis.engine.pooling.sentence_files import SentenceFiles
 from tis.engine.pooling.token_row import TokenRow
 
 

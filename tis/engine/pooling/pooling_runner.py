@@ -5,25 +5,34 @@ A step that fails is computed again by halves, until the rows that are to blame 
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy
 import torch
 
 from tis.engine.errors import OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, free_memory, is_out_of_memory
-from tis.engine.pooling.encoder import Encoder
 from tis.engine.pooling.pooling_head import PoolingHead
 from tis.engine.pooling.pooling_request import PoolingRequest
+from tis.engine.pooling.token_row import TokenRow
 from tis.engine.request import Delivery, HandOut
 from tis.errors import GenerationFailed, ServiceError
 from tis.observability.logs import log_exception
 
 _MAX_RUNNING = 256  # requests; those behind wait in the queue
+
+
+class RowEncoder(Protocol):
+    device: Any
+
+    def hidden_states(self, rows: Sequence[TokenRow]) -> Sequence[Any]: ...
+
+
 _Taken = tuple[PoolingRequest, int]  # a request, and the number of its row
 
 
 class PoolingRunner:
-    def __init__(self, encoder: Encoder, head: PoolingHead, tokens_per_step: int) -> None:
+    def __init__(self, encoder: RowEncoder, head: PoolingHead, tokens_per_step: int) -> None:
         self._encoder = encoder
         self._head = head
         self._tokens_per_step = tokens_per_step

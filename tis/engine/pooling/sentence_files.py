@@ -4,13 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 from tis.engine.errors import LoadFailed
 from tis.engine.models.description import read_object
+from tis.engine.models.entry_fields import POOLING_MODES, PoolingMode
 
-PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
-POOLING_MODES: tuple[PoolingMode, ...] = get_args(PoolingMode)
 # As older files name the modes, in the order in which several are joined.
 _FLAGS: Mapping[str, PoolingMode] = {
     "pooling_mode_cls_token": "cls",

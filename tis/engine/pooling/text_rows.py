@@ -6,14 +6,13 @@ from typing import Any
 
 from tis.engine.errors import ContextLengthExceeded, LoadFailed
 from tis.engine.pooling.sentence_files import SentenceFiles
-from tis.engine.pooling.token_row import TokenRow
+from tis.engine.pooling.token_row import Text, TokenRow
 from tis.errors import BadRequest
 
 # No token of a usual text has more; a text beyond that many for each token is refused or cut before it is encoded.
 _MAX_CHARS_PER_TOKEN = 16
 _MAX_TOKENS = 2**20  # of a request
 _SLICE = 32  # texts that are encoded at once: what the tokenizer returns takes 130 bytes for each token
-Text = str | Sequence[int]  # token ids are a text that is encoded already
 
 
 class TextRows:

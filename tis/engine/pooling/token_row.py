@@ -1,7 +1,10 @@
-"""One text, or one pair of texts, as the tokens that the model reads."""
+"""One text, or one pair of texts, as the tokens that the model reads; and what makes such rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+Text = str | Sequence[int]  # token ids are a text that is encoded already
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +15,23 @@ class TokenRow:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+class RowMaker(Protocol):
+    """Several threads may call it at once."""
+
+    max_length: int
+
+    def prompt(self, name: str | None) -> str:
+        """Of a name; None: the default of the model, mostly none."""
+        ...
+
+    def limit(self, max_length: int) -> None: ...
+
+    def of_texts(self, texts: Sequence[Text], prompt: str, *, truncate: bool) -> list[TokenRow]: ...
+
+    def of_pairs(self, pairs: Sequence[tuple[str, str]], *, truncate: bool) -> list[TokenRow]: ...
+
+    def in_template(
+        self, before: Sequence[int], texts: Iterable[str], after: Sequence[int], *, truncate: bool
+    ) -> list[TokenRow]: ...

@@ -15,6 +15,13 @@ TOOL_FORMATS: tuple[ToolFormat, ...] = get_args(ToolFormat)
 ReasoningMarkers = tuple[str, str]  # opening, closing
 
 REASONING_MARKERS: tuple[ReasoningMarkers, ...] = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))
+# By the names that a catalogue has for them; None: the model writes no reasoning.
+ReasoningFormat = Literal["think", "mistral", "none"]
+REASONING_FORMATS: Mapping[ReasoningFormat, ReasoningMarkers | None] = {
+    "think": REASONING_MARKERS[0],
+    "mistral": REASONING_MARKERS[1],
+    "none": None,
+}
 # gpt-oss writes messages, each with a header: <|channel|>analysis<|message|> opens one that is reasoning.
 HARMONY_REASONING: ReasoningMarkers = ("<|channel|>analysis<|message|>", "<|end|>")
 _DEEPSEEK = (
@@ -69,11 +76,14 @@ class ModelMarkers:
         markers = (*(self.reasoning or ()), *(CALL_MARKERS[self.tool_format] if has_calls else ()))
         return {marker: self.token_ids[marker] for marker in markers if marker in self.token_ids}
 
-    def with_format(self, tool_format: ToolFormat | None) -> "ModelMarkers":
-        if tool_format is None:
-            return self
-        reasoning = HARMONY_REASONING if tool_format == "harmony" else self.reasoning
-        return replace(self, tool_format=tool_format, reasoning=reasoning)
+    def with_format(
+        self, tool_format: ToolFormat | None, reasoning_format: ReasoningFormat | None = None
+    ) -> "ModelMarkers":
+        """What is None stays as it was detected."""
+        reasoning = REASONING_FORMATS[reasoning_format] if reasoning_format else self.reasoning
+        if tool_format == "harmony":
+            reasoning = HARMONY_REASONING
+        return replace(self, tool_format=tool_format or self.tool_format, reasoning=reasoning)
 
     def starts_in_reasoning(self, prompt_ids: Sequence[int], ending_ids: Collection[int], decode: Decode) -> bool:
         """Whether the prompt opens the reasoning, as the templates of models that always reason do."""

@@ -8,12 +8,13 @@ from fastapi import APIRouter
 
 from tis.chat.resume import Dialects
 from tis.http.dependencies import DOCUMENTED_KEY
-from tis.openai_api.routes import chat, conversations, embeddings, models, rerank, responses, streams
+from tis.openai_api.routes import chat, conversations, embeddings, model_control, models, rerank, responses, streams
 from tis.openai_api.wire import chat_writer, response_writer
 
 router = APIRouter(tags=["OpenAI"])
 router.include_router(chat.router)
 router.include_router(models.router, dependencies=[DOCUMENTED_KEY])
+router.include_router(model_control.router)
 router.include_router(streams.router)
 router.include_router(responses.router)
 router.include_router(conversations.router)
@@ -23,6 +24,7 @@ router.include_router(rerank.router)
 aliases = APIRouter(tags=["OpenAI"])
 aliases.include_router(embeddings.aliases)
 aliases.include_router(rerank.aliases)
+aliases.include_router(model_control.aliases)
 
 DIALECTS = Dialects(
     {chat_writer.DIALECT: chat_writer.ChatWriter, response_writer.DIALECT: response_writer.ResponseWriter},

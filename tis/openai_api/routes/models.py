@@ -9,8 +9,9 @@ from fastapi import APIRouter, Depends, Path, Request
 from tis.chat.run_spec import Services
 from tis.engine.engine import Engine
 from tis.engine.errors import ModelNotFound, WrongTask
-from tis.engine.models.catalogue import CatalogueEntry, Task
+from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription
+from tis.engine.models.entry_fields import Task
 from tis.http.dependencies import EngineDep
 from tis.openai_api.wire.examples import MODEL_RESPONSES, MODELS_RESPONSES
 
@@ -49,7 +50,7 @@ async def get_model(
 ) -> dict[str, Any]:
     """Retrieve a model by its id."""
     for entry in engine.models:
-        if model_id in (entry.id, entry.repo):
+        if entry.is_called(model_id):
             return await _described(engine, entry)
     raise ModelNotFound(model_id[:200])
 
@@ -57,11 +58,11 @@ async def get_model(
 def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", "1"], task: Task = "chat") -> str:
     """The id of the model for a task that the name selects. Raises WrongTask if the name is of another one."""
     for entry in engine.models:
-        if name in (entry.id, entry.repo):
+        if entry.is_called(name):
             if entry.task != task:
                 raise WrongTask(entry.id, entry.task)
             return entry.id
-    able: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == task]
+    able: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == task and not entry.base]
     if able and (not name or strict == "0" or (strict == "auto" and len(able) == 1)):
         return able[0].id
     raise ModelNotFound((name or "")[:200])
@@ -69,6 +70,7 @@ def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", 
 
 async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
     known = await engine.describe(entry.id)
+    [state] = [status.state for status in engine.statuses if status.id == (entry.base or entry.id)]
     return {
         "id": entry.id,
         "object": "model",
@@ -76,6 +78,9 @@ async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
         "owned_by": "local",
         "max_model_len": known.context_length,
         "modalities": {"input": ["text", *sorted(known.media)], "output": [_OUTPUTS[entry.task]]},
+        "aliases": list(entry.aliases),
+        "parent": entry.base,
+        "status": "loaded" if state == "ready" else state,
         "capabilities": [entry.task, *_capabilities(known)],
     }
 

@@ -3,6 +3,7 @@
 `chat_template_kwargs`, `reasoning_effort` and `verbosity` become variables of the chat template.
 """
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
@@ -18,6 +19,11 @@ from tis.openai_api.wire.fields import MAX_TEXT_CHARS
 from tis.openai_api.wire.tools import checked_tools, past_call
 
 Encoding = Literal["url", "base64"]
+# Settings of `generate()`, with our names.
+_OF_GENERATE: Mapping[str, str] = {
+    "max_new_tokens": "max_tokens",
+    **{name: name for name in ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")},
+}
 _DETAILS: Collection[Detail] = ("low", "high", "auto")
 # Accepted for every model, because clients send them to any; a template that does not use one ignores it.
 COMMON_OPTIONS = frozenset({"enable_thinking", "thinking", "thinking_budget", "reasoning_effort", "add_vision_id"})
@@ -71,7 +77,7 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
 
 def requested_sampling(body: ChatRequest) -> dict[str, Any]:
     """The sampling parameters that the request sets; the engine adds the defaults."""
-    requested = body.sampling()
+    requested = {**_generate_settings(body.generation_config), **body.sampling()}
     max_tokens = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     if max_tokens is not None:
         requested["max_tokens"] = max_tokens
@@ -86,6 +92,26 @@ def requested_sampling(body: ChatRequest) -> dict[str, Any]:
     elif any((body.chat_template_kwargs or {}).get(name) is False for name in ("enable_thinking", "thinking")):
         requested["thinking_share"] = 0.0
     return requested
+
+
+def _generate_settings(text: str | None) -> dict[str, Any]:
+    """What `transformers chat` sends: the flags of its user, beside settings that are nothing to this server."""
+    if text is None:
+        return {}
+    try:
+        written = json.loads(text)
+    except (ValueError, RecursionError):
+        written = None
+    if not isinstance(written, dict):
+        raise BadRequest("generation_config must be a JSON object, as a string.", param="generation_config")
+    settings: dict[str, Any] = {}
+    for theirs, ours in _OF_GENERATE.items():
+        value = written.get(theirs)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            settings[ours] = value
+    if written.get("do_sample") is False:
+        settings["temperature"] = 0.0
+    return settings
 
 
 def _messages(position: int, message: ChatMessage) -> list[dict[str, Any]]:

@@ -191,6 +191,11 @@ class ChatRequest(SamplingFields):
     guided_choice: Annotated[list[Text], MaxItems(MAX_CHOICES)] | None = None
     guided_grammar: Text | None = None
 
+    # Of the clients of `transformers serve`.
+    generation_config: Annotated[StrictStr, Field(max_length=65_536)] | None = Field(
+        None, description="settings of `generate()` as JSON; fields of the request win"
+    )
+
     # Validated, without any effect.
     metadata: Annotated[Metadata | None, Field(exclude=True)] = None
 

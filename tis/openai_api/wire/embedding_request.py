@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictI
 
 from tis.bounds import MaxItems
 from tis.engine.pooling.loaded_pooling import Embeddings
-from tis.engine.pooling.text_rows import Text
+from tis.engine.pooling.token_row import Text
 from tis.openai_api.wire.fields import MAX_TEXT_CHARS, CacheSalt, HintText, Name, RequestModel
 
 MAX_INPUTS = 2048

@@ -83,6 +83,9 @@ _MODEL = {
     "owned_by": "local",
     "max_model_len": 32768,
     "modalities": {"input": ["text", "image", "video"], "output": ["text"]},
+    "aliases": ["gpt-4o-mini"],
+    "parent": None,
+    "status": "loaded",
     "capabilities": ["chat", "vision", "tools", "reasoning", "structured_outputs"],
 }
 

@@ -1,0 +1,114 @@
+"""Where the files of a model lie: in a folder, or in the cache of downloads from the Hugging Face hub."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tis.engine.errors import LoadFailed
+from tis.engine.models.load_progress import Report, progress_bar_reporting_to
+
+# Everything in a repository except weights in formats that can run code.
+WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
+_ETAG_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """How the hub is asked for a repository."""
+
+    token: str | None = None
+    revision: str | None = None  # branch, tag or commit; None: its main branch
+    may_download: bool = True  # False: only what is on this machine
+    with_code: bool = False  # Python files, too
+
+    @property
+    def wanted_files(self) -> list[str]:
+        return [*WANTED_FILES, *(["*.py"] if self.with_code else [])]
+
+
+def refuse_missing_folder(repo: str) -> None:
+    if not Path(repo).is_dir() and (repo.startswith((".", "/", "~")) or repo.count("/") > 1):
+        raise LoadFailed(f"There is no folder {repo!r}. MODEL_REPO_ID is a folder or a hub id like Qwen/Qwen3-VL-2B.")
+
+
+def find_folder(repo: str, source: HubSource, report: Report) -> Path:
+    """The folder itself, or where the hub's files lie once they are downloaded."""
+    refuse_missing_folder(repo)
+    return Path(repo) if Path(repo).is_dir() else _download(repo, source, report)
+
+
+def find_local_folder(repo: str, revision: str | None = None) -> Path | None:
+    """Where some files lie on this machine, maybe not all of them."""
+    if Path(repo).is_dir():
+        return Path(repo)
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        found = try_to_load_from_cache(repo, "config.json", revision=revision)
+    except (ValueError, OSError):  # no hub id; an unreadable cache
+        return None
+    return Path(found).parent if isinstance(found, str) else None
+
+
+def is_complete(repo: str, source: HubSource) -> bool:
+    """Whether all wanted files are on this machine. Asks nobody."""
+    if Path(repo).is_dir():
+        return True
+    from huggingface_hub import snapshot_download
+
+    try:
+        snapshot_download(repo, revision=source.revision, allow_patterns=source.wanted_files, local_files_only=True)
+    except (ValueError, OSError):  # no hub id; some files are missing
+        return False
+    return True
+
+
+def local_bytes_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def remove_unfinished_files() -> None:
+    """Of the downloads of this process, which ends now: a later download does not go on with them."""
+    for link in Path("/proc/self/fd").glob("*"):  # of Linux; elsewhere they stay
+        with suppress(OSError):
+            path = link.readlink()
+            if path.suffix == ".incomplete":
+                path.unlink()
+
+
+def _download(repo: str, source: HubSource, report: Report) -> Path:
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    wanted: dict[str, Any] = {
+        "revision": source.revision,
+        "token": source.token,
+        "allow_patterns": source.wanted_files,
+        "tqdm_class": progress_bar_reporting_to(report),
+        "etag_timeout": _ETAG_SECONDS,
+        "local_files_only": not source.may_download,
+    }
+    report("asking the hub" if source.may_download else "looking for its files", None)
+    try:
+        return Path(snapshot_download(repo, **wanted))
+    except RevisionNotFoundError as error:
+        raise LoadFailed(f"{repo!r} has no revision {source.revision!r}.") from error
+    except (GatedRepoError, RepositoryNotFoundError) as error:
+        raise LoadFailed(f"The hub has no {repo!r}, or it is gated and HF_TOKEN may not read it.") from error
+    except HFValidationError as error:
+        raise LoadFailed(f"{repo!r} is neither a folder here nor a valid hub id.") from error
+    except (LocalEntryNotFoundError, OSError) as error:
+        if not source.may_download or constants.HF_HUB_OFFLINE:
+            why = "AUTO_DOWNLOAD_MODELS=0" if not source.may_download else "HF_HUB_OFFLINE is set"
+            raise LoadFailed(f"{repo!r} is not on this machine, and {why}: run `tis download {repo}` first.") from error
+        raise LoadFailed(
+            f"{repo!r} is not on this machine and the Hugging Face hub cannot be reached. Check the network and "
+            "HF_ENDPOINT, or set MODEL_REPO_ID to a local folder (models/demo comes with this repository)."
+        ) from error
