@@ -16,6 +16,7 @@ from tis.engine.models.catalogue import (
     find_entry,
     read_catalogue,
     select_served,
+    with_adapters,
 )
 from tis.engine.models.description import describe_unloaded, weights_bytes_of
 from tis.engine.models.echo import is_echo, load_echo
@@ -59,6 +60,7 @@ def served_models_of(settings: Settings) -> list[CatalogueEntry]:
         if find_entry(catalogue, main) is None:
             raise CatalogueError(f"MODELS names {main!r}, which is not in the catalogue.")
     served = select_served(catalogue, main, others, settings.served_model_name)
+    served = with_adapters(served, _adapters_of(settings))
     for entry in served:
         if entry.handler and (why_not := why_not_importable(entry.handler)):
             raise CatalogueError(f"The handler of {entry.id}: {why_not}.")
@@ -70,6 +72,13 @@ def served_models_of(settings: Settings) -> list[CatalogueEntry]:
     if not settings.auto_download_models:
         _require_files(served)
     return served
+
+
+def _adapters_of(settings: Settings) -> dict[str, str]:
+    named = dict(one.partition("=")[::2] for one in settings.adapters)
+    if not all(name and place for name, place in named.items()):
+        raise CatalogueError("ADAPTERS are written NAME=FOLDER, separated by commas.")
+    return named
 
 
 def _require_files(served: list[CatalogueEntry]) -> None:
@@ -137,7 +146,7 @@ def loader_of(settings: Settings) -> Load:
         if entry.handler:
             return _load_handler(entry, options_of_entry, report)
         if entry.task == "chat":
-            return load_model(entry.repo, options_of_entry, report)
+            return load_model(entry.repo, options_of_entry, report, entry.adapters)
         from tis.engine.pooling.load_pooling import load_pooling
 
         return load_pooling(entry, options_of_entry, report)

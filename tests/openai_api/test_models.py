@@ -76,6 +76,7 @@ DEMO_MODEL = {
     "max_model_len": 32768,
     "modalities": {"input": ["text", "image", "video"], "output": ["text"]},
     "aliases": [],
+    "parent": None,
     "capabilities": ["chat", "vision", "tools", "reasoning", "structured_outputs"],
 }
 

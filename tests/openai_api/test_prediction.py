@@ -10,7 +10,7 @@ from openai import OpenAI
 from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import stream
 from tests.serving import Served
-from tis.engine.prediction_match import PredictionMatch
+from tis.chat.prediction_match import PredictionMatch
 from tis.openai_api.wire.chat_request import ChatRequest
 
 Connect = Callable[[Served], OpenAI]

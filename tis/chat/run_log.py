@@ -24,9 +24,9 @@ from tis.chat.parts import (
     ToolsListing,
     Writer,
 )
+from tis.chat.prediction_match import PredictionMatch
 from tis.chat.rounds import Transcript
 from tis.engine.answer import FinishReason, Piece, TokenLogprob
-from tis.engine.prediction_match import PredictionMatch
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.mcp_client.toolbox import Toolbox, tool_from_json
 from tis.streaming.source import Block

@@ -14,12 +14,13 @@ _NAMES = {
     "api_keys": ("--api-key",),
     "device_map": ("--device",),
     "torch_dtype": ("--dtype",),
+    "adapters": ("--adapter",),
     "max_context_tokens": ("--max-model-len",),
     "max_batch_size": ("--max-num-seqs",),
     "max_batch_tokens": ("--max-num-batched-tokens",),
     "eager_load_model": ("--eager",),
 }
-_REPEATABLE = "api_keys"
+_REPEATABLE = ("api_keys", "adapters")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +69,7 @@ def _add_flag(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> No
             *_flags_of(name),
             dest=name,
             default=argparse.SUPPRESS,
-            action="append" if name == _REPEATABLE else "store",
+            action="append" if name in _REPEATABLE else "store",
             metavar="VALUE",
             help=about,
         )

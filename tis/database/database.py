@@ -20,6 +20,7 @@ _log = logging.getLogger("tis.database")
 _MIGRATION_LOCK_ID = 7_415_001  # of an advisory lock: any number that no other program uses in this database
 _NO_ANSWER = "The database does not answer."
 _FILE_GONE = "The database file was moved, deleted or replaced: put the same file back, or restart the server."
+READ_MEMO = "read"  # in `info` of a session that only reads: what readers have read and need not ask again
 _UNKNOWN_TABLES = "Another version of the server made the tables: start that one, or name another database."
 _migration_lock = threading.Lock()  # Alembic has global state: one migration at a time in this process
 
@@ -73,7 +74,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A transaction that reads one snapshot of the database and is never committed."""
-        with self._translate_errors(), Session(self._engine) as session:
+        with self._translate_errors(), Session(self._engine, info={READ_MEMO: {}}) as session:
             yield session
 
     @contextmanager

@@ -74,6 +74,7 @@ class LocalEngine:
         self._load, self._fetch = load, fetch
         self._limits = limits
         self._observer = observer or LoadLog()
+        self._entries = {entry.id: entry for entry in models}
         self._slots: ModelSlots | None = None
         self._bridge: Bridge | None = None
         self._draining = asyncio.Event()
@@ -166,12 +167,17 @@ class LocalEngine:
         assert self._bridge
         self._require_open(is_resumed=is_resumed)
         slot = self._slot_of(model_id)
+        entry = self._entries[model_id]
         with slot.use.preparing(ticket):
             loaded = await self._writing(slot)
             pool = self._bridge.in_vision_pool if media_of(prompt.messages) else self._bridge.in_pool
             prepared = await pool(
                 lambda: self._prepare(
-                    slot.entry, loaded, prompt, sampling, has_grammar=bool(grammar and grammar.covers_answer)
+                    entry,
+                    loaded,
+                    prompt,
+                    sampling,
+                    has_grammar=bool(grammar and grammar.covers_answer),
                 )
             )
             prepared = replace(prepared, cache_salt=cache_salt)
@@ -203,11 +209,12 @@ class LocalEngine:
         if self.is_draining:
             raise Draining
         slot = self._slot_of(saved.model_id)
+        adapter = _adapter_of(self._entries[saved.model_id])
         with slot.use.preparing(ticket):
             loaded = await self._writing(slot)
             grammar = await compile_for_resume(saved.grammar, loaded.grammars, self._bridge)
             pool = self._bridge.in_vision_pool if media else self._bridge.in_pool
-            prepared = await pool(lambda: restore_request(saved, loaded, media, grammar))
+            prepared = await pool(lambda: restore_request(saved, loaded, media, grammar, adapter))
             if ticket:
                 ticket.keep("decoded_bytes", prepared.num_media_bytes)
             completions = await self._bridge.in_pool(lambda: replay_completions(prepared, emitted))
@@ -332,7 +339,7 @@ class LocalEngine:
         markers = loaded.markers.with_format(entry.tool_format, entry.reasoning_format)
         prepared = PreparedRequest(
             entry.id,
-            loaded.revision,
+            loaded.revision_with(_adapter_of(entry)),
             tokenizer,
             prompt_ids,
             params,
@@ -345,6 +352,7 @@ class LocalEngine:
             starts_in_reasoning=markers.starts_in_reasoning(
                 prompt_ids, tokenizer.eos_ids, lambda ids: decode(tokenizer, ids)
             ),
+            adapter=_adapter_of(entry),
             prediction_ids=_encode_prediction(tokenizer, prompt.prediction, max_context),
         )
         return replace(prepared, reasoning_limit=find_reasoning_limit(loaded, prepared, has_grammar=has_grammar))
@@ -370,6 +378,10 @@ class LocalEngine:
 
     def _may_truncate(self, prompt: ChatPrompt) -> bool:
         return self._limits.compress or prompt.may_truncate
+
+
+def _adapter_of(entry: CatalogueEntry) -> str:
+    return entry.id if entry.base else ""
 
 
 def begin_completions(prepared: PreparedRequest) -> None:

@@ -31,7 +31,8 @@ class PreparedRequest:
     starts_in_reasoning: bool = False  # the prompt itself opens the reasoning
     grammar: CompiledGrammar | None = None
     reasoning_limit: ReasoningLimit | None = None
-    cache_salt: str = ""  # cached prefixes are shared among requests of the same salt
+    cache_salt: str = ""  # cached prefixes are shared among requests of the same salt and adapter
+    adapter: str = ""  # of LoRA, by its name; empty: the model as it is
     prediction_ids: Sequence[int] = ()  # what the client expects the answer to be
     # The completions of a constrained request, made in a thread and taken by the first `submit`.
     begun: list[list[Any]] = field(default_factory=list, compare=False)

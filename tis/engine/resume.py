@@ -17,9 +17,13 @@ from tis.errors import BadRequest
 
 
 def restore_request(
-    saved: ResumableRequest, loaded: LoadedModel, media: Sequence[Medium] = (), grammar: CompiledGrammar | None = None
+    saved: ResumableRequest,
+    loaded: LoadedModel,
+    media: Sequence[Medium] = (),
+    grammar: CompiledGrammar | None = None,
+    adapter: str = "",
 ) -> PreparedRequest:
-    if saved.revision != loaded.revision:
+    if saved.revision != loaded.revision_with(adapter):
         raise GenerationInterrupted(
             f"The answer cannot be resumed: {saved.model_id} is another model now than the one that began it."
         )
@@ -41,6 +45,7 @@ def restore_request(
         visible_markers=saved.visible_markers,
         grammar=grammar,
         cache_salt=saved.cache_salt,
+        adapter=adapter,
         prediction_ids=saved.prediction_ids,
     )
     limit = find_reasoning_limit(loaded, prepared, has_grammar=bool(saved.grammar and saved.grammar.covers_answer))

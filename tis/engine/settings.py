@@ -22,6 +22,10 @@ class ModelSettings(BaseModel):
         (),
         description="ids of the catalogue to serve, separated by commas; with MODEL_REPO_ID beside that model",
     )
+    adapters: CommaSeparated = Field(
+        (),
+        description="LoRA adapters of the main model, NAME=FOLDER or NAME=HUB_ID, by commas; each is a model id",
+    )
     model_config_path: str = Field(
         "configs/model_config.yaml",
         description="the catalogue of models; without this file, the one in the package",

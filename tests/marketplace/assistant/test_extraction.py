@@ -4,12 +4,15 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tis.marketplace.assistant.extraction import (
     ExtractedQuery,
     extraction_messages,
     extraction_schema,
     merge,
+    price_in,
     read_extraction,
 )
 from tis.marketplace.reading.structured_query import ParsedQuery, StructuredQuery
@@ -106,3 +109,12 @@ def test_the_question_says_what_the_rules_have_read() -> None:
 @pytest.mark.parametrize("reply", ["", "{}", "[1]", '{"intent": "search"', json.dumps(NOTHING | {"user_id": 1})])
 def test_what_is_no_answer_of_the_schema_is_none(reply: str) -> None:
     assert read_extraction(reply) is None
+
+
+@given(
+    st.text("0123456789.,- rpjutaibkdw ", max_size=60)
+    | st.integers(0).map(lambda number: f"hp {number}{'9' * 400} juta")
+)
+def test_no_number_is_too_much(text: str) -> None:
+    said = price_in(text)
+    assert said is None or said.most is None or said.least is None or said.least <= said.most

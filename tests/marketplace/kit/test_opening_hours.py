@@ -8,14 +8,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from tis.marketplace.kit.opening_hours import (
     OpeningHours,
-    is_open,
     is_within,
     local_time,
-    minute_of_utc_week,
-    opens_later_today,
-    utc_spans,
+    minute_of_week,
+    weekly_spans,
     zone_of,
 )
+from tis.marketplace.products.delivery import opens_later_today
+from tis.marketplace.search.supplier_index import utc_spans
 
 HOURS = TypeAdapter[Any](OpeningHours)
 # 22 November 2026 is a Sunday.
@@ -46,8 +46,8 @@ def at(day: int, time: str) -> datetime:
     ],
 )
 def test_a_shop_is_open_from_the_minute_it_opens_until_it_closes(moment: datetime, expected: bool) -> None:
-    assert is_open(WARUNG, moment) is expected
-    assert is_within(utc_spans(WARUNG, "WIB"), minute_of_utc_week(moment)) is expected
+    assert is_within(weekly_spans(WARUNG), minute_of_week(moment)) is expected
+    assert is_within(utc_spans(WARUNG, "WIB"), minute_of_week(moment.astimezone(UTC))) is expected
 
 
 def test_the_days_are_stored_in_their_order_without_closed_ones() -> None:

@@ -8,6 +8,8 @@ import httpx2
 import pytest
 
 from tests.marketplace.market_server import MarketServer, new_product
+from tis.marketplace.products.attribute_parameters import asked_value
+from tis.marketplace.reading.attribute_values import attribute_value
 
 GOODS = {
     "small": {"ram_gb": 8, "color": "Hitam"},
@@ -160,3 +162,30 @@ def test_a_change_of_an_attribute_is_found_at_once(server: MarketServer, anybody
     assert anybody.get("/api/products?attr.daun=5").json() == []
     anybody.post(f"{path}/restore")
     assert len(anybody.get("/api/products?attr.daun=5").json()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ram", "16 GB"),
+        ("gpu", "RTX 4050"),
+        ("x", 1e15),
+        ("x", 1e-7),
+        ("x", 15.625),
+        ("x", "Ｆｕｌｌ １２"),
+        ("ram_gb", 0.5),
+        ("x", True),
+        ("x", "ﬁ " * 99),
+    ],
+)
+def test_filtering_by_the_key_of_a_value_is_filtering_by_the_value(name: str, value: object) -> None:
+    read = attribute_value(name, value)
+    assert read is not None
+    again = asked_value(name, read.key)
+    assert again is not None and (again.key, again.number) == (read.key, read.number)
+
+
+def test_a_filter_writes_numbers_as_json_does() -> None:
+    assert asked_value("weight_kg", "1.500") == attribute_value("weight_kg", 1.5)
+    assert asked_value("weight_kg", "1.500 g") == attribute_value("weight_kg", 1.5)
+    assert asked_value("weight_kg", "1e999") is None

@@ -4,7 +4,6 @@ import pytest
 
 from tis.marketplace.reading.attribute_values import (
     AttributeValue,
-    asked_value,
     attribute_key,
     attribute_label,
     attribute_value,
@@ -58,33 +57,6 @@ def test_labels_are_as_the_seller_wrote_them() -> None:
 @pytest.mark.parametrize("value", [None, "", "  ", [1], float("nan"), float("inf"), 10**400])
 def test_what_has_no_value_is_left_out(value: object) -> None:
     assert attribute_value("x", value) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("ram", "16 GB"),
-        ("gpu", "RTX 4050"),
-        ("x", 1e15),
-        ("x", 1e-7),
-        ("x", 15.625),
-        ("x", "Ｆｕｌｌ １２"),
-        ("ram_gb", 0.5),
-        ("x", True),
-        ("x", "ﬁ " * 99),
-    ],
-)
-def test_filtering_by_the_key_of_a_value_is_filtering_by_the_value(name: str, value: object) -> None:
-    read = attribute_value(name, value)
-    assert read is not None
-    again = asked_value(name, read.key)
-    assert again is not None and (again.key, again.number) == (read.key, read.number)
-
-
-def test_a_filter_writes_numbers_as_json_does() -> None:
-    assert asked_value("weight_kg", "1.500") == attribute_value("weight_kg", 1.5)
-    assert asked_value("weight_kg", "1.500 g") == attribute_value("weight_kg", 1.5)
-    assert asked_value("weight_kg", "1e999") is None
 
 
 def test_names_have_one_key_and_a_label() -> None:

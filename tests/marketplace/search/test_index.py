@@ -14,12 +14,12 @@ from tests.marketplace.search.conftest import BANDUNG, JAKARTA, Catalogue, lock_
 from tis.database.database import Database
 from tis.database.errors import DatabaseUnavailable
 from tis.marketplace.columns import now
-from tis.marketplace.reading.tokens import head_token, indexed_words
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.backends.sqlite_fts import SqliteFtsIndex
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
-from tis.marketplace.search.index_entry import head_word
+from tis.marketplace.search.index_entry import head_word, indexed_words
+from tis.marketplace.search.index_tokens import head_token
 from tis.marketplace.search.supplier_index import supplier_tokens, words_of_shop
 from tis.marketplace.tables import Lexeme, Product, ProductFacts, Supplier
 

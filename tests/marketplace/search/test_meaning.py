@@ -3,7 +3,7 @@
 import pytest
 
 from tests.marketplace.search.conftest import Catalogue
-from tis.marketplace.reading.measures import equal_measures
+from tis.marketplace.search.expansions import equal_measures
 from tis.marketplace.search.main_noun import wished_clauses
 from tis.marketplace.search.suggestions import suggest
 

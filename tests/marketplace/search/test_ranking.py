@@ -11,6 +11,7 @@ from tests.marketplace.search.test_keyset_paging import pages
 from tis.marketplace.kit.geo import Point
 from tis.marketplace.search.query import PageRequest, ProductQuery, SearchHit
 from tis.marketplace.search.sql import run
+from tis.marketplace.search.text_query import Term, TermGroup, TextQuery, match_tiers
 
 # Kilometres from the buyer in Jakarta: 0, 4, 11, 28, 71, 116, 662.
 PLACES = [JAKARTA, (-6.24, 106.82), (-6.30, 106.81), (-6.40, 106.68), (-6.80, 106.60), BANDUNG, SURABAYA]
@@ -138,3 +139,13 @@ def test_products_that_are_added_between_two_pages_are_not_in_the_list(many: Cat
         at_first = [hit.product.id for hit in hits(many, query)]
         seen = list(pages(many, query, lambda: many.put("Teko", rating_rank=5.0, shop=many.default_shop)))
         assert seen == at_first
+
+
+def test_only_without_synonyms_the_first_tier_has_all_of_the_second() -> None:
+    teko, synonym = Term(("teko",)), Term(("ceret",))
+    plain = TextQuery((TermGroup((teko,)),))
+    assert [one.is_in_earlier_tier for one in match_tiers(plain)][:3] == [False, True, False]
+    for group in (TermGroup((teko, synonym)), TermGroup((teko,), ("§dapur",)), TermGroup((teko,), (), ("¶·teko",))):
+        assert not any(one.is_in_earlier_tier for one in match_tiers(TextQuery((group,))))
+    of_noun = TextQuery(plain.groups, heads=("§·teko", "§·ceret"))
+    assert not any(one.is_in_earlier_tier for one in match_tiers(of_noun))

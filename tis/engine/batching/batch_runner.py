@@ -32,6 +32,7 @@ from tis.engine.faults import free_memory, is_out_of_memory
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.request import Delivery, Request
 from tis.engine.text.tokenizer import Tokenizer
+from tis.engine.weights.adapted_linear import AdapterRows, adapting
 
 log = logging.getLogger("tis.engine")
 
@@ -51,7 +52,9 @@ class BatchRunner(ScheduledRunner):
         draft_width: int = 0,  # of prompt lookup: see Scheduler
         kernels: NativeKernels | None = None,
         tower: Tower | None = None,
+        adapters: Listing[str] = (),
     ) -> None:
+        """`adapters`: the names of those that lie beside the layers of the model, in their order."""
         self._tokens_per_step = tokens_per_step
         self._draft_width = draft_width
         self._cache = cache
@@ -62,6 +65,7 @@ class BatchRunner(ScheduledRunner):
         self._budget = StepBudget(step_seconds, tokens_per_step, patches_per_step)
         self._prompts_waited = False  # in the last step, for images
         self._ropes = LongRopes(model)
+        self._adapters = {name: number for number, name in enumerate(adapters)}
         self._asks_for_past = asks_for_past(model)
         super().__init__(model, tokenizer, max_running)
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
@@ -217,8 +221,23 @@ class BatchRunner(ScheduledRunner):
         row = self._numbers(ids)
         inputs |= embed(self._model, row, placed) if placed else {"input_ids": row[None]}
         lengths = (one for chunk in chunks for one in chunk.sequence.rope_factors(chunk.start, chunk.end))
-        with batch.computed_here(), self._ropes.with_lengths(lengths):
+        with batch.computed_here(), self._ropes.with_lengths(lengths), adapting(self._adapted(chunks)):
             return self._logits(inputs, last, is_deep=bool(placed and placed[0].features.deep))
+
+    def _adapted(self, chunks: Listing[ScheduledChunk]) -> list[AdapterRows]:
+        """The rows of each adapter that this step has."""
+        names = [chunk.sequence.request.prepared.adapter for chunk in chunks]
+        if not any(names):
+            return []
+        if len({*names}) == 1:
+            return [AdapterRows(self._adapters[names[0]], None)]
+        rows: dict[str, list[int]] = {}
+        begin = 0
+        for name, chunk in zip(names, chunks, strict=True):
+            if name:
+                rows.setdefault(name, []).extend(range(begin, begin + chunk.num_tokens))
+            begin += chunk.num_tokens
+        return [AdapterRows(self._adapters[name], self._numbers(of_name)) for name, of_name in rows.items()]
 
     def _logits(self, inputs: dict[str, Any], last: list[int], *, is_deep: bool) -> Any | None:
         """`is_deep`: features for several layers are among the inputs, which only the decoder takes."""

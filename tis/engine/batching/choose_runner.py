@@ -1,7 +1,7 @@
 """Chooses the runner of a loaded model: a `BatchRunner` if the model can be batched, else a `TurnRunner`."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,8 +26,10 @@ from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalSta
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.vision_input import VisionProcessor
+from tis.engine.weights.adapted_linear import adapt_layers
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
+from tis.engine.weights.lora_files import LoraAdapter
 from tis.engine.weights.packed import pack_weights, quantise_weights, weight_bytes_of
 from tis.engine.weights.packed_vision import pack_vision_tower
 from tis.observability.logs import describe_with_messages
@@ -58,6 +60,7 @@ def choose_runner(
     vision: VisionProcessor | None = None,
     attention: str | None = None,
     stages: OptionalStages = ALL_STAGES,
+    adapters: Sequence[LoraAdapter] = (),
 ) -> ChosenRunner:
     """`attention` is the one that the operator wants. The batch has its own, on the kernels of sdpa.
 
@@ -72,14 +75,14 @@ def choose_runner(
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
         log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
-        return _in_turns(model, tokenizer, context_length, limits)
+        return _in_turns(model, tokenizer, context_length, limits, adapters)
     if attention not in (None, "sdpa"):
         raise LoadFailed(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
             "this server. Leave it empty."
         )
     with stages.guard(BATCHES):
-        return _batched(model, tokenizer, context_length, limits, trial, tower, stages)
+        return _batched(model, tokenizer, context_length, limits, trial, tower, stages, adapters)
 
 
 def _try_batch(model: Any, stages: OptionalStages) -> BatchTrial | str:
@@ -110,7 +113,9 @@ def _try_pictures(model: Any, vision: VisionProcessor | None) -> Tower | str:
         return f"the trial of its pictures failed, {describe_with_messages(fault)}"
 
 
-def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: BatchLimits) -> ChosenRunner:
+def _in_turns(
+    model: Any, tokenizer: Tokenizer, context_length: int, limits: BatchLimits, adapters: Sequence[LoraAdapter]
+) -> ChosenRunner:
     stepped = SteppedModel(model)
     if not stepped.takes_turns:
         log.warning("requests run one at a time: computed in turns, they change each other's tokens")
@@ -127,6 +132,7 @@ def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: Bat
     if not context_length:
         raise LoadFailed(f"The memory has no room for the cache of a request: {costs.fixed_bytes >> 20} MiB and more.")
     log.info("caches of running requests take at most %d MiB", cache_bytes >> 20)
+    adapt_layers(model, adapters)
     new = partial(
         TurnRunner,
         stepped,
@@ -135,6 +141,7 @@ def _in_turns(model: Any, tokenizer: Tokenizer, context_length: int, limits: Bat
         tokens_per_step=limits.tokens_per_step,
         step_seconds=limits.step_seconds,
         max_running=limits.max_running,
+        adapters=[one.name for one in adapters],
     )
     return ChosenRunner(new, context_length, cache_bytes=cache_bytes)
 
@@ -147,6 +154,7 @@ def _batched(
     trial: BatchTrial,
     tower: Tower,
     stages: OptionalStages,
+    adapters: Sequence[LoraAdapter],
 ) -> ChosenRunner:
     has_kernels = limits.native_kernels and KERNELS not in stages.left_out
     with stages.guard(KERNELS):
@@ -159,11 +167,15 @@ def _batched(
         if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     shape = cache_shape(model)  # before the layers that it asks are gone
-    if has_kernels and not tower.looks_ahead:  # whole layers in C know no pictures whose tokens see each other
+    # Whole layers in C know no adapters, and no pictures whose tokens see each other.
+    if has_kernels and not tower.looks_ahead and not adapters:
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
     num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
+    if adapters:
+        num_adapted = adapt_layers(model, adapters, kernels)
+        log.info("%d LoRA adapters beside %d layers", len(adapters), num_adapted)
     cache_tokens = limits.cache_tokens or MemoryBudget.of(limits).cache_tokens(
         shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
     )
@@ -188,6 +200,7 @@ def _batched(
         draft_width=DRAFT_WIDTH if limits.prompt_lookup else 0,
         kernels=of_batch,
         tower=tower,
+        adapters=[one.name for one in adapters],
     )
     new()  # what it raises, it raises while the model can still run without it
     return ChosenRunner(

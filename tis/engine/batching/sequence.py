@@ -45,7 +45,8 @@ class Sequence:
         self._rope_border = rope_border
         self._rope_factors = 1  # of its beginning: see RopeBorder
         salt = request.prepared.cache_salt.encode("utf-8", "surrogatepass")
-        self._salt = hashlib.blake2b(salt, digest_size=16).digest()
+        adapter = hashlib.blake2b(request.prepared.adapter.encode(), digest_size=16).digest()
+        self._salt = hashlib.blake2b(salt, digest_size=16, person=adapter).digest()
 
     @property
     def vision_inputs(self) -> Listing[VisionInput]:
@@ -135,7 +136,7 @@ class Sequence:
     def hashes(self, num_blocks: int, block_size: int) -> list[bytes]:
         """Hashes the first full blocks.
 
-        One covers the salt, the factors of the rotary embedding, and all tokens and media up to the end of its block.
+        One covers the salt, the adapter, the factors of the rotary embedding, and all tokens and media up to its end.
         """
         while len(self._hashes) < num_blocks:
             at = len(self._hashes) * block_size

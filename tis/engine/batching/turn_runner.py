@@ -7,6 +7,7 @@ that nobody waits longer than for a turn to get in, and not longer than a round 
 import logging
 import time
 from collections import deque
+from collections.abc import Sequence as Listing
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from tis.engine.batching.stepped_model import OwnCache, SteppedModel
 from tis.engine.faults import free_memory, is_out_of_memory
 from tis.engine.request import Delivery, HandOut, Request
 from tis.engine.text.tokenizer import Tokenizer
+from tis.engine.weights.adapted_linear import AdapterRows, adapting
 
 log = logging.getLogger("tis.engine")
 
@@ -34,8 +36,10 @@ class TurnRunner(ScheduledRunner):
         tokens_per_step: int = 512,
         step_seconds: float = 0,
         max_running: int = 32,
+        adapters: Listing[str] = (),
     ) -> None:
-        """`cache_bytes`: of the caches of all sequences together."""
+        """`cache_bytes`: of the caches of all sequences together. `adapters`: as of `BatchRunner`."""
+        self._adapters = {name: number for number, name in enumerate(adapters)}
         self._stepped = stepped
         self._tokens_per_step = tokens_per_step
         self._cache_bytes = cache_bytes
@@ -79,7 +83,8 @@ class TurnRunner(ScheduledRunner):
         has_pictures = chunk.sequence.request.prepared.vision is not None and not chunk.start
         self._computes_whole = has_pictures or chunk.num_tokens > self._tokens_per_step
         try:
-            logits = self._compute(chunk)
+            with adapting(self._adapted(chunk.sequence.request)):
+                logits = self._compute(chunk)
         except Exception as error:
             self._require_device()
             if is_out_of_memory(error) and self._make_room(chunk.sequence, error):
@@ -122,6 +127,10 @@ class TurnRunner(ScheduledRunner):
         if not chunk.start or chunk.num_tokens > 1:
             self._budget.computed(chunk.num_tokens, time.monotonic() - began)
         return logits
+
+    def _adapted(self, request: Request) -> list[AdapterRows]:
+        adapter = request.prepared.adapter
+        return [AdapterRows(self._adapters[adapter], None)] if adapter else []
 
     def _pictures_of(self, request: Request) -> dict[str, Any]:
         vision, device = request.prepared.vision, self._model.device

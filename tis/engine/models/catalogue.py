@@ -10,7 +10,7 @@ import yaml
 
 from tis.engine.models.description import read_object
 from tis.engine.models.echo import is_echo
-from tis.engine.models.entry_fields import DType, EntryLimits, PoolingMode, Task, checked_fields
+from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, PoolingMode, Task, checked_fields
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
 NO_FILES = "handler:"  # begins the repository of a model that is code alone
@@ -34,6 +34,8 @@ class CatalogueEntry:
     dtype: DType | None = None  # None: as the setting says
     pooling: PoolingMode | None = None  # of an embedding model; None: as its files say
     limits: EntryLimits = EntryLimits()
+    adapters: Mapping[str, str] = field(default_factory=dict)  # of LoRA: the id of each, and its folder or repository
+    base: str | None = None  # of an adapter: the id of the model that it changes
     handler: str | None = None  # the path of a Python class that computes it: package.module.ClassName
 
     @property
@@ -42,6 +44,14 @@ class CatalogueEntry:
 
     def is_called(self, name: str | None) -> bool:
         return name is not None and name in (self.id, self.repo, *self.aliases)
+
+    @property
+    def adapter_entries(self) -> "list[CatalogueEntry]":
+        """Each adapter is a model of its own for clients, with all else of its base."""
+        return [
+            replace(self, id=name, repo=place, revision=None, aliases=(), adapters={}, base=self.id)
+            for name, place in self.adapters.items()
+        ]
 
 
 def bundled_catalogue() -> Path:
@@ -102,6 +112,23 @@ def select_served(
     return served
 
 
+def with_adapters(served: Sequence[CatalogueEntry], of_main: Mapping[str, str]) -> list[CatalogueEntry]:
+    """Puts the adapters of each model behind it; `of_main` are further ones of the first model."""
+    main, *others = served
+    if of_main and main.task != "chat":
+        raise CatalogueError(f"ADAPTERS are for the task chat, and {main.id} is of {main.task}.")
+    main = replace(main, adapters={**main.adapters, **of_main})
+    if len(main.adapters) > MAX_ADAPTERS:
+        raise CatalogueError(f"{main.id} has {len(main.adapters)} adapters; a model may have {MAX_ADAPTERS}.")
+    all_served = [one for entry in (main, *others) for one in (entry, *entry.adapter_entries)]
+    seen: set[str] = set()
+    for entry in all_served:
+        if not seen.isdisjoint((entry.id, *entry.aliases)):
+            raise CatalogueError(f"Two served models are called {entry.id}: give the adapter or the model another id.")
+        seen |= {entry.id, *entry.aliases}
+    return all_served
+
+
 def _public_name(repo: str) -> str:
     """A hub id, or the name of a folder: clients must not see paths of the machine."""
     path = repo.replace("\\", "/")
@@ -125,6 +152,8 @@ def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
         entry = CatalogueEntry(name, **{"repo": repo, **checked})
     except ValueError as error:
         raise CatalogueError(f"{path}: {error}") from None
+    if entry.adapters and (entry.task != "chat" or entry.handler):
+        raise CatalogueError(f"{path}: {name} has adapters, which are for the task chat, without a handler.")
     if entry.pooling and entry.task != "embedding":
         raise CatalogueError(f"{path}: pooling of {name} is for the task embedding, and it is of {entry.task}.")
     return entry

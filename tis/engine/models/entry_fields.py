@@ -14,6 +14,7 @@ TASKS: tuple[Task, ...] = get_args(Task)
 DType = Literal["auto", "float32", "bfloat16", "float16"]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 POOLING_MODES: tuple[PoolingMode, ...] = get_args(PoolingMode)
+MAX_ADAPTERS = 64  # of a model: all are in memory
 _NOT_YET = {"transcription"}  # tasks of models that other catalogues have
 _REVISION = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
@@ -78,6 +79,17 @@ def _aliases(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _adapters(name: str, value: Any) -> Mapping[str, str]:
+    """The ids that clients use, and where each lies."""
+    if not isinstance(value, dict) or not all(
+        isinstance(part, str) and part.strip() for pair in value.items() for part in pair
+    ):
+        raise ValueError(f"adapters of {name} map the id of each to its folder or its hub id.")
+    if len(value) > MAX_ADAPTERS:
+        raise ValueError(f"{name} has {len(value)} adapters; a model may have {MAX_ADAPTERS}.")
+    return value
+
+
 def _memory_mb(name: str, value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"memory_mb of {name} is a whole number of MiB, for its weights and its cache.")
@@ -111,6 +123,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "dtype": _one_of("dtype", get_args(DType)),
     "pooling": _one_of("pooling", POOLING_MODES),
     "limits": _limits,
+    "adapters": _adapters,
     "memory_mb": _memory_mb,
     "handler": _handler,
 }

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tis.engine.grammar.compile import GrammarCompiler
@@ -39,4 +39,9 @@ class LoadedModel(LoadedWeights):
     markers: ModelMarkers = ModelMarkers()
     grammars: GrammarCompiler | None = None  # None: no structured output
     reasoning_tokens: ReasoningTokens | None = None
+    adapter_revisions: Mapping[str, str] = field(default_factory=dict)  # of LoRA, by name: of base and adapter together
     template_variables: frozenset[str] = frozenset()  # that the chat template takes from a request
+
+    def revision_with(self, adapter: str) -> str:
+        """`adapter`: by its name; empty: the model as it is."""
+        return self.adapter_revisions[adapter] if adapter else self.revision

@@ -7,7 +7,7 @@ import json
 import sys
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from tis.engine.models.hub_files import HubSource, find_folder, refuse_missing_f
 from tis.engine.models.load_progress import Report, reporting_weights
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.model_status import ModelFootprint
+from tis.engine.models.quantised_files import asking_for_plain_weights, require_readable
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
 from tis.engine.models.warm_up import warm_up_text
 from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
+from tis.engine.weights.lora_files import read_adapter
 from tis.errors import BadRequest
 from tis.observability.collector import exempt_imported_objects
 
@@ -55,7 +57,10 @@ class LoadOptions:
         return HubSource(self.token, self.revision, self.may_download, with_code=self.trust_remote_code)
 
 
-def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
+def load_model(
+    repo: str, options: LoadOptions, report: Report, adapters: Mapping[str, str] | None = None
+) -> LoadedModel:
+    """`adapters`: of LoRA, by the names that requests use."""
     refuse_missing_folder(repo)  # before the imports, which take seconds
     report("importing torch and transformers", None)
     is_first_import = "transformers" not in sys.modules
@@ -71,8 +76,13 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
     transformers.utils.logging.disable_progress_bar()
     folder = find_folder(repo, options.source, report)
     quantisation = _quantisation(options)
+    folders = {
+        name: find_folder(place, replace(options.source, revision=None), report)
+        for name, place in (adapters or {}).items()
+    }
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+    require_readable(config)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     read_optional("the template of its own file", lambda: _adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)
@@ -82,6 +92,7 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
         with reporting_weights(lambda share: report("reading the weights", share)):
             model = model_class.from_pretrained(
                 folder,
+                config=asking_for_plain_weights(config),
                 dtype=options.dtype,
                 device_map=options.device_map,
                 attn_implementation=options.attn_implementation,
@@ -99,9 +110,13 @@ def load_model(repo: str, options: LoadOptions, report: Report) -> LoadedModel:
             folder, config, ours, options.max_pixels or (_MAX_PIXELS_ON_CPU if model.device.type == "cpu" else None)
         )
         context_length = _context_length(text_config, tokenizer)
-        runner = choose_runner(model, ours, context_length, options.batch, vision, options.attn_implementation, stages)
+        lora = [read_adapter(name, place) for name, place in folders.items()]
+        runner = choose_runner(
+            model, ours, context_length, options.batch, vision, options.attn_implementation, stages, lora
+        )
         weight_bytes = read_optional("its size in memory", lambda: weight_bytes_of(model), 0)
-        return _loaded(model, ours, vision, runner, folder, weight_bytes)
+        loaded = _loaded(model, ours, vision, runner, folder, weight_bytes)
+        return replace(loaded, adapter_revisions={name: revision_of(folder, place) for name, place in folders.items()})
 
     return read_and_prepare(read, prepare)
 

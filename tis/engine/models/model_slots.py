@@ -29,7 +29,7 @@ class ModelSlots:
         on_loss: Callable[[str], None],
     ) -> None:
         memory = ModelMemory()
-        self._by_id = {
+        slots = {
             entry.id: ModelSlot(
                 entry,
                 load,
@@ -41,13 +41,17 @@ class ModelSlots:
                 on_loss,
             )
             for entry in models
+            if entry.base is None
         }
-        memory.holders = list(self._by_id.values())
+        self._all = list(slots.values())
+        memory.holders = list(self._all)
+        # An adapter lies beside the weights of its base.
+        self._by_id = {entry.id: slots[entry.base or entry.id] for entry in models}
         self._tasks: list[asyncio.Task[None]] = []
         self._eager: asyncio.Task[None] | None = None
 
     def __iter__(self) -> Iterator[ModelSlot]:
-        return iter(self._by_id.values())
+        return iter(self._all)
 
     def __getitem__(self, model_id: str) -> ModelSlot:
         return self._by_id[model_id]

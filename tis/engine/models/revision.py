@@ -18,6 +18,7 @@ _HASHED_WHOLE = (
     "merges.txt",
     "*.tiktoken",
     "*.safetensors.index.json",
+    "adapter_config.json",
     # A resumed request decodes and preprocesses its images again.
     "preprocessor_config.json",
     "video_preprocessor_config.json",
@@ -29,9 +30,18 @@ _SAMPLES = 16
 _SAMPLE_BYTES = 64 * 1024
 
 
-def revision_of(folder: Path) -> str:
-    """Reads only megabytes, whatever the size of the model. Does not depend on the dtype that it is loaded in."""
+def revision_of(*folders: Path) -> str:
+    """Of a model, or of one and its adapter.
+
+    Reads only megabytes, whatever the size of the model. Does not depend on the dtype that it is loaded in.
+    """
     digest = hashlib.blake2b(digest_size=16)
+    for folder in folders:
+        _hash_folder(digest, folder)
+    return digest.hexdigest()
+
+
+def _hash_folder(digest: Any, folder: Path) -> None:
     small = {path for pattern in _HASHED_WHOLE for path in folder.glob(pattern) if path.is_file()}
     for path in sorted(small):
         _hash_name_and_size(digest, path)
@@ -40,7 +50,6 @@ def revision_of(folder: Path) -> str:
     for path in sorted(folder.glob(_WEIGHTS)):
         _hash_name_and_size(digest, path)
         _hash_samples(digest, path)
-    return digest.hexdigest()
 
 
 def _ending_ids(folder: Path) -> bytes:

@@ -22,8 +22,8 @@ from tis.marketplace.products.compare import HIGHER, LOWER, best_index
 from tis.marketplace.products.delivery import Language
 from tis.marketplace.reading.asked import asked_facts
 from tis.marketplace.reading.attribute_values import attribute_label
-from tis.marketplace.reading.parse import says_goodbye
 from tis.marketplace.reading.pointing import points_at_number
+from tis.marketplace.reading.small_talk import says_goodbye
 from tis.marketplace.reading.structured_query import StructuredQuery
 
 NUM_PICKS = 3  # where no model picks

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tis.marketplace.assistant.chat_schemas import Interpretation
 from tis.marketplace.places.gazetteer import gazetteer
-from tis.marketplace.reading.prices import price_in
+from tis.marketplace.reading.prices import AMOUNT_SPELLINGS, FoundPrice, find_price, foreign_amounts
 from tis.marketplace.reading.structured_query import Explanation, Intent, ParsedQuery, QuerySort, StructuredQuery
 from tis.marketplace.reading.vocabulary import Vocabulary
 
@@ -140,6 +140,16 @@ def _quoted_prices(model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict
     prices = {name: price_in(quoted) for name, quoted in found.items() if quoted and occurs(quoted)}
     amounts = {name: price.most for name, price in prices.items() if price is not None and price.most is not None}
     return amounts if amounts.get("min_price", 0) <= amounts.get("max_price", math.inf) else {}
+
+
+def price_in(text: str) -> FoundPrice | None:
+    """The first price or range of a text in any spelling, but not in another currency."""
+    folded = text.lower()
+    for pattern, spelling in AMOUNT_SPELLINGS:
+        folded = pattern.sub(spelling, folded)
+    for start, end in foreign_amounts(folded):
+        folded = folded[:start] + "\0" * (end - start) + folded[end:]
+    return find_price(folded)
 
 
 def _quoted_cities(model: ExtractedQuery, occurs: Callable[[str], bool]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit.geo import shown_distance
 from tis.marketplace.products.delivery import Language, advise, is_there_today
 from tis.marketplace.products.schemas import Fulfilment, rating_of
-from tis.marketplace.reading.asked import is_said_by
+from tis.marketplace.reading.asked import fact_patterns
 from tis.marketplace.reading.attribute_values import attribute_key, attribute_label
 from tis.marketplace.reading.structured_query import StructuredQuery
 from tis.marketplace.search.product_rows import ProductRow
@@ -146,9 +146,14 @@ def told_facts(product: ProductRow, facts: Sequence[str], language: Language) ->
         known = [
             f"{attribute_label(attribute_key(name))}: {value_text(value, language)}"
             for name, value in attributes.items()
-            if fact == "details" or is_said_by(fact, name)
+            if fact == "details" or _is_said_by(fact, name)
         ]
         sentences = re.split(r"(?<=[.!?])\s+", product.description or "")
-        said = [one for one in sentences if one and (fact == "details" or is_said_by(fact, one))]
+        said = [one for one in sentences if one and (fact == "details" or _is_said_by(fact, one))]
         told += known or [clean_text(one, _MAX_DESCRIPTION_CHARS).rstrip(".") for one in said[:1]]
     return list(dict.fromkeys(filter(None, told)))
+
+
+def _is_said_by(fact: str, words: str) -> bool:
+    """Whether these words, of a seller or a buyer, speak of the fact."""
+    return fact_patterns()[fact].search(words.lower().replace("_", " ")) is not None

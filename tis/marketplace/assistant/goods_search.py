@@ -11,7 +11,7 @@ from tis.marketplace.assistant.goods import ProductCard, TriedFilter, card_of
 from tis.marketplace.assistant.viewers import Viewer
 from tis.marketplace.reading.goods_kinds import GoodsKind, wanted_kind
 from tis.marketplace.reading.structured_query import MAX_QUERY_CHARS, MAX_SHOWN, StructuredQuery
-from tis.marketplace.reading.tokens import head_token
+from tis.marketplace.search.index_tokens import head_token
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import MAX_LOOKED_UP, ProductCount, ProductQuery

@@ -1,7 +1,7 @@
 """When a shop is open: a weekly table in the local time of its place."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field
@@ -14,21 +14,21 @@ WeeklyHours = Mapping[Any, Sequence[Sequence[str]]]  # by weekday, as `OpeningHo
 
 WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 MINUTES_OF_WEEK = 7 * 24 * 60
-_MINUTES_OF_DAY = 24 * 60
+MINUTES_OF_DAY = 24 * 60
 _MAX_SPANS_OF_DAY = 4
-_UTC_OFFSET_HOURS: dict[TimeZone, int] = {"WIB": 7, "WITA": 8, "WIT": 9}
+UTC_OFFSET_HOURS: dict[TimeZone, int] = {"WIB": 7, "WITA": 8, "WIT": 9}
 # Between Java and Bali, and between Sulawesi and the Moluccas. Along these meridians the zones follow provinces, and a
 # shop on the wrong side of one sends its `time_zone`.
 _WITA_BEGINS, _WIT_BEGINS = 114.43, 125.8
 
 
-def _spans(days: WeeklyHours) -> list[Span]:
+def weekly_spans(days: WeeklyHours) -> list[Span]:
     spans = []
     for number, day in enumerate(WEEKDAYS):
         for opens_at, closes_at in days.get(day, ()):
             opens, closes = _minutes(opens_at), _minutes(closes_at)
-            length = closes - opens if closes > opens else closes - opens + _MINUTES_OF_DAY
-            spans.append((number * _MINUTES_OF_DAY + opens, number * _MINUTES_OF_DAY + opens + length))
+            length = closes - opens if closes > opens else closes - opens + MINUTES_OF_DAY
+            spans.append((number * MINUTES_OF_DAY + opens, number * MINUTES_OF_DAY + opens + length))
     return sorted(spans)
 
 
@@ -42,7 +42,7 @@ def _checked(days: dict[Weekday, list[list[str]]]) -> dict[Weekday, list[list[st
     for opens_at, closes_at in (span for spans in days.values() for span in spans):
         if opens_at == closes_at or opens_at == "24:00":
             raise ValueError(f"{opens_at} to {closes_at} is no time: a whole day is 00:00 to 24:00")
-    spans = _spans(days)
+    spans = weekly_spans(days)
     if not spans:
         raise ValueError("must have a day with a time; null says that they are not known")
     following = [*spans[1:], (spans[0][0] + MINUTES_OF_WEEK, 0)]
@@ -58,36 +58,13 @@ _DayHours = Annotated[
 OpeningHours = Annotated[dict[Weekday, _DayHours], AfterValidator(_checked)]
 
 
-def is_open(hours: WeeklyHours, moment: datetime) -> bool:
-    """`moment` in the local time of the shop: see `local_time`. At the minute of closing it is closed."""
-    return is_within(_spans(hours), _minute_of_week(moment))
-
-
 def is_within(spans: Sequence[Span], minute: int) -> bool:
+    """At the minute of closing a shop is closed."""
     return any(opens <= minute < closes or opens <= minute + MINUTES_OF_WEEK < closes for opens, closes in spans)
 
 
-def opens_later_today(hours: WeeklyHours, moment: datetime) -> bool:
-    """Or is open: whether a buyer who sets out now still gets in on this day."""
-    minute = _minute_of_week(moment)
-    midnight = minute - minute % _MINUTES_OF_DAY + _MINUTES_OF_DAY
-    spans = _spans(hours)
-    return is_within(spans, minute) or any(minute < opens < midnight for opens, _ in spans)
-
-
-def utc_spans(hours: WeeklyHours, zone: TimeZone) -> list[Span]:
-    """The same times as minutes of a week in UTC, for a database that knows no zones."""
-    offset = _UTC_OFFSET_HOURS[zone] * 60
-    shifted = [((opens - offset) % MINUTES_OF_WEEK, closes - opens) for opens, closes in _spans(hours)]
-    return sorted((opens, opens + length) for opens, length in shifted)
-
-
-def minute_of_utc_week(moment: datetime) -> int:
-    return _minute_of_week(moment.astimezone(UTC))
-
-
 def local_time(moment: datetime, zone: TimeZone) -> datetime:
-    return moment.astimezone(timezone(timedelta(hours=_UTC_OFFSET_HOURS[zone]), zone))
+    return moment.astimezone(timezone(timedelta(hours=UTC_OFFSET_HOURS[zone]), zone))
 
 
 def zone_of(longitude: float) -> TimeZone:
@@ -95,5 +72,6 @@ def zone_of(longitude: float) -> TimeZone:
     return "WIB" if longitude < _WITA_BEGINS else "WITA" if longitude < _WIT_BEGINS else "WIT"
 
 
-def _minute_of_week(moment: datetime) -> int:
-    return moment.weekday() * _MINUTES_OF_DAY + moment.hour * 60 + moment.minute
+def minute_of_week(moment: datetime) -> int:
+    """Of the zone that `moment` is in: see `local_time`."""
+    return moment.weekday() * MINUTES_OF_DAY + moment.hour * 60 + moment.minute

@@ -5,7 +5,6 @@ A help for admins, not the defence: the assistant treats every text as data, whe
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 MAX_REASON_CHARS = 100
@@ -157,11 +156,6 @@ def instruction_like(text: str) -> str | None:
         if any(word in lower for word in rule.words) and (found := rule.pattern.search(lower)):
             return _reason(rule.reason, found[0])
     return None
-
-
-def instruction_like_among(texts: Iterable[str | None]) -> str | None:
-    """Of several texts, each read by itself."""
-    return next((reason for text in texts if text and (reason := instruction_like(text))), None)
 
 
 def _reason(reason: str, words: str) -> str:

@@ -2,21 +2,13 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Response
-from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from tis.errors import PreconditionFailed
-from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import StrictBody
-
-
-class VersionedView(Protocol):
-    @property
-    def version(self) -> int: ...
-    def model_dump_json(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -50,12 +42,6 @@ class VersionedChange(StrictBody):
 
     def changes(self) -> dict[str, Any]:
         return self.model_dump(exclude_unset=True, exclude={"version"})
-
-
-def with_etag(view: VersionedView) -> JSONResponse:
-    response = JSONText(view.model_dump_json())
-    set_etag(response, view.version)
-    return response
 
 
 def set_etag(response: Response, version: int) -> None:

@@ -13,13 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 from tis.errors import Unprocessable
 from tis.marketplace.kit.fields import Words
 from tis.marketplace.kit.unknown_fields import ATTRIBUTE_PREFIX
-from tis.marketplace.reading.attribute_values import AttributeValue, asked_value, attribute_key
+from tis.marketplace.reading.attribute_values import AttributeValue, attribute_key, attribute_value
 from tis.marketplace.search.query import AttributeFilter, AttributeOperator
 
 _MAX_FILTERS = 10
 _MAX_VALUES = 20  # of one name
 _MAX_PARAMETERS = 50  # they are read in the event loop
 _MAX_CHARS = 100
+_JSON_NUMBER = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")
 _SIGN = re.compile(r">=|<=|!=|[<>=!]")
 # Before the "=" of a parameter stands the rest of the sign.
 _OF_CUT_SIGNS: dict[str, AttributeOperator] = {">": "gte", "<": "lte", "!": "ne"}
@@ -122,3 +123,10 @@ def _cleaned(parameter: str, text: str) -> str:
 
 def _shown(parameter: str) -> str:
     return repr(parameter[:_MAX_CHARS])
+
+
+def asked_value(key: str, text: str) -> AttributeValue | None:
+    """What a filter says: `15.625` is a number as in JSON, everything else is read as sellers write it."""
+    if _JSON_NUMBER.fullmatch(text.strip()):
+        return attribute_value(key, float(text))
+    return attribute_value(key, text)

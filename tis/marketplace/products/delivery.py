@@ -4,7 +4,16 @@ import re
 from datetime import datetime
 from typing import Any, Literal, Protocol, cast
 
-from tis.marketplace.kit.opening_hours import TimeZone, local_time, opens_later_today, zone_of
+from tis.marketplace.kit.opening_hours import (
+    MINUTES_OF_DAY,
+    TimeZone,
+    WeeklyHours,
+    is_within,
+    local_time,
+    minute_of_week,
+    weekly_spans,
+    zone_of,
+)
 from tis.marketplace.products.schemas import Fulfilment
 
 Language = Literal["id", "en"]
@@ -42,6 +51,14 @@ def opens_today(shop: ShopTimes, moment: datetime) -> bool:
         return False
     zone = cast(TimeZone | None, shop.time_zone) or zone_of(shop.public_longitude)
     return opens_later_today(shop.opening_hours, local_time(moment, zone))
+
+
+def opens_later_today(hours: WeeklyHours, moment: datetime) -> bool:
+    """Or is open: whether a buyer who sets out now still gets in on this day."""
+    minute = minute_of_week(moment)
+    midnight = minute - minute % MINUTES_OF_DAY + MINUTES_OF_DAY
+    spans = weekly_spans(hours)
+    return is_within(spans, minute) or any(minute < opens < midnight for opens, _ in spans)
 
 
 class GoodsOfShop(Protocol):

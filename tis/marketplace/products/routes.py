@@ -11,8 +11,9 @@ from tis.marketplace.kit.fields import MAX_ID, Id
 from tis.marketplace.kit.idempotency import IdempotencyKeyDep
 from tis.marketplace.kit.origin import OriginDep
 from tis.marketplace.kit.paging import Before, Limit, page_response
+from tis.marketplace.kit.responses import json_response
 from tis.marketplace.kit.unknown_fields import CheckedRoute
-from tis.marketplace.kit.versions import IfMatchDep, with_etag
+from tis.marketplace.kit.versions import IfMatchDep, set_etag
 from tis.marketplace.products.compare import Comparison, compare
 from tis.marketplace.products.product_detail import (
     LanguageDep,
@@ -58,7 +59,7 @@ def create(supplier_id: Id, form: ProductForm, context: ContextDep, idempotency_
 
         def create() -> JSONResponse:
             product = create_product(session, search, principal, supplier_id, values, max_products)
-            return with_etag(detail_of(session, product))
+            return _with_etag(detail_of(session, product))
 
         return idempotency_key.answer(session, principal, create)
 
@@ -106,7 +107,7 @@ def compare_products(
 def get(product_id: Id, context: ContextDep, origin: OriginDep, language: LanguageDep) -> JSONResponse:
     """Read a product; with `user_lat` and `user_lon`, its distance and the best way of delivery."""
     with context.reading() as (session, principal):
-        return with_etag(detail_of(session, find_product(session, principal, product_id), origin, language))
+        return _with_etag(detail_of(session, find_product(session, principal, product_id), origin, language))
 
 
 @router.put("/products/{product_id}", response_model=ProductDetail, responses=PRODUCT_CHANGED)
@@ -117,7 +118,7 @@ def change(product_id: Id, form: ProductChange, context: ContextDep, if_match: I
         product = change_product(
             session, search, principal, product_id, values, if_match.with_body_version(form.version)
         )
-        return with_etag(detail_of(session, product))
+        return _with_etag(detail_of(session, product))
 
 
 @router.delete("/products/{product_id}", response_model=ProductDetail, responses=PRODUCT_DELETED)
@@ -125,7 +126,7 @@ def delete(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONRes
     """Delete a product. It can be restored."""
     with context.writing() as (session, principal):
         product = delete_product(session, context.market.search, principal, product_id, if_match)
-        return with_etag(detail_of(session, product))
+        return _with_etag(detail_of(session, product))
 
 
 @router.post("/products/{product_id}/restore", response_model=ProductDetail, responses=PRODUCT_RESTORED)
@@ -134,7 +135,7 @@ def restore(product_id: Id, context: ContextDep, if_match: IfMatchDep) -> JSONRe
     with context.writing() as (session, principal):
         max_products = context.market.rules.max_products_per_supplier
         product = restore_product(session, context.market.search, principal, product_id, if_match, max_products)
-        return with_etag(detail_of(session, product))
+        return _with_etag(detail_of(session, product))
 
 
 @router.get("/products/{product_id}/price-history", response_model=list[PriceView], responses=PRICES_SEEN)
@@ -150,3 +151,9 @@ def prices(
 
 def _price_view(change: PriceChange) -> PriceView:
     return PriceView(price=change.price, valid_from=change.valid_from)
+
+
+def _with_etag(detail: ProductDetail) -> JSONResponse:
+    response = json_response(detail)
+    set_etag(response, detail.version)
+    return response

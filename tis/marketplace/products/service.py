@@ -113,17 +113,6 @@ def restore_product(
     return product
 
 
-def list_supplier_products(session: Session, supplier_id: int, after: int, limit: int) -> Sequence[Product]:
-    """Products of a supplier with an id greater than `after`, by id."""
-    products = (
-        select(Product)
-        .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.id > after)
-        .order_by(Product.id)
-        .limit(limit)
-    )
-    return session.scalars(products).all()
-
-
 def list_deleted_products(
     session: Session, principal: Principal, supplier_id: int, before: int | None, limit: int
 ) -> Sequence[Product]:

@@ -21,7 +21,7 @@ from tis.marketplace.columns import now
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import rating_rank_of, weighted_stars
-from tis.marketplace.kit.suspicious_texts import instruction_like_among
+from tis.marketplace.kit.suspicious_texts import instruction_like
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.tables import AuditEntry, PriceChange, Product, StockMovement
 
@@ -135,7 +135,9 @@ def _with_derived_columns(
     if "granted_rating" in values:
         columns["rating_rank"] = rating_rank_of(values["granted_rating"], *stars_and_weight)
     if not values.keys().isdisjoint(TEXT_COLUMNS):
-        columns["flagged_reason"] = instruction_like_among(_texts({**_texts_before(product), **values}))
+        texts = _texts({**_texts_before(product), **values})
+        reasons = (instruction_like(text) for text in texts if text)
+        columns["flagged_reason"] = next(filter(None, reasons), None)
     return columns
 
 

@@ -1,10 +1,13 @@
 """Questions about what was shown: `harganya brp?`, `which city is it in?`, `garansinya berapa lama?`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
+from tis.marketplace.reading.previous_query import spoken_of_before
 from tis.marketplace.reading.sentence import any_of
+from tis.marketplace.reading.structured_query import QueryContext, StructuredQuery
 from tis.marketplace.reading.word_lists import read_rows
 
 _QUESTION = any_of(
@@ -25,7 +28,8 @@ _MORE = any_of(
 
 
 @cache
-def _facts() -> Mapping[str, "re.Pattern[str]"]:
+def fact_patterns() -> Mapping[str, "re.Pattern[str]"]:
+    """What words of a seller or a buyer speak of each fact, in the order of `asked.csv`."""
     return {row["fact"]: any_of(rf"(?:{row['words']}){_ENDING}") for row in read_rows("asked.csv")}
 
 
@@ -35,18 +39,36 @@ def asked_facts(said: str) -> list[str]:
         return ["price"]
     if "?" not in said and not _QUESTION.search(said):
         return []
-    facts = [fact for fact, pattern in _facts().items() if pattern.search(said)]
+    facts = [fact for fact, pattern in fact_patterns().items() if pattern.search(said)]
     return [fact for fact in facts if fact != "price" or len(facts) == 1 or "how much" not in said]
 
 
-def is_said_by(fact: str, words: str) -> bool:
-    """Whether these words, of a seller or a buyer, speak of the fact."""
-    return _facts()[fact].search(words.lower().replace("_", " ")) is not None
-
-
-def only_asks(facts: Iterable[str], words: Iterable[str]) -> bool:
+def _only_asks(facts: Iterable[str], words: Iterable[str]) -> bool:
     """Whether the words say nothing beside the facts."""
     left = " ".join(words)
     for fact in facts:
-        left = _facts()[fact].sub(" ", left)
+        left = fact_patterns()[fact].sub(" ", left)
     return all(_MORE.search(word) for word in left.split())
+
+
+def asks_only(facts: Sequence[str], new: Mapping[str, Any], previous: StructuredQuery | None) -> bool:
+    """`harganya berapa?` asks of goods that were shown; `harganya di bawah 5 juta?` and `harga laptop?` do not."""
+    others = {"near_user", "sort"} if "distance" in facts else {"quantity"} if "price" in facts else set()
+    if new.keys() - {"text", "product_ids", "in_stock", "intent", "category"} - others or new.get("in_stock") is False:
+        return False
+    if new.get("category") not in (None, previous.category if previous else None):
+        return False
+    known = previous.text.split() if previous else []
+    return _only_asks(facts, [word for word in new.get("text", "").split() if word not in known])
+
+
+def query_about(facts: Sequence[str], new: Mapping[str, Any], context: QueryContext) -> dict[str, Any]:
+    """The products that the question is about: those pointed at, else the first in an order, else all of the list."""
+    previous, shown = context.previous, [one.id for one in context.last_results]
+    pointed = new.get("product_ids") or list(spoken_of_before(context))
+    if not pointed and (previous is None or not shown):
+        return {"intent": "other"}
+    if list(facts) == ["stock"]:
+        return {"intent": "stock", "in_stock": True} | ({"product_ids": pointed} if pointed else {})
+    quantity = {"quantity": new["quantity"]} if new.get("quantity") else {}
+    return {"product_ids": pointed or shown, "asked": list(facts)} | quantity

@@ -13,7 +13,6 @@ from tis.marketplace.reading.word_lists import word_list
 MAX_KEY_CHARS = 100
 _MAX_READ_CHARS = 200
 _NUMBER = re.compile(r"([+-]?)(?:(\d{1,15}(?:[.,]\d{1,9}){0,4})|(\d)/([1-9]))\s*([^\W\d_]\S{0,20}|[\"”])?")
-_JSON_NUMBER = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")
 _BETWEEN_NUMBER_AND_LETTERS = re.compile(r"(?<=\d) +(?=[^\W\d])|(?<=[^\W\d]) +(?=\d)")
 
 
@@ -61,19 +60,6 @@ def attribute_value(key: str, value: object) -> AttributeValue | None:
     if number is not None and is_exact:
         return _of_number(number)
     return AttributeValue(number, letters[:MAX_KEY_CHARS], " ".join(value.split())[:MAX_KEY_CHARS])
-
-
-def asked_value(key: str, text: str) -> AttributeValue | None:
-    """What a filter says: `15.625` is a number as in JSON, everything else is read as sellers write it."""
-    if _JSON_NUMBER.fullmatch(text.strip()):
-        return attribute_value(key, float(text))
-    return attribute_value(key, text)
-
-
-def in_smallest_unit(key: str, number: float) -> float:
-    """Of the attribute with this key: 1.5 of `weight_kg` is more than 900 of `weight_g`."""
-    unit = units().get(key.rpartition("_")[2])
-    return number * (unit.factor if unit else 1)
 
 
 def _of_number(number: float) -> AttributeValue:

@@ -6,15 +6,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from itertools import zip_longest
 
 from tis.marketplace.reading.word_lists import read_rows
 
-_FRACTIONS = {"0d5": "1s2", "0d25": "1s4", "0d75": "3s4"}
-_WORD = re.compile(r"(\d+)(?:d(\d+)|s(\d+))?([a-z]+\d?)")
-_MAX_DIGITS = 9
 # "sekilo" is a word of one kilogram.
 _ONE = re.compile(r"(?<!\w)(se|setengah |seperempat )(kilo|liter|meter|gram|ons|tera)(?!\w)")
 _SAID_AMOUNTS = {"se": "1", "setengah ": "0.5", "seperempat ": "0.25"}
@@ -83,13 +79,8 @@ def with_spaced_measures(text: str) -> str:
     return _measure().sub(lambda found: f"{found[1]} {units()[found[2]].label}", text)
 
 
-def joined_words(text: str) -> Iterator[str]:
-    """The other spellings of what a folded text says: words that it does not contain as they are."""
-    return (word for _, _, word in joined_spans(text))
-
-
 def joined_spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """The same, with where each begins and ends."""
+    """Other spellings of a folded text: words that it does not contain as they are, with where each begins and ends."""
     in_measures = set[int]()
     for start, end, word in measures(text):
         in_measures.update(range(start, end))
@@ -113,42 +104,6 @@ def joined_spans(text: str) -> Iterator[tuple[int, int, str]]:
 def with_digits(text: str) -> str:
     """`sekilo` and `setengah liter`, which people say and do not print."""
     return _ONE.sub(lambda found: f"{_SAID_AMOUNTS[found[1]]} {found[2]}", text)
-
-
-def equal_measures(word: str) -> Iterator[str]:
-    """The same measure in the next smaller and the next larger unit, if it is one: `2m` is `200cm`."""
-    found = _WORD.fullmatch(word)
-    if not found or len(word) > 2 * _MAX_DIGITS:
-        return
-    whole, decimals, divisor, unit = found.groups()
-    amount = Fraction(int(whole), int(divisor or 1) or 1) + Fraction(int(decimals or 0), 10 ** len(decimals or ""))
-    if divisor or f"{whole}d{decimals}" in _FRACTIONS:
-        yield from (one for one in _spelt(amount, unit) if one != word)
-    for other, factor in _next_units(unit):
-        yield from _spelt(amount * factor, other)
-
-
-@cache
-def _next_units(name: str) -> list[tuple[str, Fraction]]:
-    """The next smaller and the next larger step of the scale, and what an amount is multiplied by."""
-    own = next((one for one in units().values() if one.name == name), None)
-    steps = {one for one in units().values() if own and one.is_step and one.scale == own.scale}
-    smaller = max((one for one in steps if own and one.factor < own.factor), key=lambda one: one.factor, default=None)
-    larger = min((one for one in steps if own and one.factor > own.factor), key=lambda one: one.factor, default=None)
-    others = (smaller, larger if own and own.is_step else None)
-    return [(one.name, Fraction(own.factor, one.factor)) for one in others if own and one]
-
-
-def _spelt(amount: Fraction, unit: str) -> Iterator[str]:
-    """With at most two decimals, also as the half or quarter that shops write."""
-    hundredths = amount * 100
-    if hundredths.denominator == 1 and hundredths:
-        whole, rest = divmod(int(hundredths), 100)
-        decimals = f"{rest:02}".rstrip("0")
-        number = f"{whole}d{decimals}" if decimals else str(whole)
-        yield number + unit
-        if number in _FRACTIONS:
-            yield _FRACTIONS[number] + unit
 
 
 def _number(digits: str) -> str:

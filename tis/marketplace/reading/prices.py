@@ -154,16 +154,6 @@ class FoundPrice:
     is_rough: bool = False
 
 
-def price_in(text: str) -> FoundPrice | None:
-    """The first price or range of a text in any spelling, but not in another currency."""
-    folded = text.lower()
-    for pattern, spelling in AMOUNT_SPELLINGS:
-        folded = pattern.sub(spelling, folded)
-    for start, end in foreign_amounts(folded):
-        folded = folded[:start] + "\0" * (end - start) + folded[end:]
-    return find_price(folded)
-
-
 def find_price(folded: str, *, is_sentence: bool = False) -> FoundPrice | None:
     """The first price of a text in lower case that is written as `AMOUNT_SPELLINGS` do.
 

@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tis.marketplace.reading.measures import joined_words, measures, with_digits
+from tis.marketplace.reading.measures import measures, with_digits
 
-_MAX_WORD_CHARS = 64
+MAX_WORD_CHARS = 64
 _CHUNK = re.compile(r"[^\W_]+(?:[-._/][^\W_]+)*")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
@@ -17,8 +17,8 @@ def tokenize(text: str | None) -> list[str]:
     if not text:
         return []
     if text.isascii():
-        return [word[:_MAX_WORD_CHARS] for word in _ASCII_WORD.findall(text.lower())]
-    return [word[:_MAX_WORD_CHARS] for word in "".join(_word_characters(_letters(text))).split()]
+        return [word[:MAX_WORD_CHARS] for word in _ASCII_WORD.findall(text.lower())]
+    return [word[:MAX_WORD_CHARS] for word in "".join(_word_characters(_letters(text))).split()]
 
 
 @dataclass(frozen=True)
@@ -44,27 +44,14 @@ def _chunks(letters: str) -> Iterator[SaidWord]:
     for chunk in _CHUNK.findall(letters):
         parts = tokenize(chunk)
         joined = joined_word(parts)
-        if len(parts) > 1 and len(joined) <= _MAX_WORD_CHARS:
+        if len(parts) > 1 and len(joined) <= MAX_WORD_CHARS:
             yield SaidWord(joined, tuple(parts))
         else:
             yield from map(SaidWord, parts)
 
 
 def joined_word(parts: Iterable[str]) -> str:
-    return "".join(parts)[:_MAX_WORD_CHARS]
-
-
-def indexed_words(text: str | None) -> str:
-    """The words of a text, and behind them its other spellings: what a query may say of it."""
-    words = tokenize(text)
-    if not text or not any(map(_may_be_joined, words)) and "-" not in text:
-        return " ".join(words)
-    others = dict.fromkeys(word[:_MAX_WORD_CHARS] for word in joined_words(folded(text)))
-    return " ".join([*words, *(word for word in others if word not in words)])
-
-
-def _may_be_joined(word: str) -> bool:
-    return any(map(str.isdecimal, word))
+    return "".join(parts)[:MAX_WORD_CHARS]
 
 
 def _letters(text: str) -> str:
@@ -84,36 +71,3 @@ def _word_characters(letters: str) -> Iterator[str]:
             yield letter
         elif not unicodedata.category(letter).startswith("M"):
             yield " "
-
-
-def category_token(key: str) -> str | None:
-    """Indexed beside the words of a product. No word equals it, because § is not a letter."""
-    words = tokenize(key)
-    return "§" + "·".join(words) if words else None
-
-
-def head_token(word: str) -> str:
-    """Of the word that a product's name begins with, behind its brand: a "Gelas kopi" is no coffee."""
-    return f"§·{word}"
-
-
-def is_head_token(token: str) -> bool:
-    return token.startswith("§·")
-
-
-def shop_token(word: str) -> str:
-    """Of a word of the shop's name, city or province. It stands behind the cell."""
-    return f"¶·{word}"
-
-
-def is_cell_token(token: str) -> bool:
-    return token.startswith("¤")
-
-
-def is_of_shop(token: str) -> bool:
-    return token.startswith(("¤", "¶"))
-
-
-def cell_token(row: int, column: int) -> str:
-    """Token of a grid cell of a quarter of a degree, about 28 km."""
-    return f"¤{row}x{column}"

@@ -16,8 +16,7 @@ from tis.marketplace.kit.ratings import PRIOR_COUNT, weighted_stars
 from tis.marketplace.policy import require_admin, require_user
 from tis.marketplace.products.service import find_product
 from tis.marketplace.search.product_search import ProductSearch
-from tis.marketplace.search.supplier_index import count_stars
-from tis.marketplace.tables import UNRATED, Product, Reservation, Review, User
+from tis.marketplace.tables import UNRATED, Product, Reservation, Review, SupplierFacts, User
 
 ReviewAndAuthor = tuple[Review, User]
 
@@ -189,7 +188,18 @@ def _add_to_rating(
     search.refresh(session, [product_id])
     names = ("rating_sum", "rating_count", "verified_sum", "verified_count")
     added = (stars, reviews, verified_stars, verified_reviews)
-    count_stars(session, product_id, SimpleNamespace(**dict(zip(names, added, strict=True))))
+    _count_stars(session, product_id, SimpleNamespace(**dict(zip(names, added, strict=True))))
+
+
+def _count_stars(session: Session, product_id: int, counters: Any) -> None:
+    """Adds what a review adds to `rating_sum` and the other counters of a product to the rating of its supplier."""
+    stars, weight = weighted_stars(counters)
+    if not (stars or weight):
+        return
+    supplier = select(Product.supplier_id).where(Product.id == product_id).scalar_subquery()
+    rated = update(SupplierFacts).where(SupplierFacts.supplier_id == supplier)
+    added = rated.values(stars=SupplierFacts.stars + stars, weight=SupplierFacts.weight + weight)
+    session.execute(added, execution_options={"synchronize_session": False})
 
 
 def _audited(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tis.marketplace.kit.fields import key_of
-from tis.marketplace.reading.tokens import category_token
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.filter_keys import FilterKeys, attribute_tests, with_attribute
 from tis.marketplace.search.geo_filter import SUPPLIER_PLACES, bounding_box, haversine_sql, origin_values
+from tis.marketplace.search.index_tokens import category_token
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import id_list, placeholders
 from tis.marketplace.search.text_query import TextMatch, excluded_phrases
@@ -28,10 +28,12 @@ def candidate_query(
     radius_km: float | None,
     *,
     products_first: bool = False,
+    stops_early: bool = False,
 ) -> RowSource:
     """Reads the text index first if there is a text, else suppliers in the radius; the reverse is 100 times slower.
 
-    `products_first` is for lists that are read in the order of an index of products until a page is full.
+    `products_first` is for lists that are read in the order of an index of products until a page is full, and
+    `stops_early` for those of which a statement reads no more than its LIMIT.
     """
     box = bounding_box(query.origin, radius_km) if query.origin and radius_km is not None else None
     is_narrow = query.supplier_id is not None or keys.product_ids is not None or products_first
@@ -39,7 +41,9 @@ def candidate_query(
     excluded = excluded_phrases(query.exclude_terms)
     source = RowSource()
     if match:
-        source = index.match_source(narrowed(replace(match, excluded_phrases=excluded), query, keys, radius_km))
+        source = index.match_source(
+            narrowed(replace(match, excluded_phrases=excluded), query, keys, radius_km), stops_early=stops_early
+        )
     conditions = [*filter_conditions(query, keys)]
     # With a sign, SQLite does not ask the text index for each product of a set.
     id_of_filters = source.product_id if source.product_id == "p.product_id" else f"+{source.product_id}"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.fields import key_of
@@ -12,10 +11,9 @@ from tis.marketplace.places.gazetteer import Gazetteer, gazetteer
 from tis.marketplace.places.place_names import is_designated, words_of
 from tis.marketplace.search.query import ProductQuery
 from tis.marketplace.search.sql import placeholders, run
-from tis.marketplace.tables import Supplier
 
 _MAX_RARE_CITIES = 50
-_MAX_CITIES = 500
+MAX_CITIES = 500
 _MAX_NAMED_CITIES = 10_000
 _NO_CITY = "\n"  # no key contains it
 _COUNTED = "SELECT count(*) FROM (SELECT 1 FROM product_search WHERE city_key IN {names} LIMIT {limit}) x"
@@ -91,7 +89,7 @@ def resolve_cities(session: Session, query: ProductQuery, max_products: int) -> 
     cities, provinces, excluded = query.any_city, query.provinces, query.exclude_cities
     if not (cities or provinces or excluded):
         return CityKeys()
-    keys = _cities_of(session, "product_search")
+    keys = cities_of(session, "product_search")
     if excluded:
         is_excluded = any_city_test(excluded)
         left_out = {key for key in keys if is_excluded(key)}
@@ -109,18 +107,8 @@ def resolve_cities(session: Session, query: ProductQuery, max_products: int) -> 
         [(count,)] = run(session, _COUNTED.format(names=names, limit=max_products + 1), values)
         if count <= max_products:
             return CityKeys(found, are_rare=True)
-    max_named = _MAX_NAMED_CITIES if provinces or excluded else _MAX_CITIES
+    max_named = _MAX_NAMED_CITIES if provinces or excluded else MAX_CITIES
     return CityKeys(found if len(found) <= max_named else None)
-
-
-def supplier_in_city(session: Session, city: str) -> ColumnElement[bool]:
-    """The same filter for suppliers."""
-    if is_found := city_test(city):
-        keys = [key for key in _cities_of(session, "suppliers") if is_found(key)]
-        if len(keys) <= _MAX_CITIES:
-            # No column, so that lists are read in their order until a page is full.
-            return func.coalesce(Supplier.city_key, "").in_(keys)
-    return Supplier.city_key.contains(key_of(city), autoescape=True)
 
 
 def _codes_of_filter(places: Gazetteer, city: str) -> set[str]:
@@ -134,7 +122,7 @@ def _contains(words: tuple[str, ...], part: tuple[str, ...]) -> bool:
     return any(words[start : start + len(part)] == part for start in range(len(words) - len(part) + 1))
 
 
-def _cities_of(session: Session, table: Literal["product_search", "suppliers"]) -> list[str]:
+def cities_of(session: Session, table: Literal["product_search", "suppliers"]) -> list[str]:
     """Distinct cities: jumps from one to the next in the index and does not read every row."""
     sql = (
         f"WITH RECURSIVE cities (city) AS (SELECT min(city_key) FROM {table} UNION ALL"

@@ -1,14 +1,17 @@
 """What the phrases of a text also mean: synonyms, and categories that they name. Grouped, they are a `TextQuery`."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.measures import equal_measures, units
-from tis.marketplace.reading.tokens import category_token
+from tis.marketplace.reading.measures import units
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
+from tis.marketplace.search.index_tokens import category_token
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import Term, TermGroup, TextQuery
 
@@ -16,6 +19,9 @@ MAX_PHRASE_WORDS = 3
 # A last word that this many products contain is hardly a prefix, and looking up common prefixes is slow.
 _MIN_COUNT_OF_WHOLE_WORD = 1000
 _MAX_CATEGORY_TOKENS = 40
+_MEASURE = re.compile(r"(\d+)(?:d(\d+)|s(\d+))?([a-z]+\d?)")
+_MAX_DIGITS = 9
+_FRACTIONS = {"0d5": "1s2", "0d25": "1s4", "0d75": "3s4"}
 
 
 @dataclass
@@ -117,3 +123,39 @@ def phrases_of(words: Sequence[str]) -> list[Phrase]:
 
 def compounds_of(words: Sequence[str]) -> dict[tuple[str, str], str]:
     return {(one, other): one + other for one, other in pairwise(words) if one.isalpha() and other.isalpha()}
+
+
+def equal_measures(word: str) -> Iterator[str]:
+    """The same measure in the next smaller and the next larger unit, if it is one: `2m` is `200cm`."""
+    found = _MEASURE.fullmatch(word)
+    if not found or len(word) > 2 * _MAX_DIGITS:
+        return
+    whole, decimals, divisor, unit = found.groups()
+    amount = Fraction(int(whole), int(divisor or 1) or 1) + Fraction(int(decimals or 0), 10 ** len(decimals or ""))
+    if divisor or f"{whole}d{decimals}" in _FRACTIONS:
+        yield from (one for one in _spelt(amount, unit) if one != word)
+    for other, factor in _next_units(unit):
+        yield from _spelt(amount * factor, other)
+
+
+@cache
+def _next_units(name: str) -> list[tuple[str, Fraction]]:
+    """The next smaller and the next larger step of the scale, and what an amount is multiplied by."""
+    own = next((one for one in units().values() if one.name == name), None)
+    steps = {one for one in units().values() if own and one.is_step and one.scale == own.scale}
+    smaller = max((one for one in steps if own and one.factor < own.factor), key=lambda one: one.factor, default=None)
+    larger = min((one for one in steps if own and one.factor > own.factor), key=lambda one: one.factor, default=None)
+    others = (smaller, larger if own and own.is_step else None)
+    return [(one.name, Fraction(own.factor, one.factor)) for one in others if own and one]
+
+
+def _spelt(amount: Fraction, unit: str) -> Iterator[str]:
+    """With at most two decimals, also as the half or quarter that shops write."""
+    hundredths = amount * 100
+    if hundredths.denominator == 1 and hundredths:
+        whole, rest = divmod(int(hundredths), 100)
+        decimals = f"{rest:02}".rstrip("0")
+        number = f"{whole}d{decimals}" if decimals else str(whole)
+        yield number + unit
+        if number in _FRACTIONS:
+            yield _FRACTIONS[number] + unit

@@ -140,7 +140,8 @@ class FacetCounter:
     def _candidates(self, query: ProductQuery) -> RowSource:
         pager, text_query = self.pager, self.pager.understood.text_query
         keys = pager.keys if query is pager.query else self.keys_of(query)
-        return candidate_query(pager.index, query, keys, TextMatch(text_query) if text_query else None, query.radius_km)
+        match = TextMatch(text_query) if text_query else None
+        return candidate_query(pager.index, query, keys, match, query.radius_km, stops_early=True)
 
     def _facet(self, name: FacetName, counts: Sequence[ValueCount]) -> list[FacetValue] | list[PriceRange]:
         if name == "price":

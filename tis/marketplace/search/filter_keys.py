@@ -11,7 +11,7 @@ from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.city_filter import CityKeys, resolve_cities
 from tis.marketplace.search.query import AttributeFilter, ProductQuery, SearchLimits
-from tis.marketplace.search.sql import id_list, placeholders, run
+from tis.marketplace.search.sql import id_list, placeholders, run, run_once
 from tis.marketplace.search.text_query import TextMatch, TextQuery
 
 _MAX_SELECTS = 200  # SQLite allows 500 in one UNION
@@ -100,7 +100,7 @@ def _keys_in_use(session: Session, keys: Sequence[str]) -> list[str]:
             f"SELECT category_key FROM (SELECT category_key FROM product_search WHERE category_key = :{name} LIMIT 1) k"
             for name in values
         )
-        in_use += (key for [key] in run(session, sql, values))
+        in_use += (key for [key] in run_once(session, sql, values))
     return in_use
 
 

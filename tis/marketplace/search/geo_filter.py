@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from math import asin, cos, degrees, floor, pi, radians, sin
 
-from sqlalchemy import ColumnElement, Double, func, literal
 from sqlalchemy.orm import Session
 
 from tis.marketplace.kit.geo import EARTH_RADIUS_KM, Point
-from tis.marketplace.reading.tokens import cell_token
+from tis.marketplace.search.index_tokens import cell_token
 from tis.marketplace.search.sql import run
-from tis.marketplace.tables import Supplier
 
 # The box is slightly larger than the circle, so that rounding excludes nothing at its edge.
 _MARGIN_DEGREES = 1e-6
@@ -29,19 +27,6 @@ def haversine_sql(table: str, least_function: str) -> str:
         f" + :origin_cos * sin({lat}) * power(sin(({lon} - :origin_lon) / 2), 2)"
     )
     return f"(2 * {EARTH_RADIUS_KM} * asin(sqrt({least_function}(1.0, {squared}))))"
-
-
-def distance_to_supplier(origin: Point, least_function: str) -> ColumnElement[float]:
-    """`haversine_sql` for statements of SQLAlchemy."""
-    at = {name: literal(value, Double) for name, value in origin_values(origin).items()}
-    lat = func.radians(Supplier.public_latitude + literal(90.0, Double))
-    lon = func.radians(Supplier.public_longitude + literal(180.0, Double))
-    half = literal(2.0, Double)
-    squared = func.power(func.sin((lat - at["origin_lat"]) / half), half) + at["origin_cos"] * func.sin(
-        lat
-    ) * func.power(func.sin((lon - at["origin_lon"]) / half), half)
-    least: ColumnElement[float] = getattr(func, least_function)(literal(1.0, Double), squared)
-    return literal(2 * EARTH_RADIUS_KM, Double) * func.asin(func.sqrt(least))
 
 
 def origin_values(origin: Point) -> dict[str, float]:

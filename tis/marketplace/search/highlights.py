@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.reading.measures import joined_spans
-from tis.marketplace.reading.tokens import category_token, folded, joined_word, tokenize
+from tis.marketplace.reading.tokens import folded, joined_word, tokenize
 from tis.marketplace.search.index_entry import attribute_words
+from tis.marketplace.search.index_tokens import category_token
 from tis.marketplace.search.product_rows import ProductRow
 from tis.marketplace.search.text_query import TextQuery
 

@@ -8,15 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from tis.marketplace.reading.attribute_values import AttributeValue, attribute_key, attribute_value
-from tis.marketplace.reading.tokens import (
-    category_token,
-    head_token,
-    indexed_words,
-    is_cell_token,
-    is_head_token,
-    joined_word,
-    tokenize,
-)
+from tis.marketplace.reading.measures import joined_spans
+from tis.marketplace.reading.tokens import MAX_WORD_CHARS, folded, joined_word, tokenize
+from tis.marketplace.search.index_tokens import category_token, head_token, is_cell_token, is_head_token
 
 _MAX_ATTRIBUTES = 50  # of a product
 _MAX_ATTRIBUTE_CHARS = 200
@@ -79,6 +73,19 @@ def index_entry(product: Any, cell: str) -> IndexEntry:
         tokens=" ".join(token for token in tokens if token),
         attributes=_attributes(product.attributes),
     )
+
+
+def indexed_words(text: str | None) -> str:
+    """The words of a text, and behind them its other spellings: what a query may say of it."""
+    words = tokenize(text)
+    if not text or not any(map(_may_be_joined, words)) and "-" not in text:
+        return " ".join(words)
+    others = dict.fromkeys(word[:MAX_WORD_CHARS] for _, _, word in joined_spans(folded(text)))
+    return " ".join([*words, *(word for word in others if word not in words)])
+
+
+def _may_be_joined(word: str) -> bool:
+    return any(map(str.isdecimal, word))
 
 
 def head_word(name: str, brand: str | None) -> str | None:

@@ -68,14 +68,16 @@ class KeysetPager:
         for tier, match in enumerate(match_tiers(text_query) if text_query else ()):
             if not rest:
                 break
+            if match.is_in_earlier_tier:
+                continue
             found = rest.intersection(self.ids(match, len(rest), sorted(rest)))
             tiers.update(dict.fromkeys(found, tier))
             rest -= found
         return tiers
 
-    def total(self, max_count: int) -> int:
-        """The length of the whole list. It stops counting at `max_count`."""
-        candidates = self._candidates()
+    def total(self, max_count: int, match: TextMatch | None = None) -> int:
+        """The length of the whole list, or of what matches. It stops counting at `max_count`."""
+        candidates = self._candidates(match)
         sql = f"SELECT count(*) FROM ({candidates.select('1', 'LIMIT :max_count')}) x"
         [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
         return int(total)
@@ -96,7 +98,7 @@ class KeysetPager:
                 return num_found
         if not query or not stages:
             return self.total(max_count)
-        return len(self.ids(TextMatch(query, stage=stages[0]), max_count))
+        return self.total(max_count, TextMatch(query, stage=stages[0]))
 
     def _candidates(self, match: TextMatch | None = None, radius_km: float | None = None) -> RowSource:
         text_query = self.understood.text_query

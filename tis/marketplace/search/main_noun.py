@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import category_token, head_token, said_words
+from tis.marketplace.reading.tokens import said_words
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import QueryExpansions, phrases_of
+from tis.marketplace.search.index_tokens import category_token, head_token
 from tis.marketplace.search.spelling import document_counts, stems_of
 from tis.marketplace.search.sql import run
 from tis.marketplace.search.text_query import MAX_WORDS, TermGroup, TextMatch, TextQuery, UnderstoodText

@@ -39,7 +39,7 @@ from tis.marketplace.search.query import (
 from tis.marketplace.search.relaxation import relaxed_query
 from tis.marketplace.search.relaxed_filters import RelaxedFilter, counted_relaxations, point_of_city, query_around
 from tis.marketplace.search.said_queries import BoxReading, names_a_product, read_box
-from tis.marketplace.search.sql import id_list, run
+from tis.marketplace.search.sql import id_list, read_memo, run
 from tis.marketplace.search.supplier_index import index_new_suppliers, index_supplier
 from tis.marketplace.search.text_query import UnderstoodText
 from tis.marketplace.search.understanding import understand
@@ -181,7 +181,11 @@ class ProductSearch:
     def _understand(self, session: Session, query: ProductQuery) -> UnderstoodText:
         if query.text is None:
             return UnderstoodText()
-        return understand(session, self.index, self._vocabulary.current(session), query.text)
+        understood: dict[str, UnderstoodText] = read_memo(session).setdefault("understood", {})
+        if query.text not in understood:
+            vocabulary = self._vocabulary.current(session)
+            understood[query.text] = understand(session, self.index, vocabulary, query.text)
+        return understood[query.text]
 
     def _keys(self, session: Session, query: ProductQuery) -> FilterKeys:
         categories = None if query.category is None else self.category_keys(session, query.category)

@@ -13,15 +13,15 @@ from math import prod
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import head_token
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.candidates import NO_LIMIT, candidate_query, narrowed
 from tis.marketplace.search.cursor import ListPosition
 from tis.marketplace.search.filter_keys import FilterKeys
 from tis.marketplace.search.geo_filter import LAST_RING, RINGS_KM, bounding_box, has_suppliers, ring_edges, ring_sql
+from tis.marketplace.search.index_tokens import head_token
 from tis.marketplace.search.query import ProductQuery, SearchLimits, Sort
 from tis.marketplace.search.spelling import document_counts
-from tis.marketplace.search.sql import run
+from tis.marketplace.search.sql import MAX_PRODUCT_ID, run, run_once
 from tis.marketplace.search.text_query import TermGroup, TextMatch, UnderstoodText, match_tiers
 
 _FIRST_LOOK = 4  # so many products are looked at for each that is wanted
@@ -75,7 +75,7 @@ class RankedList:
     def positions(self, missing: int, skip: int) -> Iterator[ListPosition]:
         assert self.understood.text_query
         for tier, match in enumerate(match_tiers(self.understood.text_query)):
-            if self.after and tier < self.after.tier:
+            if match.is_in_earlier_tier or (self.after and tier < self.after.tier):
                 continue
             rows = self._in_tier(match, self.after if self.after and self.after.tier == tier else None, missing + skip)
             skipped = min(skip, len(rows))
@@ -289,5 +289,5 @@ class RankedList:
         """The newest product when the first page was read."""
         if self.after:
             return self.after.max_product_id
-        [(product_id,)] = run(self.session, "SELECT max(product_id) FROM product_search")
+        [(product_id,)] = run_once(self.session, MAX_PRODUCT_ID)
         return product_id or 0

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import category_token, head_token
 from tis.marketplace.search.backends.text_index import TextIndex
+from tis.marketplace.search.index_tokens import category_token, head_token
 from tis.marketplace.search.spelling import document_counts
-from tis.marketplace.search.sql import id_list, run
+from tis.marketplace.search.sql import MAX_PRODUCT_ID, id_list, run, run_once
 from tis.marketplace.search.supplier_index import shop_counts
 from tis.marketplace.search.text_query import MAX_STAGES, TermGroup, TextMatch, TextQuery
 
@@ -36,7 +36,7 @@ def relaxed_query(
     session: Session, index: TextIndex, query: TextQuery, find_ids: FindIds, *, are_all_matched: bool
 ) -> TextQuery | None:
     """None if no product matches any word. `are_all_matched`: some products match all words."""
-    [(num_products,)] = run(session, "SELECT max(product_id) FROM product_search")
+    [(num_products,)] = run_once(session, MAX_PRODUCT_ID)
     counts = _counts(session, query.groups)
     if any(not count and _is_phrase(group) for group, count in counts.items()):
         # No shop has a "laptop bag": then its words are looked for.

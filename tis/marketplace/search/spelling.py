@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.vocabulary import Vocabulary
 from tis.marketplace.search.backends.text_index import TextIndex
-from tis.marketplace.search.sql import placeholders, run
+from tis.marketplace.search.sql import placeholders, read_memo, run
 from tis.marketplace.search.text_query import TextMatch, TextQuery
 
 _MIN_WORD_CHARS = 4
@@ -25,10 +25,13 @@ _MAX_JOINED_BYTES = 2**24
 
 def document_counts(session: Session, words: Iterable[str]) -> dict[str, int]:
     """How many products contain each word. Words that no product contains are missing."""
-    names, values = placeholders("word", sorted(set(words)))
-    if not values:
-        return {}
-    return dict(run(session, f"SELECT term, count FROM lexicon WHERE term IN {names}", values))
+    known: dict[str, int | None] = read_memo(session).setdefault("lexicon", {})
+    wanted = set(words)
+    if unknown := sorted(wanted - known.keys()):
+        names, values = placeholders("word", unknown)
+        found = dict(run(session, f"SELECT term, count FROM lexicon WHERE term IN {names}", values))
+        known |= {word: found.get(word) for word in unknown}
+    return {word: count for word in wanted if (count := known[word]) is not None}
 
 
 def is_known_prefix(session: Session, prefix: str) -> bool:

@@ -9,13 +9,32 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from tis.database.database import READ_MEMO
+
 SqlValues = Mapping[str, Any]
+MAX_PRODUCT_ID = "SELECT max(product_id) FROM product_search"
 _PLACEHOLDER = re.compile(r":([a-z]\w*)")
 
 
 def run(session: Session, sql: str, values: SqlValues | None = None) -> Sequence[tuple[Any, ...]]:
     """Executes a statement with placeholders `:name` and returns its rows."""
     return _execute(session.connection(), sql, values or {}, is_many=False)
+
+
+def run_once(session: Session, sql: str, values: SqlValues | None = None) -> Sequence[tuple[Any, ...]]:
+    """Like `run`, but a transaction that only reads sends the same statement once. For few rows."""
+    memo = read_memo(session)
+    key = (sql, *(values or {}).items())
+    if key not in memo:
+        memo[key] = run(session, sql, values)
+    rows: Sequence[tuple[Any, ...]] = memo[key]
+    return rows
+
+
+def read_memo(session: Session) -> dict[Any, Any]:
+    """Lives as long as a transaction that only reads; a new one for each call in a transaction that writes."""
+    memo: dict[Any, Any] = session.info.get(READ_MEMO, {})
+    return memo
 
 
 def run_many(session: Session, sql: str, rows: Sequence[SqlValues]) -> None:

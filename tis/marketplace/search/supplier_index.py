@@ -11,12 +11,21 @@ from typing import Any, cast
 from sqlalchemy import Row, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from tis.marketplace.kit.opening_hours import TimeZone, utc_spans, zone_of
+from tis.marketplace.kit.opening_hours import (
+    MINUTES_OF_WEEK,
+    UTC_OFFSET_HOURS,
+    Span,
+    TimeZone,
+    WeeklyHours,
+    weekly_spans,
+    zone_of,
+)
 from tis.marketplace.kit.ratings import weighted_stars
-from tis.marketplace.reading.tokens import shop_token, tokenize
+from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.geo_filter import cell_token_at
+from tis.marketplace.search.index_tokens import shop_token
 from tis.marketplace.search.sql import run
 from tis.marketplace.tables import Product, Supplier, SupplierFacts, SupplierHours, SupplierWord, Table
 
@@ -98,6 +107,13 @@ def _hours(supplier: Row[Any]) -> list[dict[str, Any]]:
     return [{"supplier_id": supplier.id, "opens": opens, "closes": closes} for opens, closes in spans]
 
 
+def utc_spans(hours: WeeklyHours, zone: TimeZone) -> list[Span]:
+    """The times of the week in minutes of a week in UTC, as the database knows no zones."""
+    offset = UTC_OFFSET_HOURS[zone] * 60
+    shifted = [((opens - offset) % MINUTES_OF_WEEK, closes - opens) for opens, closes in weekly_spans(hours)]
+    return sorted((opens, opens + length) for opens, length in shifted)
+
+
 def shop_counts(session: Session, words: Sequence[str]) -> dict[str, int]:
     """How many shops have each word in their name, city or province. Words that no shop has are missing."""
     if not words:
@@ -107,24 +123,6 @@ def shop_counts(session: Session, words: Sequence[str]) -> dict[str, int]:
     sql = " UNION ALL ".join(count.format(number, _MAX_COUNTED_SHOPS) for number in range(len(words)))
     rows = run(session, sql, {f"word{number}": word for number, word in enumerate(words)})
     return {word: count for word, count in rows if count}
-
-
-def count_stars(session: Session, product_id: int, counters: Any) -> None:
-    """Adds what a review adds to `rating_sum` and the other counters of a product to the rating of its supplier."""
-    stars, weight = weighted_stars(counters)
-    if not (stars or weight):
-        return
-    supplier = select(Product.supplier_id).where(Product.id == product_id).scalar_subquery()
-    rated = update(SupplierFacts).where(SupplierFacts.supplier_id == supplier)
-    added = rated.values(stars=SupplierFacts.stars + stars, weight=SupplierFacts.weight + weight)
-    session.execute(added, execution_options=_UNSYNCHRONIZED)
-
-
-def supplier_ratings(session: Session, supplier_ids: Sequence[int]) -> dict[int, float]:
-    """The mean of all reviews of their products, of suppliers that have any."""
-    facts = select(SupplierFacts.supplier_id, SupplierFacts.stars, SupplierFacts.weight)
-    rated = facts.where(SupplierFacts.supplier_id.in_(supplier_ids), SupplierFacts.weight > 0)
-    return {supplier_id: stars / weight for supplier_id, stars, weight in session.execute(rated)}
 
 
 def name_key_of(words: Iterable[str]) -> str:

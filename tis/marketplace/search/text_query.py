@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field  # cursors contain text queries, and a client can forge a cursor
 
-from tis.marketplace.reading.tokens import head_token, said_words
+from tis.marketplace.reading.tokens import said_words
+from tis.marketplace.search.index_tokens import head_token
 
 # Parts of a product, each including the one before it. `labels` are brand, tags and category; `shop` includes the words
 # of the shop's name, city and province.
@@ -151,6 +152,18 @@ class TextMatch:
         return tuple(group if group.is_kind else TermGroup(group.terms[:1]) for group in groups)
 
     @property
+    def is_in_earlier_tier(self) -> bool:
+        """Whether nothing is left: without synonyms, the words that were said are all words."""
+        other = self.without
+        return (
+            other is not None
+            and (other.scope, other.is_head, other.in_category) == (self.scope, self.is_head, self.in_category)
+            and self.excluded_scope is None
+            and other.alternatives == self.alternatives
+            and set(other.head_tokens) == set(self.head_tokens)
+        )
+
+    @property
     def excluded_groups(self) -> tuple[TermGroup, ...]:
         return () if self.stage is None else self.query.groups_of(~self.stage)
 
@@ -196,17 +209,18 @@ def _tiers(match: TextMatch) -> list[TextMatch]:
         in_category = [
             replace(match, scope="name", is_head=True, in_category=True),
             replace(match, scope="name", is_head=False, in_category=True),
-            replace(match, scope="text", excluded_scope="name", in_category=True),
+            replace(match, scope="text", excluded_scope="name", in_category=True, without=None),
         ]
         match = replace(match, in_category=False, without=None)
     return [
         said,
         *in_category,
         replace(match, scope="name", is_head=True),
-        replace(match, scope="text", excluded_scope="name", is_head=True),
+        # What was said is in the name, so who excludes that need not exclude the first tier.
+        replace(match, scope="text", excluded_scope="name", is_head=True, without=None),
         replace(match, scope="name", is_head=False),
-        replace(match, scope="labels", excluded_scope="name", is_head=False),
-        replace(match, scope="text", excluded_scope="labels", is_head=False),
+        replace(match, scope="labels", excluded_scope="name", is_head=False, without=None),
+        replace(match, scope="text", excluded_scope="labels", is_head=False, without=None),
         *by_shop,
     ]
 

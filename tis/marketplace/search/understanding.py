@@ -6,11 +6,12 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from tis.marketplace.reading.measures import units
-from tis.marketplace.reading.tokens import SaidWord, said_words, shop_token
+from tis.marketplace.reading.tokens import SaidWord, said_words
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
 from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.backends.text_index import TextIndex
 from tis.marketplace.search.expansions import MAX_PHRASE_WORDS, QueryExpansions, compounds_of
+from tis.marketplace.search.index_tokens import head_token, shop_token
 from tis.marketplace.search.main_noun import MIN_WORDS, purpose_of, understand_long, with_main_noun
 from tis.marketplace.search.spelling import corrected_word, document_counts, words_also_meant
 from tis.marketplace.search.supplier_index import shop_counts
@@ -33,7 +34,8 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     if not words:
         return UnderstoodText(TextQuery(()))
     is_last_said = words[-1] == said[-1].word  # nothing stands behind it, so it may go on
-    expansions, counts = QueryExpansions.of(vocabulary, words), _counts(session, words)
+    expansions = QueryExpansions.of(vocabulary, words)
+    counts = _counts(session, words, expansions)
     shops = words_of_shops(session, vocabulary, words)
     least_chars = 0 if len(words) <= _MAX_WORDS_OF_A_NAME else _MIN_CHARS_IN_A_SENTENCE
     known = {*shops, *units(), *expansions.words}
@@ -44,7 +46,8 @@ def understand(session: Session, index: TextIndex, vocabulary: Vocabulary, text:
     corrected = [corrections.get(word, word) for word in words]
     if is_corrected := corrected != words:
         words = list(dict.fromkeys(corrected))
-        expansions, counts = QueryExpansions.of(vocabulary, words), _counts(session, words)
+        expansions = QueryExpansions.of(vocabulary, words)
+        counts = _counts(session, words, expansions)
         shops = words_of_shops(session, vocabulary, words)
     for word, other in beside.items():
         for phrase in ((other,), *vocabulary.synonyms.get((other,), ())):
@@ -87,8 +90,11 @@ def _joined(query: TextQuery, pairs: Collection[tuple[str, str]]) -> TextQuery:
     return replace(query, groups=tuple(groups))
 
 
-def _counts(session: Session, words: Sequence[str]) -> dict[str, int]:
-    return document_counts(session, [*words, *compounds_of(words).values()])
+def _counts(session: Session, words: Sequence[str], expansions: QueryExpansions) -> dict[str, int]:
+    """Also of what the choice of the noun and of the order ask later: synonyms, and first words of names."""
+    synonyms = {word for phrases in expansions.synonyms.values() for phrase in phrases for word in phrase}
+    every = {*words, *compounds_of(words).values(), *synonyms}
+    return document_counts(session, [*every, *map(head_token, every)])
 
 
 def _telling(vocabulary: Vocabulary, said: Sequence[SaidWord]) -> Sequence[SaidWord]:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from tis.marketplace.kit.fields import key_of
 from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.vocabulary import Phrase, Vocabulary
-from tis.marketplace.search.sql import run
+from tis.marketplace.search.sql import run, run_once
 from tis.marketplace.tables import TaxonomyVersion
 
 _MIN_TWO_WAY_CHARS = 3  # shorter synonyms expand in one direction only
@@ -39,7 +39,7 @@ class VocabularyCache:
 
     def current(self, session: Session) -> Vocabulary:
         # Read first: what is loaded is at least as new as this.
-        version = next((version for [version] in run(session, "SELECT version FROM taxonomy_version")), "")
+        version = next((version for [version] in run_once(session, "SELECT version FROM taxonomy_version")), "")
         loaded = self._loaded
         if loaded is None or loaded[0] != version:
             loaded = self._loaded = (version, _load_vocabulary(session))

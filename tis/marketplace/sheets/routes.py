@@ -1,7 +1,7 @@
 """Import of products from a sheet, its progress if it is large, and export of all products of a supplier."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from tis.marketplace.context import ContextDep, MarketServices, RequestContext
@@ -18,7 +19,7 @@ from tis.marketplace.kit.idempotency import KeyHeader, key_for_content
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.responses import JSONText
 from tis.marketplace.kit.unknown_fields import CheckedRoute
-from tis.marketplace.products.service import list_supplier_products, supplier_for_member
+from tis.marketplace.products.service import supplier_for_member
 from tis.marketplace.rates import limited
 from tis.marketplace.sheets.columns import COLUMNS
 from tis.marketplace.sheets.importing import ImportReport, SheetRefused, import_sheet, plan_sheet
@@ -185,11 +186,22 @@ def export_products(supplier_id: Id, context: ContextDep) -> StreamingResponse:
     """Export all products of a supplier, for its members, as a sheet that the import accepts."""
     with context.reading() as (session, principal):
         supplier_for_member(session, principal, supplier_id)
-        first = list_supplier_products(session, supplier_id, 0, _EXPORT_BATCH)
+        first = _products_of(session, supplier_id, 0, _EXPORT_BATCH)
         rows, last = [_sheet_row(product) for product in first], first[-1].id if first else None
     headers = {"Content-Disposition": f'attachment; filename="products-{supplier_id}.csv"'}
     parts = _csv_parts(context.market, supplier_id, rows, last)
     return StreamingResponse(parts, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _products_of(session: Session, supplier_id: int, after: int, limit: int) -> Sequence[Product]:
+    """Products of a supplier with an id greater than `after`, by id."""
+    products = (
+        select(Product)
+        .where(Product.supplier_id == supplier_id, Product.deleted_at.is_(None), Product.id > after)
+        .order_by(Product.id)
+        .limit(limit)
+    )
+    return session.scalars(products).all()
 
 
 def _csv_parts(market: MarketServices, supplier_id: int, rows: list[dict[str, Any]], last: int | None) -> Iterator[str]:
@@ -197,7 +209,7 @@ def _csv_parts(market: MarketServices, supplier_id: int, rows: list[dict[str, An
     yield write_rows(rows, with_header=True)
     while last is not None and len(rows) == _EXPORT_BATCH:
         with market.reading() as session:
-            products = list_supplier_products(session, supplier_id, last, _EXPORT_BATCH)
+            products = _products_of(session, supplier_id, last, _EXPORT_BATCH)
             rows, last = [_sheet_row(product) for product in products], products[-1].id if products else None
         yield write_rows(rows)
 

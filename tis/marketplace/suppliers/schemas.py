@@ -24,7 +24,16 @@ from tis.marketplace.kit.fields import (
     abbreviated_name,
 )
 from tis.marketplace.kit.geo import WithPlaceChange
-from tis.marketplace.kit.opening_hours import WEEKDAYS, OpeningHours, TimeZone, is_open, local_time, zone_of
+from tis.marketplace.kit.opening_hours import (
+    WEEKDAYS,
+    OpeningHours,
+    TimeZone,
+    is_within,
+    local_time,
+    minute_of_week,
+    weekly_spans,
+    zone_of,
+)
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.unknown_fields import StrictBody
 from tis.marketplace.kit.versions import VersionedChange
@@ -227,7 +236,7 @@ def supplier_view(supplier: Supplier, principal: Principal) -> SupplierView:
         # PostgreSQL keeps its own order.
         opening_hours=None if hours is None else {day: hours[day] for day in WEEKDAYS if day in hours},
         time_zone=zone,
-        open_now=None if hours is None else is_open(hours, local_time(now(), zone)),
+        open_now=None if hours is None else is_within(weekly_spans(hours), minute_of_week(local_time(now(), zone))),
     )
 
 

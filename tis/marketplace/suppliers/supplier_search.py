@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from typing import Any
 
 from sqlalchemy import (
@@ -19,19 +20,20 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from tis.marketplace.columns import now
-from tis.marketplace.kit.geo import Point, kilometres_between, shown_distance
-from tis.marketplace.kit.opening_hours import MINUTES_OF_WEEK, minute_of_utc_week
+from tis.marketplace.kit.fields import key_of
+from tis.marketplace.kit.geo import EARTH_RADIUS_KM, Point, kilometres_between, shown_distance
+from tis.marketplace.kit.opening_hours import MINUTES_OF_WEEK, minute_of_week
 from tis.marketplace.kit.origin import Vicinity
 from tis.marketplace.kit.paging import CursorPage
 from tis.marketplace.kit.principal import Principal
 from tis.marketplace.kit.ratings import PRIOR_COUNT
 from tis.marketplace.reading.tokens import tokenize
 from tis.marketplace.reading.word_lists import word_list
-from tis.marketplace.search.city_filter import supplier_in_city
-from tis.marketplace.search.geo_filter import bounding_box, distance_to_supplier
+from tis.marketplace.search.city_filter import MAX_CITIES, cities_of, city_test
+from tis.marketplace.search.geo_filter import bounding_box, origin_values
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.search.query import ProductQuery
-from tis.marketplace.search.supplier_index import NAME, name_key_of, supplier_ratings
+from tis.marketplace.search.supplier_index import NAME, name_key_of
 from tis.marketplace.suppliers.schemas import FoundSupplier, supplier_view
 from tis.marketplace.tables import UNRATED, ProductFacts, Supplier, SupplierFacts, SupplierHours, SupplierWord
 
@@ -86,7 +88,7 @@ def _with_said_city(session: Session, search: ProductSearch, query: SupplierQuer
 def found_view(
     session: Session, principal: Principal, suppliers: Sequence[Supplier], origin: Point | None
 ) -> list[FoundSupplier]:
-    ratings = supplier_ratings(session, [supplier.id for supplier in suppliers])
+    ratings = _ratings(session, [supplier.id for supplier in suppliers])
     return [
         FoundSupplier(
             **vars(supplier_view(supplier, principal)),
@@ -95,6 +97,13 @@ def found_view(
         )
         for supplier in suppliers
     ]
+
+
+def _ratings(session: Session, supplier_ids: Sequence[int]) -> dict[int, float]:
+    """The mean of all reviews of their products, of suppliers that have any."""
+    facts = select(SupplierFacts.supplier_id, SupplierFacts.stars, SupplierFacts.weight)
+    rated = facts.where(SupplierFacts.supplier_id.in_(supplier_ids), SupplierFacts.weight > 0)
+    return {supplier_id: stars / weight for supplier_id, stars, weight in session.execute(rated)}
 
 
 def _distance_km(supplier: Supplier, origin: Point | None) -> float | None:
@@ -108,7 +117,7 @@ def filtered_suppliers(session: Session, search: ProductSearch, query: SupplierQ
     """Those that are open for business, without the words and the place."""
     found = select(Supplier).where(Supplier.status == "active", Supplier.deleted_at.is_(None))
     if query.city:
-        found = found.where(supplier_in_city(session, query.city))
+        found = found.where(_is_in_city(session, query.city))
     if query.category is not None:
         sold = exists().where(
             ProductFacts.supplier_id == Supplier.id,
@@ -117,7 +126,7 @@ def filtered_suppliers(session: Session, search: ProductSearch, query: SupplierQ
         )
         found = found.where(sold)
     if query.open_now:
-        minute = minute_of_utc_week(now())
+        minute = minute_of_week(now().astimezone(UTC))
         is_open = or_(*(_is_open_at(one) for one in (minute, minute + MINUTES_OF_WEEK)))
         found = found.where(exists().where(SupplierHours.supplier_id == Supplier.id, is_open))
     return found
@@ -141,7 +150,7 @@ def ranked_suppliers(session: Session, search: ProductSearch, query: SupplierQue
     origin, radius_km = query.vicinity.origin, query.vicinity.radius_km
     distance: ColumnElement[float] = literal(0.0, Double)
     if origin is not None:
-        distance = distance_to_supplier(origin, search.index.least_function)
+        distance = _distance_to(origin, search.index.least_function)
     found = found.with_only_columns(
         match.label("tier"), distance.label("km"), -_rating_rank().label("unrated"), Supplier.id.label("id")
     )
@@ -191,6 +200,29 @@ def _rare_word(session: Session, words: Sequence[str]) -> int | None:
     num_suppliers = session.execute(union_all(*(one.add_columns(literal(n)) for n, one in enumerate(counts)))).all()
     count, number = min((count, number) for count, number in num_suppliers)
     return number if count < _MAX_RARE else None
+
+
+def _is_in_city(session: Session, city: str) -> ColumnElement[bool]:
+    """The same filter as that of products."""
+    if is_found := city_test(city):
+        keys = [key for key in cities_of(session, "suppliers") if is_found(key)]
+        if len(keys) <= MAX_CITIES:
+            # No column, so that lists are read in their order until a page is full.
+            return func.coalesce(Supplier.city_key, "").in_(keys)
+    return Supplier.city_key.contains(key_of(city), autoescape=True)
+
+
+def _distance_to(origin: Point, least_function: str) -> ColumnElement[float]:
+    """`haversine_sql` for statements of SQLAlchemy."""
+    at = {name: literal(value, Double) for name, value in origin_values(origin).items()}
+    lat = func.radians(Supplier.public_latitude + literal(90.0, Double))
+    lon = func.radians(Supplier.public_longitude + literal(180.0, Double))
+    half = literal(2.0, Double)
+    squared = func.power(func.sin((lat - at["origin_lat"]) / half), half) + at["origin_cos"] * func.sin(
+        lat
+    ) * func.power(func.sin((lon - at["origin_lon"]) / half), half)
+    least: ColumnElement[float] = getattr(func, least_function)(literal(1.0, Double), squared)
+    return literal(2 * EARTH_RADIUS_KM, Double) * func.asin(func.sqrt(least))
 
 
 def _rating_rank() -> ColumnElement[Any]:

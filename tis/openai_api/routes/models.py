@@ -62,7 +62,7 @@ def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", 
             if entry.task != task:
                 raise WrongTask(entry.id, entry.task)
             return entry.id
-    able: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == task]
+    able: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == task and not entry.base]
     if able and (not name or strict == "0" or (strict == "auto" and len(able) == 1)):
         return able[0].id
     raise ModelNotFound((name or "")[:200])
@@ -70,7 +70,7 @@ def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", 
 
 async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
     known = await engine.describe(entry.id)
-    [state] = [status.state for status in engine.statuses if status.id == entry.id]
+    [state] = [status.state for status in engine.statuses if status.id == (entry.base or entry.id)]
     return {
         "id": entry.id,
         "object": "model",
@@ -79,6 +79,7 @@ async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
         "max_model_len": known.context_length,
         "modalities": {"input": ["text", *sorted(known.media)], "output": [_OUTPUTS[entry.task]]},
         "aliases": list(entry.aliases),
+        "parent": entry.base,
         "status": "loaded" if state == "ready" else state,
         "capabilities": [entry.task, *_capabilities(known)],
     }

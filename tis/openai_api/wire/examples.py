@@ -84,6 +84,7 @@ _MODEL = {
     "max_model_len": 32768,
     "modalities": {"input": ["text", "image", "video"], "output": ["text"]},
     "aliases": ["gpt-4o-mini"],
+    "parent": None,
     "status": "loaded",
     "capabilities": ["chat", "vision", "tools", "reasoning", "structured_outputs"],
 }

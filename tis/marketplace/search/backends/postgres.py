@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import is_head_token, is_of_shop
 from tis.marketplace.search.backends.text_index import RowSource, TextIndex
 from tis.marketplace.search.index_entry import IndexEntry
+from tis.marketplace.search.index_tokens import is_head_token, is_of_shop
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TextMatch, TextScope
 
@@ -23,12 +23,17 @@ class PostgresTextIndex(TextIndex):
     rows_per_look = 5
     both, either, but_not = " & ", " | ", " & !"
 
-    def match_source(self, match: TextMatch) -> RowSource:
+    def match_source(self, match: TextMatch, *, stops_early: bool = False) -> RowSource:
+        by_id = "p.product_id = m.product_id"
+        join = f"JOIN product_search p ON {by_id}"
+        if stops_early:
+            # A join of its own the planner would make with a hash of all products.
+            join = f"CROSS JOIN LATERAL (SELECT * FROM product_search p WHERE {by_id} LIMIT 1) p"
         # Materialized: the planner would search the text index again for every supplier near the buyer.
         return RowSource(
             tables="(WITH found AS MATERIALIZED"
             " (SELECT product_id FROM product_words WHERE words @@ CAST(:match AS tsquery))"
-            " SELECT product_id FROM found) m JOIN product_search p ON p.product_id = m.product_id",
+            f" SELECT product_id FROM found) m {join}",
             values={"match": self.expression(match)},
         )
 

@@ -19,7 +19,7 @@ class SqliteFtsIndex(TextIndex):
     but_not = " NOT "
     around_texts = ""
 
-    def match_source(self, match: TextMatch) -> RowSource:
+    def match_source(self, match: TextMatch, *, stops_early: bool = False) -> RowSource:
         without, values = _without_texts("f.rowid", match.excluded_phrases)
         return RowSource(
             tables="product_fts f CROSS JOIN product_search p ON p.product_id = f.rowid",

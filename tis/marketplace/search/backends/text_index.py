@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from sqlalchemy.orm import Session
 
-from tis.marketplace.reading.tokens import is_of_shop
 from tis.marketplace.search.index_entry import IndexEntry, counted_words
+from tis.marketplace.search.index_tokens import is_of_shop
 from tis.marketplace.search.sql import id_list, run, run_many
 from tis.marketplace.search.text_query import ExcludedPhrase, Term, TermGroup, TextMatch, TextScope
 
@@ -48,7 +48,8 @@ class TextIndex:
     def __init__(self, least_function: str = "least") -> None:
         self.least_function = least_function  # the SQL function that returns the smaller of two numbers
 
-    def match_source(self, match: TextMatch) -> RowSource:
+    def match_source(self, match: TextMatch, *, stops_early: bool = False) -> RowSource:
+        """`stops_early`: the statement has a LIMIT, so it may look up each product that matches."""
         condition, values = _without_literals(self.expression(match))
         tables = "product_words w JOIN product_search p ON p.product_id = w.product_id"
         return RowSource(tables, (condition,), values)
@@ -119,7 +120,7 @@ class TextIndex:
 
     def _group(self, group: TermGroup, scope: TextScope) -> str:
         tokens = group.category_tokens + (group.shop_tokens if scope == "shop" else ())
-        terms = self.any_term(group.terms, scope) if group.terms else []
+        terms = self.any_term(_distinct(group.terms), scope) if group.terms else []
         return self.either.join([*terms, *map(self.token, tokens)])
 
     def _any_token(self, tokens: Sequence[str]) -> str:
@@ -148,6 +149,14 @@ class TextIndex:
     def before_rebuild(self, session: Session) -> None: ...
 
     def after_rebuild(self, session: Session) -> None: ...
+
+
+def _distinct(terms: Sequence[Term]) -> list[Term]:
+    """`gaming laptop` matches what `laptop gaming` matches."""
+    found: dict[tuple[frozenset[str], str | None], Term] = {}
+    for term in terms:
+        found.setdefault((frozenset(term.words), term.words[-1] if term.is_prefix else None), term)
+    return list(found.values())
 
 
 def _without_literals(expression: str) -> tuple[str, dict[str, object]]:
