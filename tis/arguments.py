@@ -127,7 +127,7 @@ def loader_of(settings: Settings) -> Load:
         ),
     )
 
-    served = served_models_of(settings)
+    served = [entry for entry in served_models_of(settings) if entry.base is None]  # adapters lie in their base
 
     def load(entry: CatalogueEntry, report: Report) -> LoadedWeights:
         if is_echo(entry.repo):
@@ -189,6 +189,8 @@ def fetcher_of(settings: Settings) -> Fetch:
         )
         folder = find_folder(entry.repo, source, report)
         weights = (weights_bytes_of(folder) or 0) // (4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1)
+        for place in entry.adapters.values():
+            weights += weights_bytes_of(find_folder(place, replace(source, revision=None), report)) or 0
         if declared and weights > declared and not settings.quantize:
             raise LoadFailed(f"memory_mb is {entry.memory_mb}, and the weights alone take {weights >> 20} MiB.")
         if limit:

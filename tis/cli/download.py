@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import replace
 
 from tis.arguments import catalogue_of, hub_source_of
 from tis.cli.ctrl_c import exit_at_once_after
@@ -48,7 +49,10 @@ def _download(settings: Settings, entry: CatalogueEntry, terminal: Terminal | No
     try:
         if not entry.has_files:
             raise LoadFailed("it has no files to download.")
-        folder = find_folder(entry.repo, hub_source_of(settings, entry), report)
+        source = hub_source_of(settings, entry)
+        folder = find_folder(entry.repo, source, report)
+        for place in entry.adapters.values():
+            find_folder(place, replace(source, revision=None), report)
     except LoadFailed as error:
         _say(terminal, f"{entry.id}: {error.message}")
         return False
