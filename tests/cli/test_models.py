@@ -13,9 +13,11 @@ from tests.engine.conftest import DEMO
 from tests.engine.models.hub import REPO, hub_with
 from tests.serving import served, settings_with
 from tests.test_status import until
+from tis.engine.models.hub_files import WANTED_FILES
 
 pytestmark = pytest.mark.slow
 
+WANTED = {path.name for pattern in WANTED_FILES for path in Path(DEMO).glob(pattern)}
 CATALOGUE = f"models:\n  shop: {{repo: {REPO}, aliases: [gpt-4o], revision: v1}}\n  talk: {{repo: echo}}\n"
 
 
@@ -67,13 +69,13 @@ def test_an_interrupted_download_goes_on_and_keeps_what_is_finished(folder: Path
             [*TIS, "download", "shop"], cwd=folder, env=environment(**variables(folder, hub)), stderr=subprocess.PIPE
         )
         assert begun.wait(60)
-        until(lambda: len(finished(folder)) > 2)
+        until(lambda: finished(folder) == WANTED - {"model.safetensors"})
         first.send_signal(signal.SIGINT)
         _, said = first.communicate(timeout=20)
         goes_on.set()
         assert first.returncode == 130 and said.decode().endswith("Stopped.\n")
         kept = finished(folder)
-        assert kept and "model.safetensors" not in kept
+        assert kept == WANTED - {"model.safetensors"}
         assert not list((folder / "hub").rglob("*.incomplete"))
         asked.clear()
         again = tis("download", "shop", folder=folder, **variables(folder, hub))
