@@ -1,6 +1,7 @@
 """Layers with states are computed in the batch: each sequence has a state of its own, whatever runs beside it."""
 
 import copy
+import inspect
 import json
 from typing import Any
 
@@ -188,6 +189,39 @@ def test_outside_of_the_batch_the_layers_are_the_models_own(hybrid: Any) -> None
         assert any(isinstance(module, StateLayer) for module in hybrid.modules())
         assert greedy(hybrid, prompt(20, 1), 12) == expected and find_states(hybrid)
     assert not state_layers(hybrid)
+
+
+class TestNativeFunctions:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    @pytest.mark.parametrize("family", ["Lfm2", "Qwen3Next", "Qwen3.5", "FalconH1", "Bamba", "NemotronH", "Mamba2"])
+    def test_usual_layers_have_them(self, family: str, dtype: Any, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level("INFO", "tis.engine")
+        model = new_of(family).to(dtype)
+        layers = state_layers(batched(model)._model)
+        assert layers and all(layer.native_forward for layer in layers)
+        assert "failed for" not in caplog.text
+        assert not any(layer.native_forward for layer in state_layers(batched(model, native_kernels=False)._model))
+
+    @pytest.mark.parametrize("family", ["Qwen3Next", "Bamba"])
+    def test_a_layer_that_computes_something_else_keeps_its_own(
+        self, family: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = new_of(family)
+        names = inspect.unwrap(type(find_states(model)[0].module).forward).__globals__
+        own = "torch_recurrent_gated_delta_rule" if family == "Qwen3Next" else "mamba2_selective_state_update"
+        plain = names[own]
+
+        def other(*args: Any, **arguments: Any) -> Any:
+            result = plain(*args, **arguments)
+            return (result[0] * 1.01, result[1]) if isinstance(result, tuple) else result * 1.01
+
+        monkeypatch.setitem(names, own, other)
+        request = new_request(prompt(20, 1))
+        expected = greedy(model, request.prompt_ids, 12)
+        runner = batched(model)
+        assert not any(layer.native_forward for layer in state_layers(runner._model))
+        run(runner, [request])
+        assert tokens(request) == expected
 
 
 class TestMemory:

@@ -13,6 +13,7 @@ from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
+from tis.engine.batching.native_states import use_native_states
 from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.state_layers import replace_state_layers
 from tis.engine.batching.stepped_model import SteppedModel
@@ -38,6 +39,7 @@ log = logging.getLogger("tis.engine")
 _CONVERTING = "converting the weights"
 _FUSING_MODULES = "fusing modules"
 _FUSING_LAYERS = "fusing layers"
+_NATIVE_STATES = "native functions of layers with states"
 _ROUNDING = "rounding the weights to 8 bits"
 _PACKING = "packing the weights"
 _PACKING_TOWER = "packing the vision tower"
@@ -163,6 +165,8 @@ def _batched(
     shape = cache_shape(model)  # before the layers that it asks are gone
     if has_kernels and not tower.looks_ahead:  # whole layers in C know no pictures whose tokens see each other
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
+    if has_kernels and shape.states:
+        stages.run(_NATIVE_STATES, lambda: use_native_states(model, shape, kernels))
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
     num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))

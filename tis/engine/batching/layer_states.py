@@ -86,6 +86,8 @@ class StatesOfRows:
 
     def update_recurrent_state(self, recurrent_states: Any, layer_idx: int, state_idx: int = 0, **ignored: Any) -> Any:
         assert self._recurrent is not None
+        if recurrent_states is self._recurrent:  # was changed in place
+            return recurrent_states
         return self._recurrent.copy_(recurrent_states)
 
     def get_linear_cache(self, layer_idx: int) -> Any | None:

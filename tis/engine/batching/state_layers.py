@@ -6,16 +6,17 @@ part of a prompt.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import CacheLayerMixin, LinearAttentionCacheLayerMixin
 
-from tis.engine.batching.batch import Batch, batch_or_none
+from tis.engine.batching.batch import batch_or_none
 from tis.engine.batching.layer_states import StateRows, StateShape, StatesOfRows, StateTensor, padded
 from tis.engine.weights.fused import attention_named
 
@@ -57,6 +58,7 @@ class StateLayer(torch.nn.Module):  # type: ignore[misc]
         self.layer = layer
         self.layer_idx = layer.layer_idx
         self.continues = continues
+        self.native_forward: Callable[..., Any] | None = None  # in a batch: that of the layer, with other functions
         self._cache_argument = cache_argument
         first, *others = inspect.signature(layer.forward).parameters.values()
         # Positions and masks of the whole row mean nothing to a part of it.
@@ -67,7 +69,9 @@ class StateLayer(torch.nn.Module):  # type: ignore[misc]
         if batch is None:
             return self.layer(hidden_states, *args, **arguments)
         outputs = [
-            self._compute(batch, hidden_states[:, one.begin : one.end], one)
+            self.of_rows(
+                hidden_states[:, one.begin : one.end], one, StatesOfRows(batch.cache.states[self.layer_idx], one)
+            )
             for rows in batch.state_rows
             for one in self._computable(rows)
         ]
@@ -75,11 +79,11 @@ class StateLayer(torch.nn.Module):  # type: ignore[misc]
             return torch.cat([one[0] for one in outputs], 1), None
         return torch.cat(outputs, 1)
 
-    def _compute(self, batch: Batch, hidden_states: Any, rows: StateRows) -> Any:
-        states = StatesOfRows(batch.cache.states[self.layer_idx], rows)
+    def of_rows(self, hidden_states: Any, rows: StateRows, states: StatesOfRows) -> Any:
         has_several = len(rows.slots) > 1
         arguments = self._arguments | {self._cache_argument: states}
-        out = self.layer(hidden_states.transpose(0, 1) if has_several else hidden_states, **arguments)
+        compute = partial(self.native_forward, self.layer) if self.native_forward else self.layer
+        out = compute(hidden_states.transpose(0, 1) if has_several else hidden_states, **arguments)
         states.write()
         if not has_several:
             return out
