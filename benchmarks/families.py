@@ -75,6 +75,16 @@ SHAPES = {
         {"hidden_size": 2880, "intermediate_size": 2880, "num_attention_heads": 64, "num_key_value_heads": 8,
          "head_dim": 64, "num_local_experts": 32, "num_experts_per_tok": 4},
     ),
+    "Qwen3-Next": CutShape(
+        "Qwen3Next", 4, 48, 151_936,
+        {"hidden_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256, "num_experts": 64,
+         "num_experts_per_tok": 10, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512},
+    ),
+    "LFM2-1.2B": CutShape(
+        "Lfm2", 8, 16, 65_536,
+        {"hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 8, "block_ff_dim": 12_288,
+         "full_attn_idxs": [2, 5, 7]},
+    ),
 }  # fmt: skip
 
 

@@ -30,17 +30,22 @@ from tis.observability.metrics import ACCEPTED_DRAFT_TOKENS
 LENGTHS = (3, 40, 17, 1, 26, 33)
 UNLIKE_OTHERS = (
     "OPT", "Nemotron", "GptOss", "Llama4", "DeepseekV2", "DeepseekV3", "Gemma2", "Mixtral", "Cohere", "Mamba",
-    "DiffLlama",
+    "DiffLlama", "Lfm2", "Qwen3Next", "FalconH1",
 )  # fmt: skip
 TRIED = tuple(FAMILIES) if os.environ.get("SOAK") else UNLIKE_OTHERS
 # What the batch cannot compute yet: their requests take turns.
 IN_TURNS = {
     "StableLm", "StableLm par",
     "GPTNeoXJapanese", "GPTJ", "GPTNeo", "CodeGen", "Falcon", "Falcon alibi", "Falcon new",
-    "Bloom", "Mpt", "GraniteMoeHybrid", "Mamba", "Mamba2",
-    "FalconMamba", "Jamba", "Bamba", "Zamba2", "RecurrentGemma", "Rwkv", "Lfm2", "Lfm2Moe", "DiffLlama",
-    "MiniMax", "XGLM", "Doge", "FalconH1", "NemotronH", "Qwen3Next", "Qwen3.5",
+    "Bloom", "Mpt", "Zamba2", "RecurrentGemma", "Rwkv", "DiffLlama", "XGLM", "Doge",
 }  # fmt: skip
+# Layers keep states beside the blocks: no prefix is shared, and there are no drafts.
+WITH_STATES = {
+    "Lfm2", "Lfm2Moe", "Qwen3Next", "Qwen3.5", "FalconH1", "GraniteMoeHybrid", "Bamba", "NemotronH", "Mamba2", "Mamba",
+    "FalconMamba", "Jamba", "MiniMax",
+}  # fmt: skip
+# They have nothing else, so what they keep of a sequence does not grow.
+STATES_ALONE = {"Mamba", "Mamba2", "FalconMamba"}
 # Their prompts are computed whole.
 WHOLE = {"Mamba", "FalconMamba", "Jamba", "Zamba2", "RecurrentGemma"}
 
@@ -97,7 +102,10 @@ def test_they_are_the_same_after_preemption_with_cached_prefixes_and_drafts(
     before = ACCEPTED_DRAFT_TOKENS._value.get()
     assert not run(runner, requests, every=5).errors
     assert [tokens(request) for request in requests] == expected
-    assert runner.scheduler.num_preemptions and requests[1].answer.cached_tokens
+    assert runner.scheduler.num_preemptions or family in STATES_ALONE
+    if family in WITH_STATES:
+        return
+    assert requests[1].answer.cached_tokens
     assert ACCEPTED_DRAFT_TOKENS._value.get() > before
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.layer_states import StateRows
 from tis.engine.kernels.native import NativeKernels
 
 
@@ -23,6 +24,7 @@ class QueryRun:
     num_before: int  # tokens of the sequence that came before these
     # Tokens of the sequence that also attend to those behind them, up to the end of their picture.
     pictures: tuple[tuple[int, int], ...] = ()
+    state_slot: int = 0  # of the sequence, if layers keep states
 
     @property
     def end(self) -> int:
@@ -68,6 +70,16 @@ class Batch:
         return any(run.pictures for run in self.query_runs)
 
     @cached_property
+    def state_rows(self) -> list[StateRows]:
+        """The runs as layers with states compute them: single tokens behind a state together, wherever they can."""
+        singles = [run for run in self.query_runs if run.length == 1 and run.num_before]
+        are_first = singles == self.query_runs[: len(singles)]
+        together = singles if are_first and len(singles) > 1 else []
+        rows = [StateRows(0, len(together), [run.state_slot for run in together], is_first=False)] if together else []
+        rest = self.query_runs[len(together) :]
+        return rows + [StateRows(run.begin, run.end, [run.state_slot], is_first=not run.num_before) for run in rest]
+
+    @cached_property
     def runs(self) -> Any:
         """The query runs as the native kernels take them."""
         return torch.tensor([(run.begin, run.length, run.first_slot, run.num_before) for run in self.query_runs])
@@ -105,6 +117,10 @@ _OF_THREAD = _ThreadBatch()
 def batch_of_thread() -> Batch:
     if _OF_THREAD.batch is None:
         raise RuntimeError("the attention of the batch was called outside of a batch")
+    return _OF_THREAD.batch
+
+
+def batch_or_none() -> Batch | None:
     return _OF_THREAD.batch
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from tis.engine.batching.layer_states import LayerStates, StateShape
 from tis.engine.batching.scheduler import BlockCopy
 
 # The paged kernel of CUDA needs multiples of this size; smaller blocks share prefixes in finer steps.
@@ -31,19 +32,28 @@ class LayerCache:
         return self.num_heads * (self.key_size + self.value_size)
 
 
+NO_TOKENS = LayerCache(0, 0, 0)  # of a layer without attention
+
+
 @dataclass(frozen=True, slots=True)
 class CacheShape:
     layers: tuple[LayerCache, ...]
     dtype: Any
     device: Any
+    states: tuple[StateShape, ...] = ()
 
     @property
     def head_sizes(self) -> set[int]:
-        return {size for layer in self.layers for size in (layer.key_size, layer.value_size)}
+        return {size for layer in self.layers for size in (layer.key_size, layer.value_size) if layer.num_heads}
 
     @property
     def bytes_per_token(self) -> int:
         return int(sum(layer.num_numbers for layer in self.layers) * self.dtype.itemsize)
+
+    @property
+    def bytes_of_states(self) -> int:
+        """Of one sequence, however long it is."""
+        return sum(one.num_bytes for one in self.states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +72,11 @@ class CacheSize:
 
 
 class PagedCache:
-    def __init__(self, shape: CacheShape, num_blocks: int, block_size: int) -> None:
+    def __init__(self, shape: CacheShape, num_blocks: int, block_size: int, num_slots: int = 32) -> None:
+        """`num_slots`: sequences that may run, if layers keep states of them."""
         self.layers = shape.layers
+        self.num_slots = num_slots if shape.states else None
+        self.states = {one.layer: LayerStates(one, num_slots, shape.device) for one in shape.states}
         self.num_blocks = num_blocks
         self.block_size = block_size
         self.token_axis = 1 if shape.device.type == "cpu" else 0
