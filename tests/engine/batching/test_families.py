@@ -5,7 +5,6 @@
 
 import json
 import os
-import re
 import statistics
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -22,7 +21,6 @@ from tests.engine.batching import letters
 from tests.engine.batching.families import FAMILIES
 from tests.engine.batching.tiny import TOKENIZER, Readers, greedy, new_model_of, new_request, prompt, run, tokens
 from tests.engine.resuming import emitted_tokens
-from tests.serving import REPOSITORY
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.turn_runner import TurnRunner
@@ -197,15 +195,6 @@ def test_weights_of_8_bits_answer(saved: Saved, dtype: str) -> None:
     requests = [new_request(prompt(length, seed), max_tokens=4) for seed, length in enumerate(LENGTHS)]
     assert not run(saved.loaded(dtype, quantisation="int8").new_runner(), requests).errors
     assert [len(tokens(request)) for request in requests] == [4] * len(LENGTHS)
-
-
-def test_the_page_about_models_names_each_family() -> None:
-    page = (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8")
-    in_batches, in_turns = (set(re.findall(r"\w+", part)) for part in page.split("## In turns")[:2])
-    for family, (kind, _) in FAMILIES.items():
-        assert kind.removesuffix("Text") in (in_turns if family in IN_TURNS else in_batches), family
-    assert f"tries {len(FAMILIES)} tiny" in page and f"of all {len(FAMILIES)}," in page
-    assert f"In batches: {len(FAMILIES) - len(IN_TURNS)}" in page and f"In turns: {len(IN_TURNS)}" in page
 
 
 def _half_right(token_ids: list[int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +48,7 @@ class ChosenRunner:
     context_length: int
     cache_tokens: int = 0
     cache_bytes: int = 0
+    why_in_turns: str = ""  # empty: requests are computed in batches
 
 
 def choose_runner(
@@ -72,7 +73,7 @@ def choose_runner(
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
         log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
-        return _in_turns(model, tokenizer, context_length, limits)
+        return replace(_in_turns(model, tokenizer, context_length, limits), why_in_turns=str(tower))
     if attention not in (None, "sdpa"):
         raise LoadFailed(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
