@@ -51,11 +51,13 @@ class TriedModel:
 def try_family(name: str) -> TriedModel:
     kind, sizes = FAMILIES[name]
     model = new_model_of(kind, **sizes)
-    features = ", ".join(_features(model))
+    features = [*_features(model)]
     why = _why_in_turns(model)
     if why:
         return TriedModel(_type_of(model), (why, "in parts" if SteppedModel(model).splits_prompts else "whole"), False)
-    return TriedModel(_type_of(model), (features, ", ".join(_native_parts(model))), True)
+    if any(hasattr(module, "latent_heads") for module in model.modules()):
+        features = ["latents in the cache", *features]
+    return TriedModel(_type_of(model), (", ".join(features), ", ".join(_native_parts(model))), True)
 
 
 def type_of_family(name: str) -> str:

@@ -10,6 +10,7 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.fused_layers import fuse_layers
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
+from tis.engine.batching.latents import compress_latents
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
@@ -36,6 +37,7 @@ log = logging.getLogger("tis.engine")
 
 _CONVERTING = "converting the weights"
 _FUSING_MODULES = "fusing modules"
+_COMPRESSING = "compressing latents"
 _FUSING_LAYERS = "fusing layers"
 _ROUNDING = "rounding the weights to 8 bits"
 _PACKING = "packing the weights"
@@ -159,6 +161,7 @@ def _batched(
         num_rounded = stages.run(_ROUNDING, lambda: quantise_weights(model, kernels))
         if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
+    stages.run(_COMPRESSING, lambda: compress_latents(model, in_8_bits=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
     if has_kernels and not tower.looks_ahead:  # whole layers in C know no pictures whose tokens see each other
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
