@@ -16,6 +16,7 @@ from tis.engine.batching.latents import LatentHeads, compress_latents
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.scheduler import BlockCopy
 from tis.engine.batching.text_attention import cache_shape
+from tis.engine.weights.packed import weight_bytes_of
 
 pytestmark = pytest.mark.slow
 
@@ -54,11 +55,12 @@ def test_the_tokens_are_those_of_generate(family: str, native_kernels: bool, mon
 
 def test_the_cache_keeps_a_latent_per_token() -> None:
     model = new_of("DeepseekV2")
-    before = cache_shape(model).bytes_per_token
+    before, weights = cache_shape(model).bytes_per_token, weight_bytes_of(model)
     assert compress_latents(model) == 2
     shape = cache_shape(model)
     assert shape.bytes_per_token == 2 * 4 * (RANK + ROTATED)
     assert before == 2 * 4 * HEADS * (16 + ROTATED + 16)
+    assert weight_bytes_of(model) == weights + 2 * 4 * HEADS * (16 + 16) * RANK
     cache = PagedCache(shape, 4, 16)
     assert {one.untyped_storage().data_ptr() for one in cache.keys} == {
         one.untyped_storage().data_ptr() for one in cache.values

@@ -119,4 +119,5 @@ def _hand_out_latents(attention: Any, heads: LatentHeads) -> None:
         return torch.cat((latents, rotated), -1), latents
 
     attention.latent_heads = heads
+    attention.num_bytes = heads.of_keys.nbytes + heads.of_values.nbytes  # beside its weights: `weight_bytes_of`
     attention.expand_kv = expand_kv
