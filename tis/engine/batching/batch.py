@@ -1,9 +1,9 @@
 """The tokens of one step, packed into one row without padding, and what the attention knows of them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,7 @@ class Batch:
     kernels: NativeKernels | None = None  # the native ones, if they take the cache
     wanted: Any | None = None  # rows whose output is read; None: all
     _masks: dict[tuple[int, int, int, int], Any] = field(default_factory=dict)
+    _parts: dict[tuple[int, ...], tuple["Batch", Any]] = field(default_factory=dict)
 
     @contextmanager
     def computed_here(self) -> Iterator[None]:
@@ -87,6 +88,22 @@ class Batch:
     @cached_property
     def block_table(self) -> "BlockTable":
         return BlockTable(self)
+
+    def without(self, runs: Collection[QueryRun]) -> tuple["Batch", Any]:
+        """Returns the other runs as a batch, and which rows of this one it has."""
+        key = tuple(run.begin for run in runs)
+        if not key:
+            return self, slice(None)
+        if key not in self._parts:
+            others: list[QueryRun] = []
+            rows: list[int] = []
+            for run in self.query_runs:
+                if run not in runs:
+                    others.append(replace(run, begin=len(rows)))
+                    rows += range(run.begin, run.end)
+            at = torch.tensor(rows, device=self.slots.device)
+            self._parts[key] = Batch(self.cache, others, self.slots[at], self.kernels), at
+        return self._parts[key]
 
     def mask(self, run: QueryRun, window: int | None, chunk: int | None, num_groups: int) -> Any:
         """Returns the mask from the first key on."""

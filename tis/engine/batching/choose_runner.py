@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.fused_layers import fuse_layers
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
+from tis.engine.batching.latents import EXPANSION, compress_latents
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
@@ -40,6 +41,7 @@ log = logging.getLogger("tis.engine")
 
 _CONVERTING = "converting the weights"
 _FUSING_MODULES = "fusing modules"
+_COMPRESSING = "compressing latents"
 _FUSING_LAYERS = "fusing layers"
 _NATIVE_STATES = "native functions of layers with states"
 _ROUNDING = "rounding the weights to 8 bits"
@@ -53,6 +55,7 @@ class ChosenRunner:
     context_length: int
     cache_tokens: int = 0
     cache_bytes: int = 0
+    why_in_turns: str = ""  # empty: requests are computed in batches
 
 
 def choose_runner(
@@ -78,7 +81,7 @@ def choose_runner(
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
         log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
-        return _in_turns(model, tokenizer, context_length, limits, adapters)
+        return replace(_in_turns(model, tokenizer, context_length, limits, adapters), why_in_turns=str(tower))
     if attention not in (None, "sdpa"):
         raise LoadFailed(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
@@ -170,6 +173,8 @@ def _batched(
         num_rounded = stages.run(_ROUNDING, lambda: quantise_weights(model, kernels))
         if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
+    if not any(one.adapts(EXPANSION) for one in adapters):
+        stages.run(_COMPRESSING, lambda: compress_latents(model, in_8_bits=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
     # Whole layers in C know no adapters, and no pictures whose tokens see each other.
     if has_kernels and not tower.looks_ahead and not adapters:

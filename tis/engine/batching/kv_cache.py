@@ -26,10 +26,11 @@ class LayerCache:
     key_size: int  # of each head
     value_size: int
     chunk: int | None = None  # its tokens see only those of their own part of so many
+    has_latents: bool = False  # its values are the first numbers of its keys
 
     @property
     def num_numbers(self) -> int:
-        return self.num_heads * (self.key_size + self.value_size)
+        return self.num_heads * (self.key_size + (0 if self.has_latents else self.value_size))
 
 
 NO_TOKENS = LayerCache(0, 0, 0)  # of a layer without attention
@@ -88,19 +89,27 @@ class PagedCache:
             return torch.empty(sizes, dtype=shape.dtype, device=shape.device)
 
         self.keys = [rows(layer.num_heads, layer.key_size) for layer in shape.layers]
-        self.values = [rows(layer.num_heads, layer.value_size) for layer in shape.layers]
+        self.values = [
+            keys[..., : layer.value_size] if layer.has_latents else rows(layer.num_heads, layer.value_size)
+            for layer, keys in zip(shape.layers, self.keys, strict=True)
+        ]
+        self._own_values = [
+            values for layer, values in zip(shape.layers, self.values, strict=True) if not layer.has_latents
+        ]
 
     def write(self, layer: int, slots: Any, keys: Any, values: Any) -> None:
         """Takes `keys` and `values` as the models make them: [1, heads, tokens, size]."""
         if self.token_axis == 0:
             keys, values = keys.transpose(1, 2), values.transpose(1, 2)
         self.keys[layer].index_copy_(self.token_axis, slots, keys[0])
+        if self.layers[layer].has_latents:
+            return
         self.values[layer].index_copy_(self.token_axis, slots, values[0])
 
     def copy_blocks(self, copies: Iterable[BlockCopy]) -> None:
         for copy in copies:
             for start, stop, to in _contiguous_parts(copy):
-                for tensor in (*self.keys, *self.values):
+                for tensor in (*self.keys, *self._own_values):
                     tokens = tensor.movedim(self.token_axis, 0)
                     source = tokens[start * self.block_size : stop * self.block_size]
                     # A sequence may move by less than its length: then source and target overlap.

@@ -8,7 +8,7 @@ import torch
 from transformers import AttentionInterface
 
 from tis.engine.batching.kv_cache import NO_TOKENS, CacheShape, LayerCache
-from tis.engine.batching.state_layers import LayerKinds, find_states, no_attention
+from tis.engine.batching.state_layers import LayerKinds, find_states
 from tis.engine.weights.fused import attention_named
 
 _NAME = "tis_sizes"
@@ -80,12 +80,15 @@ def shape_of(model: Any, attentions: list[TextAttention]) -> CacheShape:
 def _note_sizes(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **arguments: Any
 ) -> tuple[Any, None]:
+    latents = getattr(module, "latent_heads", None)
     if _FOUND.layers is not None:
-        cache = LayerCache(key.shape[1], key.shape[3], value.shape[3], _chunk_of(module))
+        sizes = (key.shape[1], key.shape[3], value.shape[3])
+        cache = LayerCache(*sizes, chunk=_chunk_of(module), has_latents=latents is not None)
         window, sinks = arguments.get("sliding_window"), arguments.get("s_aux")
         has_mask = attention_mask is not None or arguments.get("position_bias") is not None
         _FOUND.layers.append(TextAttention(module, query.shape[1], cache, window, sinks, has_mask))
-    return no_attention(module, query, key, value)
+    value_size = latents.value_size if latents else value.shape[3]
+    return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value_size), None
 
 
 def _chunk_of(module: Any) -> int | None:

@@ -166,6 +166,7 @@ def _find(model: Any, adapter: str, path: str) -> tuple[Any, str, int, int | Non
             continue
         if not outer:
             break
+        parent = getattr(parent, "layer", parent)  # a `StateLayer` has the family's own inside
         module = getattr(parent, name, None)
         if isinstance(module, torch.nn.Module) and getattr(module, "is_called", True):
             return parent, name, 0, None
