@@ -86,7 +86,8 @@ test-faults: setup-dev            ## kills, full disks, lost connections, crowds
 soak: setup-dev                   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
 		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py \
-		tests/engine/batching/test_vision_families.py tests/marketplace/sheets/test_kill.py
+		tests/engine/batching/test_vision_families.py tests/engine/batching/test_vision_interrupted.py \
+		tests/engine/batching/test_models_page.py tests/marketplace/sheets/test_kill.py
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 	SOAK=1 $(PYTEST) $(BY_FILE) -m one_database -k postgresql tests/marketplace
 

@@ -1,12 +1,14 @@
 """How fast models of other families are in the batch, against one request at a time through `generate()`.
 
     python benchmarks/families.py [--families Qwen3-30B-A3B,OLMoE-1B-7B] [--rounds 3] [--clients 8] [--steps 1,8,16]
+        [--dtype float32] [--layers 2] [--cpu-time]
 
 Random weights in bfloat16, with the shapes of real models but fewer layers, and as much smaller a vocabulary, so that
 the head has its share. The last layer computes all rows of a prompt, as the others do: it would be too large a part of
 what is saved. A round computes, in turn, one request by `generate()` and one of each client in a batch, with
 KERNELS=off and KERNELS=auto; then some steps of the batches alone. Shown are medians of the rounds. The models share
-the weights that they do not pack: the experts are in memory twice.
+the weights that they do not pack: the experts are in memory twice. A CPU that does not multiply in bfloat16 needs
+`--dtype float32`: `generate()` would be many times slower there than what it is compared with.
 """
 
 import argparse
@@ -71,9 +73,31 @@ SHAPES = {
          "moe_layer_start_index": 1},
     ),
     "gpt-oss-20b": CutShape(
-        "GptOss", 2, 24, 201_088,
+        "GptOss", 4, 24, 201_088,
         {"hidden_size": 2880, "intermediate_size": 2880, "num_attention_heads": 64, "num_key_value_heads": 8,
          "head_dim": 64, "num_local_experts": 32, "num_experts_per_tok": 4},
+    ),
+    "Qwen3-Next": CutShape(
+        "Qwen3Next", 4, 48, 151_936,
+        {"hidden_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256, "num_experts": 64,
+         "num_experts_per_tok": 10, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512},
+    ),
+    "LFM2-1.2B": CutShape(
+        "Lfm2", 8, 16, 65_536,
+        {"hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 8, "block_ff_dim": 12_288,
+         "full_attn_idxs": [2, 5, 7]},
+    ),
+    "DeepSeek-V2-Lite": CutShape(
+        "DeepseekV2", 4, 27, 102_400,
+        {"hidden_size": 2048, "intermediate_size": 10_944, "num_attention_heads": 16, "num_key_value_heads": 16,
+         "q_lora_rank": None, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+         "n_routed_experts": 64, "num_experts_per_tok": 6, "moe_intermediate_size": 1408, "n_shared_experts": 2,
+         "first_k_dense_replace": 1, "topk_method": "greedy"},
+    ),
+    "Gemma-3-4B": CutShape(
+        "Gemma3Text", 9, 34, 262_208,
+        {"hidden_size": 2560, "intermediate_size": 10_240, "num_attention_heads": 8, "num_key_value_heads": 4,
+         "head_dim": 256, "sliding_window": 1024, "query_pre_attn_scalar": 256},
     ),
 }  # fmt: skip
 
@@ -87,10 +111,13 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=32)
     parser.add_argument("--steps", type=lambda text: [int(part) for part in text.split(",")], default=[1, 8, 16])
     parser.add_argument("--layers", type=int, help="instead of the number that each shape has")
+    parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16", help="of all three models")
     parser.add_argument("--cpu-time", action="store_true", help="of all threads, for a machine that is busy")
     options = parser.parse_args()
     clock = time.process_time if options.cpu_time else time.perf_counter
-    print(f"{machine()}, {torch.get_num_threads()} threads{', CPU time' if options.cpu_time else ''}\n")
+    print(
+        f"{machine()}, {torch.get_num_threads()} threads, {options.dtype}{', CPU time' if options.cpu_time else ''}\n"
+    )
     for name in options.families:
         shape = SHAPES[name]
         family = MeasuredFamily(replace(shape, layers=options.layers or shape.layers), options)
@@ -108,7 +135,7 @@ class MeasuredFamily:
         self._seed = 0
         vocabulary = shape.vocabulary * shape.layers // shape.of_layers
         self._tokenizer = _Numbers(vocabulary)
-        plain = _new_model(shape, vocabulary)
+        plain = _new_model(shape, vocabulary).to(getattr(torch, options.dtype))
         longest = options.prompt_tokens + options.max_tokens + 200
         cache_tokens = longest * max(*options.steps, options.clients)
         self._plain = plain

@@ -1,4 +1,4 @@
-"""What turns change for a model that cannot be batched: 8 clients token by token, against one after the other.
+"""What turns change, as for a model that cannot be batched: 8 clients token by token, against one after the other.
 
     python benchmarks/turns.py [--family mamba2|mamba|bamba] [--clients 8] [--tokens 64] [--prompt 210] [--rounds 3]
 
@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
-from tis.engine.batching.choose_runner import choose_runner  # noqa: E402
-from tis.engine.batching.limits import BatchLimits  # noqa: E402
+from tis.engine.batching.stepped_model import SteppedModel  # noqa: E402
+from tis.engine.batching.turn_runner import TurnRunner  # noqa: E402
 from tis.engine.prepared_request import PreparedRequest  # noqa: E402
 from tis.engine.request import Request  # noqa: E402
 from tis.engine.runner import Runner  # noqa: E402
@@ -59,7 +59,7 @@ def main() -> None:
     model = transformers.AutoModelForCausalLM.from_config(_CONFIGS[options.family]()).eval()
     plain = transformers.AutoTokenizer.from_pretrained(ROOT / "models" / "demo")
     tokenizer = HfTokenizer(plain, [], _SIZES["vocab_size"])
-    runner = choose_runner(model, tokenizer, 4096, BatchLimits(step_seconds=0.25)).new()
+    runner = TurnRunner(SteppedModel(model), tokenizer, 2**30, step_seconds=0.25)
     shares: list[tuple[float, ...]] = []
     for number in range(options.rounds):
         generator = torch.Generator().manual_seed(number)

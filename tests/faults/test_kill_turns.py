@@ -20,7 +20,7 @@ NUM_CLIENTS, LENGTH = 3, 80
 KILLS = tuple(range(20, 150, short_or_long(100, 30)))  # after so many blocks
 
 
-@pytest.fixture(params=["Mamba", "Bamba"][: short_or_long(1, 2)])
+@pytest.fixture(params=["Zamba2", "RecurrentGemma"][: short_or_long(1, 2)])
 def shared_turns(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
     folder = make_folder(tmp_path_factory.mktemp("turns") / "model", request.param)
     shared = SharedServer(

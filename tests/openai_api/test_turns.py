@@ -26,7 +26,7 @@ WEATHER: Any = {"type": "function", "function": {"name": "get_weather", "paramet
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = make_folder(tmp_path_factory.mktemp("mamba") / "model", "Mamba")
+    folder = make_folder(tmp_path_factory.mktemp("zamba") / "model", "Zamba2")
     with served(settings_with(model_repo_id=str(folder), torch_dtype="float32", load_wait_seconds=120)) as running:
         yield running
 

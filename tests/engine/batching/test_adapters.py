@@ -98,11 +98,13 @@ def test_a_prefix_of_one_adapter_is_not_read_by_another(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:fan_in_fan_out:UserWarning")
 def test_families_with_other_layers_take_adapters_too(tmp_path: Path) -> None:
-    """Matrices that lie the other way round, merged projections, attention beside shared experts, and turns."""
+    """Matrices that lie the other way round, merged projections, latents, layers with states, and turns."""
     targets = {
         "GPT2": ["c_attn", "c_proj"],
         "Phi3": ["qkv_proj", "gate_up_proj", "down_proj"],
         "DeepseekV3": ["kv_b_proj", "o_proj"],
+        "DeepseekV2": ["kv_a_proj_with_mqa", "o_proj"],
+        "Lfm2": ["in_proj", "out_proj", "w1"],
         "Falcon": ["query_key_value", "dense"],
     }
     kinds = []

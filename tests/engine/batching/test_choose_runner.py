@@ -13,7 +13,7 @@ from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.errors import LoadFailed
 from tis.engine.request import Request
 
-_MAMBA = transformers.MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=320)
+_BLOOM = transformers.BloomConfig(hidden_size=32, n_layer=2, n_head=2, vocab_size=320)
 
 
 def _causal(config: Any) -> Any:
@@ -36,11 +36,11 @@ def test_without_a_size_the_cache_takes_a_share_of_memory_but_not_more_than_is_u
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        (_MAMBA, "replaced"),
-        (transformers.Lfm2Config(**_SMALL, full_attn_idxs=[1], block_ff_dim=96), "conv"),
+        (_BLOOM, "replaced"),
+        (transformers.RecurrentGemmaConfig(**_SMALL | {"num_hidden_layers": 3}, lru_width=64), "states in a way"),
         (transformers.DogeConfig(**_SMALL), "mask"),
     ],
-    ids=["mamba", "lfm2", "doge"],
+    ids=["bloom", "recurrent gemma", "doge"],
 )
 def test_a_model_that_cannot_be_batched_gets_a_reason_and_takes_turns(config: Any, reason: str) -> None:
     model = _causal(config)
@@ -67,7 +67,7 @@ def test_prompt_lookup_may_be_switched_off(qwen3: Any, is_on: bool, at_most: int
 
 
 def test_quantising_a_model_that_is_not_batched_is_said_to_do_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    model = _causal(_MAMBA)
+    model = _causal(_BLOOM)
     choose_runner(model, TOKENIZER, 512, BatchLimits(quantisation="int8"))
     assert "QUANTIZE=int8 does not apply" in caplog.text
 
@@ -79,7 +79,7 @@ def test_an_attention_that_the_batch_does_not_have_is_refused(qwen3: Any) -> Non
 
 
 def test_an_attention_of_a_model_that_is_not_batched_is_its_own_affair() -> None:
-    model = _causal(_MAMBA)
+    model = _causal(_BLOOM)
     assert isinstance(choose_runner(model, TOKENIZER, 512, BatchLimits(), attention="eager").new(), TurnRunner)
 
 

@@ -216,7 +216,7 @@ def test_a_model_that_fails_is_gone_before_it_is_read_again(monkeypatch: pytest.
     ("kind", "config", "reason"),
     [
         ("Doge", {}, "a mask of its own"),
-        ("Lfm2", {"full_attn_idxs": [1], "block_ff_dim": 96}, "layers of type conv"),
+        ("DiffLlama", {}, "an attention of its own"),
     ],
 )
 def test_a_family_that_cannot_be_batched_starts(kind: str, config: dict[str, Any], reason: str, caplog: Any) -> None:

@@ -308,10 +308,11 @@ class TestTrial:
     """What a model cannot do in turns is found out when it is loaded."""
 
     def test_sequences_that_change_each_other_run_one_after_the_other(
-        self, mamba: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A state in the model itself that is changed in place cannot be put aside."""
-        kind = type(mamba.get_input_embeddings())
+        model = new_of("CodeGen")
+        kind = type(model.get_input_embeddings())
         plain, last = kind.forward, torch.zeros(1, 1, 64)
 
         def leaking(self: Any, ids: Any) -> Any:
@@ -323,16 +324,17 @@ class TestTrial:
 
         requests = [new_request(prompt(9, seed)) for seed in range(3)]
         monkeypatch.setattr(kind, "forward", leaking)
-        expected = [greedy(mamba, request.prompt_ids, 12) for request in requests]
-        runner = choose_runner(mamba, TOKENIZER, 512, BatchLimits()).new()
+        expected = [greedy(model, request.prompt_ids, 12) for request in requests]
+        runner = choose_runner(model, TOKENIZER, 512, BatchLimits()).new()
         assert "one at a time" in caplog.text
         assert not run(runner, requests).errors
         assert [tokens(request) for request in requests] == expected
 
-    def test_a_generate_of_its_own_ends_the_load(self, mamba: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(type(mamba), "generate", lambda self, ids, **options: ids)
-        with pytest.raises(LoadFailed, match=r"MambaForCausalLM has a generate\(\) of its own"):
-            choose_runner(mamba, TOKENIZER, 512, BatchLimits())
+    def test_a_generate_of_its_own_ends_the_load(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        model = new_of("CodeGen")
+        monkeypatch.setattr(type(model), "generate", lambda self, ids, **options: ids)
+        with pytest.raises(LoadFailed, match=r"CodeGenForCausalLM has a generate\(\) of its own"):
+            choose_runner(model, TOKENIZER, 512, BatchLimits())
 
     def test_frequencies_that_grow_with_one_text_do_not_change_another(self) -> None:
         model = new_of("Llama dynamic", max_position_embeddings=64)

@@ -6,7 +6,6 @@
 import logging
 import os
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +15,9 @@ import torch
 import transformers
 from torch.nn.functional import scaled_dot_product_attention
 
-from tests.engine.batching.tiny import TOKENIZER, Readers, new_runner, run, tokens
-from tests.engine.batching.vision_families import VISION_FAMILIES, FamilyPrompt, mixed_prompts, new_family
+from tests.engine.batching.tiny import TOKENIZER, Readers, run, tokens
+from tests.engine.batching.vision_case import ALONE, LENGTH, TEXT_ALONE, TRIED, VisionCase, vision_case
+from tests.engine.batching.vision_families import FamilyPrompt
 from tests.engine.resuming import resumed
 from tests.engine.vision.cases import picture, prompt
 from tests.engine.vision.tiny_models import TINY, make_tiny
@@ -27,7 +27,6 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.kv_cache import CacheShape, LayerCache, PagedCache
 from tis.engine.batching.limits import BatchLimits
-from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower
 from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.kernels.native import native_kernels
@@ -40,58 +39,23 @@ from tis.engine.sampling.params import SamplingParams
 
 pytestmark = pytest.mark.slow
 
-LENGTH = 10
-UNLIKE_OTHERS = ("gemma3", "llava_next", "mistral3", "glm4v", "ovis2")
-TRIED = tuple(VISION_FAMILIES) if os.environ.get("SOAK") else UNLIKE_OTHERS
-# `generate()` computes them: their decoders get more than features in the places of the picture's own token, or all of
-# a prompt sees all of it.
-ALONE = {"ovis2", "granite4_vision", "paligemma"}
-# Not because of their pictures.
-TEXT_ALONE = {"deepseek_vl"}
-
-
-class Case:
-    """A model, prompts for it, and their tokens by `generate()`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.model = new_family(name)
-        self.prompts = mixed_prompts(name, self.model)
-        self.expected = [one.greedy(LENGTH) for one in self.prompts]
-        self.tower = find_tower(self.model, self.prompts[2].sample)
-
-    def new_runner(self, **options: Any) -> BatchRunner:
-        assert isinstance(self.tower, ForwardTower)
-        return new_runner(self.model, tower=self.tower, **options)
-
-    def answers(self, runner: BatchRunner, prompts: Sequence[FamilyPrompt], *, every: int = 2) -> list[list[int]]:
-        requests = [one.request(max_tokens=LENGTH) for one in prompts]
-        readers = run(runner, requests, every=every)
-        assert not readers.errors
-        return [tokens(request) for request in requests]
-
 
 @pytest.fixture(scope="module", params=TRIED)
-def case(request: pytest.FixtureRequest) -> Case:
-    return _case(str(request.param))
+def case(request: pytest.FixtureRequest) -> VisionCase:
+    return vision_case(str(request.param))
 
 
 @pytest.fixture(scope="module", params=[name for name in TRIED if name not in ALONE | TEXT_ALONE])
-def batched(request: pytest.FixtureRequest) -> Case:
-    return _case(str(request.param))
+def batched(request: pytest.FixtureRequest) -> VisionCase:
+    return vision_case(str(request.param))
 
 
 @pytest.fixture(scope="module")
-def gemma3() -> Case:
-    return _case("gemma3")
+def gemma3() -> VisionCase:
+    return vision_case("gemma3")
 
 
-@cache
-def _case(name: str) -> Case:
-    return Case(name)
-
-
-def test_the_trial_tells_which_pictures_a_batch_computes(case: Case) -> None:
+def test_the_trial_tells_which_pictures_a_batch_computes(case: VisionCase) -> None:
     assert isinstance(case.tower, str) == (case.name in ALONE), case.tower
     assert len({tuple(answer) for answer in case.expected}) == len(case.expected), "they depend on the pictures"
     assert not any("forward" in module.__dict__ for module in case.model.modules()), "the model is as it was"
@@ -100,7 +64,7 @@ def test_the_trial_tells_which_pictures_a_batch_computes(case: Case) -> None:
 def test_a_model_whose_pictures_differ_runs_through_generate_and_the_log_says_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    case = Case("ovis2")
+    case = VisionCase("ovis2")
     vision: Any = SimpleNamespace(sample=lambda: case.prompts[2].sample)
     with caplog.at_level(logging.INFO, "tis.engine"):
         runner = choose_runner(case.model, TOKENIZER, 512, BatchLimits(cache_tokens=2048), vision).new()
@@ -112,17 +76,19 @@ def test_a_model_whose_pictures_differ_runs_through_generate_and_the_log_says_wh
 
 @pytest.mark.parametrize("options", [{}, {"tokens_per_step": 7, "patches_per_step": 16}], ids=["whole", "parts"])
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["kernels", "plain"])
-def test_eight_at_once_get_the_tokens_of_generate(batched: Case, has_kernels: bool, options: dict[str, int]) -> None:
+def test_eight_at_once_get_the_tokens_of_generate(
+    batched: VisionCase, has_kernels: bool, options: dict[str, int]
+) -> None:
     kernels = native_kernels() if has_kernels else None
     assert batched.answers(batched.new_runner(kernels=kernels, **options), batched.prompts) == batched.expected
 
 
-def test_alone_they_get_the_tokens_of_generate(batched: Case) -> None:
+def test_alone_they_get_the_tokens_of_generate(batched: VisionCase) -> None:
     for one, expected in zip(batched.prompts, batched.expected, strict=True):
         assert batched.answers(batched.new_runner(), [one]) == [expected]
 
 
-def test_preempted_they_get_the_same_tokens(batched: Case) -> None:
+def test_preempted_they_get_the_same_tokens(batched: VisionCase) -> None:
     """There is room for the prompts, and not for the answers."""
     chosen = [0, 1, 6, 7]
     prompts = [batched.prompts[at] for at in chosen]
@@ -131,7 +97,7 @@ def test_preempted_they_get_the_same_tokens(batched: Case) -> None:
     assert runner.scheduler.num_preemptions > 0
 
 
-def test_a_repeated_picture_is_encoded_once(batched: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_picture_is_encoded_once(batched: VisionCase, monkeypatch: pytest.MonkeyPatch) -> None:
     encoded = _count_encoded(batched.tower, monkeypatch)
     runner = batched.new_runner()
     for number in range(2):
@@ -139,14 +105,14 @@ def test_a_repeated_picture_is_encoded_once(batched: Case, monkeypatch: pytest.M
     assert sorted(encoded) == sorted({one.digest for one in batched.prompts[4].vision_inputs})
 
 
-def test_another_picture_does_not_share_blocks(batched: Case) -> None:
+def test_another_picture_does_not_share_blocks(batched: VisionCase) -> None:
     alike = [batched.prompts[0], batched.prompts[6]]
     assert alike[0].ids == alike[1].ids
     runner = batched.new_runner()
     assert [batched.answers(runner, [one])[0] for one in alike] == [batched.expected[0], batched.expected[6]]
 
 
-def test_an_answer_resumes_in_another_batch(batched: Case) -> None:
+def test_an_answer_resumes_in_another_batch(batched: VisionCase) -> None:
     request = batched.prompts[2].request(max_tokens=LENGTH)
     whole = run(batched.new_runner(), [request]).of(request)
     parts = [(cut, resumed(request.prepared, whole[:cut])) for cut in (1, LENGTH - 1)]
@@ -155,7 +121,9 @@ def test_an_answer_resumes_in_another_batch(batched: Case) -> None:
         assert [*whole[:cut], *readers.of(again)] == whole
 
 
-def test_a_picture_whose_tokens_see_each_other_is_never_cut(gemma3: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_whose_tokens_see_each_other_is_never_cut(
+    gemma3: VisionCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its tokens are more than a step has room for."""
     runner = gemma3.new_runner(tokens_per_step=3)
     begins_and_ends: list[tuple[Any, int, int]] = []
@@ -172,7 +140,7 @@ def test_a_picture_whose_tokens_see_each_other_is_never_cut(gemma3: Case, monkey
             assert not first < stop < last and not first < start < last
 
 
-def test_a_cached_prefix_may_end_within_such_a_picture(gemma3: Case) -> None:
+def test_a_cached_prefix_may_end_within_such_a_picture(gemma3: VisionCase) -> None:
     """The picture has the tokens 6 to 9, and blocks have 4."""
     runner, one = gemma3.new_runner(), gemma3.prompts[0]
     assert one.vision_inputs[0].spans == ((6, 10),)
@@ -214,7 +182,7 @@ class _FirstAttention:
     layer_idx = 0
 
 
-def test_layer_by_layer_a_tower_gives_the_same_features(batched: Case) -> None:
+def test_layer_by_layer_a_tower_gives_the_same_features(batched: VisionCase) -> None:
     assert isinstance(batched.tower, ForwardTower) and batched.tower.layers is not None
     job = EncodeJob(batched.prompts[0].vision_inputs[0], 0, 1)
     with torch.inference_mode():

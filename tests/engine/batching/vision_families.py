@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import transformers
 
+from tests.engine.batching import letters
 from tests.engine.batching.tiny import _SMALL, new_request, prompt
 from tis.engine.request import Request
 from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, ShownPictures, VisionInput
@@ -474,12 +475,20 @@ class FamilyPrompt:
     def greedy(self, length: int) -> list[int]:
         """Returns the tokens of model.generate(). To be called before a batch runner changes the model's attention."""
         ids = torch.tensor([self.ids])
-        if hasattr(self.model.base_model, "rope_deltas"):
-            self.model.base_model.rope_deltas = None
+        self._forget_positions()
         out = self.model.generate(
             ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=length, **self.generate_kwargs()
         )
         return [int(token) for token in out[0, len(self.ids) :]]
+
+    def greedy_within_letters(self) -> list[int]:
+        """The same under the grammar of `letters`."""
+        self._forget_positions()
+        return letters.greedy_within(self.model, self.ids, self.generate_kwargs())
+
+    def _forget_positions(self) -> None:
+        if hasattr(self.model.base_model, "rope_deltas"):
+            self.model.base_model.rope_deltas = None
 
 
 def mixed_prompts(name: str, model: Any) -> list[FamilyPrompt]:

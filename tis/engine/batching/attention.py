@@ -11,7 +11,8 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-from tis.engine.batching.batch import Batch, batch_of_thread
+from tis.engine.batching.batch import Batch, QueryRun, batch_of_thread
+from tis.engine.batching.latents import LatentHeads
 
 NAME = "tis_batch"
 
@@ -42,6 +43,10 @@ def batch_attention(
     layer, cache = module.layer_idx, batch.cache
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     keys, values, chunk = cache.keys[layer], cache.values[layer], cache.layers[layer].chunk
+    if cache.layers[layer].has_latents:
+        cache.write(layer, batch.slots, key, value)
+        rules = _Rules(scale, sliding_window, softcap, chunk, s_aux)
+        return _attend_latents(batch, module.latent_heads, keys, query, rules)[None], None
     # No kernel knows pictures whose tokens attend to each other in both directions.
     if batch.kernels is not None and not batch.looks_ahead:
         batch.kernels.write_cache(keys, values, key[0], value[0], batch.slots)
@@ -52,6 +57,41 @@ def batch_attention(
     if cache.token_axis == 0 and not batch.looks_ahead:
         return _attend_on_cuda(batch, keys, values, query, rules), None
     return _attend_run_by_run(batch, keys, values, query, rules), None
+
+
+def _attend_latents(batch: Batch, heads: LatentHeads, keys: Any, query: Any, rules: _Rules) -> Any:
+    """`keys` of the cache begin with the latents, which are its values."""
+    is_plain = rules.chunk is None and rules.softcap is None and rules.sinks is None
+    expanded = [run for run in batch.query_runs if is_plain and heads.expands(run.length, run.num_keys, keys.shape[2])]
+    out = query.new_empty(query.shape[2], query.shape[1], heads.value_size)
+    for run in expanded:
+        out[run.begin : run.end] = _attend_expanded(batch, run, heads, keys, query, rules)
+    if len(expanded) == len(batch.query_runs):
+        return out
+    part, rows = batch.without(expanded)
+    of_latents = heads.queries(query[0, :, rows])
+    if batch.kernels is not None and not batch.looks_ahead:
+        more = (part.runs, rules.scale, rules.window, rules.softcap, rules.chunk, rules.sinks)
+        gathered = batch.kernels.attend(of_latents, keys, keys[..., : heads.rank], *more)
+    else:
+        gathered = _attend_run_by_run(part, keys, keys[..., : heads.rank], of_latents[None], rules)[0]
+    out[rows] = heads.values(gathered)
+    return out
+
+
+def _attend_expanded(batch: Batch, run: QueryRun, heads: LatentHeads, keys: Any, query: Any, rules: _Rules) -> Any:
+    first = run.first_key(rules.window, None)
+    latents = keys.movedim(batch.cache.token_axis, 1)[0, run.first_slot + first : run.first_slot + run.num_keys]
+    of_run = query[0, :, run.begin : run.end]
+    k, v = heads.keys_and_values(latents)
+    kernels = batch.kernels
+    if kernels is not None and not run.pictures and kernels.takes(k.dtype, k.shape[2], v.shape[2]):
+        runs = torch.tensor([(0, run.length, 0, run.num_before - first)])
+        return kernels.attend(of_run, k, v, runs, rules.scale, rules.window)
+    mask = batch.mask(run, rules.window, None, 1)
+    return scaled_dot_product_attention(of_run[None], k[None], v[None], attn_mask=mask, scale=rules.scale)[0].transpose(
+        0, 1
+    )
 
 
 def _attend_on_cuda(batch: Batch, keys: Any, values: Any, query: Any, rules: _Rules) -> Any:

@@ -1,15 +1,16 @@
 """The tokens of one step, packed into one row without padding, and what the attention knows of them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 
 from tis.engine.batching.kv_cache import PagedCache
+from tis.engine.batching.layer_states import StateRows
 from tis.engine.kernels.native import NativeKernels
 
 
@@ -23,6 +24,7 @@ class QueryRun:
     num_before: int  # tokens of the sequence that came before these
     # Tokens of the sequence that also attend to those behind them, up to the end of their picture.
     pictures: tuple[tuple[int, int], ...] = ()
+    state_slot: int = 0  # of the sequence, if layers keep states
 
     @property
     def end(self) -> int:
@@ -48,6 +50,7 @@ class Batch:
     kernels: NativeKernels | None = None  # the native ones, if they take the cache
     wanted: Any | None = None  # rows whose output is read; None: all
     _masks: dict[tuple[int, int, int, int], Any] = field(default_factory=dict)
+    _parts: dict[tuple[int, ...], tuple["Batch", Any]] = field(default_factory=dict)
 
     @contextmanager
     def computed_here(self) -> Iterator[None]:
@@ -68,6 +71,16 @@ class Batch:
         return any(run.pictures for run in self.query_runs)
 
     @cached_property
+    def state_rows(self) -> list[StateRows]:
+        """The runs as layers with states compute them: single tokens behind a state together, wherever they can."""
+        singles = [run for run in self.query_runs if run.length == 1 and run.num_before]
+        are_first = singles == self.query_runs[: len(singles)]
+        together = singles if are_first and len(singles) > 1 else []
+        rows = [StateRows(0, len(together), [run.state_slot for run in together], is_first=False)] if together else []
+        rest = self.query_runs[len(together) :]
+        return rows + [StateRows(run.begin, run.end, [run.state_slot], is_first=not run.num_before) for run in rest]
+
+    @cached_property
     def runs(self) -> Any:
         """The query runs as the native kernels take them."""
         return torch.tensor([(run.begin, run.length, run.first_slot, run.num_before) for run in self.query_runs])
@@ -75,6 +88,22 @@ class Batch:
     @cached_property
     def block_table(self) -> "BlockTable":
         return BlockTable(self)
+
+    def without(self, runs: Collection[QueryRun]) -> tuple["Batch", Any]:
+        """Returns the other runs as a batch, and which rows of this one it has."""
+        key = tuple(run.begin for run in runs)
+        if not key:
+            return self, slice(None)
+        if key not in self._parts:
+            others: list[QueryRun] = []
+            rows: list[int] = []
+            for run in self.query_runs:
+                if run not in runs:
+                    others.append(replace(run, begin=len(rows)))
+                    rows += range(run.begin, run.end)
+            at = torch.tensor(rows, device=self.slots.device)
+            self._parts[key] = Batch(self.cache, others, self.slots[at], self.kernels), at
+        return self._parts[key]
 
     def mask(self, run: QueryRun, window: int | None, chunk: int | None, num_groups: int) -> Any:
         """Returns the mask from the first key on."""
@@ -105,6 +134,10 @@ _OF_THREAD = _ThreadBatch()
 def batch_of_thread() -> Batch:
     if _OF_THREAD.batch is None:
         raise RuntimeError("the attention of the batch was called outside of a batch")
+    return _OF_THREAD.batch
+
+
+def batch_or_none() -> Batch | None:
     return _OF_THREAD.batch
 
 

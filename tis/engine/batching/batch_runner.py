@@ -3,7 +3,8 @@
 A sequence with a draft gets a token behind each token of the draft, as long as those sampled are those drafted.
 
 A forward pass that fails is computed again by halves, until the rows that are to blame are alone. If memory runs out,
-the cached features of images are dropped first.
+the cached features of images are dropped first. Where layers keep states, it may have changed some of them: its
+sequences are computed again from their beginnings, each alone until it has its next token.
 """
 
 import logging
@@ -24,6 +25,8 @@ from tis.engine.batching.positions import has_mrope, mrope_positions
 from tis.engine.batching.scheduled_runner import ScheduledRunner
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
+from tis.engine.batching.state_layers import replace_state_layers, state_layers
+from tis.engine.batching.state_slots import StateSlots
 from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.text_attention import PastOfRow, asks_for_past
 from tis.engine.batching.towers import QwenTower, Tower
@@ -56,7 +59,7 @@ class BatchRunner(ScheduledRunner):
     ) -> None:
         """`adapters`: the names of those that lie beside the layers of the model, in their order."""
         self._tokens_per_step = tokens_per_step
-        self._draft_width = draft_width
+        self._draft_width = 0 if cache.states else draft_width  # a state cannot go back
         self._cache = cache
         self._kernels = kernels
         tower = tower or QwenTower(model)
@@ -67,12 +70,20 @@ class BatchRunner(ScheduledRunner):
         self._ropes = LongRopes(model)
         self._adapters = {name: number for number, name in enumerate(adapters)}
         self._asks_for_past = asks_for_past(model)
+        replace_state_layers(model)
+        self._starts_whole = not all(layer.continues for layer in state_layers(model))
+        self._computes_whole = False
         super().__init__(model, tokenizer, max_running)
         model.set_attn_implementation({"text_config": NAME} if "text_config" in model.config.sub_configs else NAME)
 
+    @property
+    def has_bounded_steps(self) -> bool:
+        return not self._computes_whole
+
     def _new_scheduler(self) -> Scheduler:
         pool = BlockPool(self._cache.num_blocks, self._cache.block_size)
-        return Scheduler(pool, self._tokens_per_step, self._draft_width)
+        slots = None if self._cache.num_slots is None else StateSlots(self._cache.num_slots)
+        return Scheduler(pool, self._tokens_per_step, self._draft_width, slots)
 
     def _new_sequences(self, request: Request) -> list[Sequence]:
         vision = request.prepared.vision
@@ -84,7 +95,11 @@ class BatchRunner(ScheduledRunner):
         for choice in request.unfinished:
             leader, arrival, border = (sequences[0] if sequences else None), next(self._arrivals), self._ropes.border
             sequences.append(
-                Sequence(request, choice, arrival, leader, positions, border, looks_ahead=self._looks_ahead)
+                Sequence(
+                    *(request, choice, arrival, leader, positions, border),
+                    looks_ahead=self._looks_ahead,
+                    starts_whole=self._starts_whole,
+                )
             )
         return sequences
 
@@ -142,7 +157,11 @@ class BatchRunner(ScheduledRunner):
     def _compute_timed(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
         lengths = [chunk.stop - chunk.start for chunk in chunks]
         began = time.monotonic()
-        rows = self._compute_or_halve(chunks)
+        self._computes_whole = self._starts_whole and sum(lengths) > self._tokens_per_step + len(chunks)
+        try:
+            rows = self._compute_states(chunks) if self._cache.states else self._compute_or_halve(chunks)
+        finally:
+            self._computes_whole = False
         if not rows:
             self._wait_for_device()
         self._budget.computed(sum(lengths) - lengths.count(1), time.monotonic() - began)
@@ -152,6 +171,36 @@ class BatchRunner(ScheduledRunner):
         """CUDA computes in the background, until something reads the results."""
         if self._budget.is_timed and self._model.device.type == "cuda":
             torch.cuda.synchronize(self._model.device)
+
+    def _compute_states(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
+        """Sequences that may be to blame for a failure are computed alone."""
+        groups = [[chunk for chunk in chunks if not chunk.sequence.is_suspect]]
+        groups += [[chunk] for chunk in chunks if chunk.sequence.is_suspect]
+        rows: list[PickedRow] = []
+        for group in filter(None, groups):
+            try:
+                picked = self._compute(group)
+            except Exception as error:
+                self._require_device()
+                if is_out_of_memory(error):
+                    error.__traceback__ = None  # its frames hold the tensors that did not fit
+                    self._free_memory(group)
+                if len(group) == 1 and (group[0].sequence.is_suspect or not is_out_of_memory(error)):
+                    rows.append(PickedRow(group[0].sequence, error))
+                else:
+                    log.warning("a step failed, and its sequences are computed again: %s", error)
+                    self._begin_again(group)
+                continue
+            for row in picked:
+                row.sequence.is_suspect = False
+            rows += picked
+        return rows
+
+    def _begin_again(self, chunks: list[ScheduledChunk]) -> None:
+        for chunk in chunks:
+            chunk.sequence.is_suspect = True
+            self.scheduler.take_out(chunk.sequence)
+            self.scheduler.add(chunk.sequence)
 
     def _compute_or_halve(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
         """A chunk may be computed again: it writes the same keys and values to the same places."""
@@ -177,8 +226,8 @@ class BatchRunner(ScheduledRunner):
 
     def _compute(self, chunks: list[ScheduledChunk]) -> list[PickedRow]:
         """Computes the chunks, and samples the next token of every sequence whose tokens are all computed."""
-        # Single tokens first: the attention handles them together.
-        chunks.sort(key=lambda chunk: chunk.num_tokens > 1)
+        # Single tokens first: the attention handles them together, and so do layers with states.
+        chunks.sort(key=lambda chunk: (chunk.num_tokens > 1, not chunk.start, chunk.sequence.state_slot or 0))
         logits = self._forward(chunks)
         rows = [] if logits is None else pick_first(logits, [chunk for chunk in chunks if chunk.samples_token])
         for chunk in chunks:
@@ -197,7 +246,8 @@ class BatchRunner(ScheduledRunner):
             assert chunk.sequence.block_run
             first_slot = chunk.sequence.block_run.start * self._cache.block_size
             pictures = chunk.sequence.pictures_between(chunk.start, chunk.stop)
-            query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start, pictures))
+            state_slot = chunk.sequence.state_slot or 0
+            query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start, pictures, state_slot))
             ids += chunk.token_ids
             slots += range(first_slot + chunk.start, first_slot + chunk.end)
         last = [

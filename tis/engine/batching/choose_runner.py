@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,13 @@ from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.eligibility import why_not_batchable
 from tis.engine.batching.fused_layers import fuse_layers
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
+from tis.engine.batching.latents import EXPANSION, compress_latents
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
+from tis.engine.batching.native_states import use_native_states
 from tis.engine.batching.picture_trial import find_tower
+from tis.engine.batching.state_layers import replace_state_layers
 from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
 from tis.engine.batching.towers import QwenTower, Tower, layer_stacks
@@ -38,7 +41,9 @@ log = logging.getLogger("tis.engine")
 
 _CONVERTING = "converting the weights"
 _FUSING_MODULES = "fusing modules"
+_COMPRESSING = "compressing latents"
 _FUSING_LAYERS = "fusing layers"
+_NATIVE_STATES = "native functions of layers with states"
 _ROUNDING = "rounding the weights to 8 bits"
 _PACKING = "packing the weights"
 _PACKING_TOWER = "packing the vision tower"
@@ -50,6 +55,7 @@ class ChosenRunner:
     context_length: int
     cache_tokens: int = 0
     cache_bytes: int = 0
+    why_in_turns: str = ""  # empty: requests are computed in batches
 
 
 def choose_runner(
@@ -75,7 +81,7 @@ def choose_runner(
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
             stages.run(_CONVERTING, lambda: suit_to_cpu(model))
         log.info("requests take turns, token by token, as this model cannot be batched: %s", tower)
-        return _in_turns(model, tokenizer, context_length, limits, adapters)
+        return replace(_in_turns(model, tokenizer, context_length, limits, adapters), why_in_turns=str(tower))
     if attention not in (None, "sdpa"):
         raise LoadFailed(
             f"ATTN_IMPLEMENTATION={attention} does not apply: this model is computed in batches, with an attention of "
@@ -160,29 +166,42 @@ def _batched(
     with stages.guard(KERNELS):
         kernels = native_kernels() if has_kernels else None
     num_rounded = num_fused = 0
+    replace_state_layers(model, continues=trial.continues)
     if has_kernels:
         stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
     if limits.quantisation:
         num_rounded = stages.run(_ROUNDING, lambda: quantise_weights(model, kernels))
         if stages.run(_CONVERTING, lambda: suit_to_cpu(model)) and has_kernels:
             stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))
+    if not any(one.adapts(EXPANSION) for one in adapters):
+        stages.run(_COMPRESSING, lambda: compress_latents(model, in_8_bits=num_rounded > 0))
     shape = cache_shape(model)  # before the layers that it asks are gone
     # Whole layers in C know no adapters, and no pictures whose tokens see each other.
     if has_kernels and not tower.looks_ahead and not adapters:
         num_fused = stages.run(_FUSING_LAYERS, lambda: fuse_layers(model, kernels))
+    if has_kernels and shape.states:
+        stages.run(_NATIVE_STATES, lambda: use_native_states(model, shape, kernels))
     num_packed = num_rounded or num_fused
     num_packed += stages.run(_PACKING, lambda: pack_weights(model, kernels))
     num_packed += stages.run(_PACKING_TOWER, lambda: pack_vision_tower(model, layer_stacks(model)))
     if adapters:
         num_adapted = adapt_layers(model, adapters, kernels)
         log.info("%d LoRA adapters beside %d layers", len(adapters), num_adapted)
-    cache_tokens = limits.cache_tokens or MemoryBudget.of(limits).cache_tokens(
-        shape.device, weight_bytes_of(model), shape.bytes_per_token, context_length
-    )
+    budget, weight_bytes = MemoryBudget.of(limits), weight_bytes_of(model)
+    num_slots, cache_tokens = limits.max_running, limits.cache_tokens
+    if not cache_tokens or not shape.bytes_per_token:  # states alone take no memory for each token
+        num_slots = budget.num_states(shape.device, weight_bytes, shape.bytes_of_states, limits.max_running)
+        cache_tokens = budget.cache_tokens(
+            *(shape.device, weight_bytes, shape.bytes_per_token, context_length, num_slots * shape.bytes_of_states)
+        )
     size = CacheSize.of(shape, cache_tokens)
     log.info("batching with a cache of %d tokens; weights of %d layers packed", size.num_tokens, num_packed)
+    if not trial.continues:
+        log.info("prompts are computed whole: in parts, this model computes something else")
+    if shape.states:
+        log.info("states of %d sequences at most, of %d KiB each", num_slots, shape.bytes_of_states >> 10)
     # Allocated once: when a worker dies, the next one reuses it.
-    cache = PagedCache(shape, size.num_blocks, size.block_size)
+    cache = PagedCache(shape, size.num_blocks, size.block_size, num_slots)
     of_batch = kernels if kernels and kernels.takes(shape.dtype, *shape.head_sizes) else None
     is_rounded = num_rounded > 0 or shape.dtype.itemsize < 4
     with stages.guard(KERNELS if has_kernels else BATCHES):
@@ -208,5 +227,5 @@ def _batched(
         # A longer request can never fit, so the engine rejects it as too long for the context.
         min(context_length, size.num_tokens),
         size.num_tokens,
-        size.num_tokens * shape.bytes_per_token,
+        size.num_tokens * shape.bytes_per_token + num_slots * shape.bytes_of_states,
     )

@@ -5,16 +5,22 @@ from typing import Any
 import torch
 
 from tis.engine.batching.long_ropes import rope_borders
+from tis.engine.batching.state_layers import LayerKinds, find_states
 from tis.engine.batching.text_attention import TextAttention, text_attentions
 
-_SUPPORTED_LAYER_TYPES = {"full_attention", "sliding_attention", "chunked_attention"}
+_SUPPORTED_LAYER_TYPES = {
+    *("full_attention", "sliding_attention", "chunked_attention"),
+    *("conv", "linear_attention", "hybrid", "hybrid_sliding"),
+    *("mlp", "moe"),
+}
 
 
 def why_not_batchable(model: Any) -> str | None:
     config = model.config.get_text_config()
     if config.is_encoder_decoder:
         return "it has an encoder"
-    if not getattr(model, "_supports_attention_backend", False):
+    layers = LayerKinds.of(model)
+    if not layers.states and not getattr(model, "_supports_attention_backend", False):
         return "its attention cannot be replaced"
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if not kinds <= _SUPPORTED_LAYER_TYPES:
@@ -22,15 +28,19 @@ def why_not_batchable(model: Any) -> str | None:
     if len(rope_borders(model)) > 1:
         return "its rotary embeddings change at different lengths"
     attentions = text_attentions(model)
-    if [getattr(one.module, "layer_idx", None) for one in attentions] != list(range(config.num_hidden_layers)):
+    expected = sorted(layers.attentions) if layers.states else list(range(config.num_hidden_layers))
+    if [getattr(one.module, "layer_idx", None) for one in attentions] != expected:
         return "not every layer has an attention of its own"
+    if {one.shape.layer for one in find_states(model)} != layers.states:
+        return "its layers keep their states in a way of their own"
     if getattr(config, "use_bidirectional_attention", False) or not all(
         getattr(one.module, "is_causal", True) for one in attentions
     ):
         return "its tokens look ahead"
     if any(one.has_mask for one in attentions):
         return "its attention makes a mask of its own"
-    if any(one.window != window for one, window in zip(attentions, _windows(config), strict=True)):
+    windows = _windows(config)
+    if any(one.window != windows[one.module.layer_idx] for one in attentions):
         return "its layers do not say how far they see"
     return _why_not_on_device(model, attentions)
 

@@ -33,10 +33,26 @@ class MemoryBudget:
     def of(cls, limits: BatchLimits) -> Self:
         return cls(limits.memory_bytes, limits.num_models, limits.bytes_of_others, limits.limit_bytes)
 
-    def cache_tokens(self, device: Any, weight_bytes: int, bytes_per_token: int, context_length: int) -> int:
+    def cache_tokens(
+        self, device: Any, weight_bytes: int, bytes_per_token: int, context_length: int, bytes_of_states: int = 0
+    ) -> int:
+        """`bytes_of_states`: of all sequences together, beside their tokens."""
         context_length = -(-context_length // _LARGEST_BLOCK) * _LARGEST_BLOCK
-        num_bytes = self.cache_bytes(device, weight_bytes, context_length * bytes_per_token)
-        return min(num_bytes // bytes_per_token, _MAX_CONTEXTS * context_length)
+        if not bytes_per_token:
+            return _MAX_CONTEXTS * context_length
+        num_bytes = self.cache_bytes(device, weight_bytes, context_length * bytes_per_token + bytes_of_states)
+        return min((num_bytes - bytes_of_states) // bytes_per_token, _MAX_CONTEXTS * context_length)
+
+    def num_states(self, device: Any, weight_bytes: int, bytes_of_states: int, at_most: int) -> int:
+        """How many sequences may run whose states take so much each: together at most half of the memory."""
+        if not bytes_of_states:
+            return at_most
+        num_bytes = self._max_cache_bytes(device, weight_bytes)
+        if num_bytes < bytes_of_states:
+            raise LoadFailed(
+                f"The memory has no room for the cache of a request: {bytes_of_states >> 20} MiB and more."
+            )
+        return max(1, min(at_most, num_bytes // 2 // bytes_of_states))
 
     def cache_bytes(self, device: Any, weight_bytes: int, bytes_of_context: int) -> int:
         """At least one context, if the budget has room for it, and more as far as memory is free now."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from tis.engine.batching.blocks import BlockPool
 from tis.engine.batching.sequence import Sequence
+from tis.engine.batching.state_slots import StateSlots
 from tis.observability.metrics import PREEMPTIONS
 
 # Reserved behind a sequence. When it has grown further and another sequence is in the way, it moves.
@@ -59,8 +60,14 @@ class Plan:
 
 
 class Scheduler:
-    def __init__(self, pool: BlockPool, tokens_per_step: int, draft_width: int = 0) -> None:
-        """`draft_width`: a step with as many tokens of answers, those of drafts included, has no more drafts."""
+    def __init__(
+        self, pool: BlockPool, tokens_per_step: int, draft_width: int = 0, state_slots: StateSlots | None = None
+    ) -> None:
+        """`draft_width`: a step with as many tokens of answers, those of drafts included, has no more drafts.
+
+        `state_slots`: layers keep states of the sequences, so no cached prefix is enough to begin with.
+        """
+        self._state_slots = state_slots
         self._pool = pool
         self._tokens_per_step = tokens_per_step
         self._draft_width = draft_width
@@ -179,10 +186,11 @@ class Scheduler:
         sequence.begin()
         pool = self._pool
         length = pool.blocks_for(sequence.num_tokens)
+        if self._state_slots and not self._state_slots.num_free:
+            return False
         if not self._may_start(sequence, length) and not self._make_room(sequence, length, plan):
             return False
-        # The last token is always computed, because the next one is sampled from its logits.
-        cached = pool.find_cached(sequence.hashes((sequence.num_tokens - 1) // pool.block_size, pool.block_size))
+        cached = self._find_cached(sequence)
         room = self._room(sequence)
         sequence.block_run = pool.adopt(cached, length, room)
         if sequence.block_run is None:
@@ -194,12 +202,21 @@ class Scheduler:
             sequence.block_run = pool.allocate(length, room)
         if sequence.block_run is None:
             return False
+        if self._state_slots:
+            sequence.state_slot = self._state_slots.take()
         sequence.num_computed = len(cached) * pool.block_size
         self._cache_full_blocks(sequence)
         self.waiting.remove(sequence)
         self.running.append(sequence)
         self.running.sort(key=lambda one: one.arrival)
         return True
+
+    def _find_cached(self, sequence: Sequence) -> list[int]:
+        if self._state_slots:
+            return []
+        # The last token is always computed, because the next one is sampled from its logits.
+        num_blocks = (sequence.num_tokens - 1) // self._pool.block_size
+        return self._pool.find_cached(sequence.hashes(num_blocks, self._pool.block_size))
 
     def _may_start(self, sequence: Sequence, length: int) -> bool:
         """Whether there are blocks for this and for all older waiting sequences: large ones must not starve.
@@ -279,13 +296,15 @@ class Scheduler:
     def _free_blocks(self, sequence: Sequence) -> None:
         if sequence.block_run:
             self._pool.release(sequence.block_run)
-        sequence.block_run = None
+        if self._state_slots and sequence.state_slot is not None:
+            self._state_slots.give_back(sequence.state_slot)
+        sequence.block_run = sequence.state_slot = None
         sequence.num_computed = sequence.num_cached_blocks = 0
 
     def _cache_full_blocks(self, sequence: Sequence) -> None:
         assert sequence.block_run
         full = sequence.num_computed // self._pool.block_size
-        if full == sequence.num_cached_blocks:
+        if self._state_slots or full == sequence.num_cached_blocks:
             return
         hashes = sequence.hashes(full, self._pool.block_size)
         for at in range(sequence.num_cached_blocks, full):

@@ -37,6 +37,8 @@ class Sequence:
         self.starts_whole = starts_whole  # all tokens that it has when it starts are computed in one step
         self.num_computed = 0
         self.block_run: BlockRun | None = None
+        self.state_slot: int | None = None  # where layers keep what they know of it
+        self.is_suspect = False  # a step with it has failed
         self.num_cached_blocks = 0  # that other sequences can find
         self.was_started = False
         self.is_dropped = False

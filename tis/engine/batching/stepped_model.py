@@ -138,6 +138,7 @@ class OwnCache:
         self._num_unread = len(prompt_ids) if self._has_encoder else 0
         self._ids = prepared.ids if self._has_encoder else prepared.ids[:, :0]
         self._outputs = ModelOutput()
+        self._num_with_pictures = len(prompt_ids) if inputs else 0
 
     @property
     def state(self) -> list[Any]:
@@ -150,6 +151,13 @@ class OwnCache:
 
         The first time it must be the whole prompt, unless the model `splits_prompts` and there are no pictures.
         """
+        if not self._outputs and 0 < self._num_with_pictures < len(token_ids):
+            # A resumed answer may contain tokens that would be places of a picture, or marks around it, in a prompt.
+            self._compute(token_ids[: self._num_with_pictures])
+            token_ids = token_ids[self._num_with_pictures :]
+        return self._compute(token_ids)
+
+    def _compute(self, token_ids: Sequence[int]) -> Any:
         size = len(token_ids)
         if self._outputs and not (self._stepped.splits_prompts and size >= _SHORTEST_PIECE):
             size = 1

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from transformers import AttentionInterface
 
-from tis.engine.batching.kv_cache import CacheShape, LayerCache
+from tis.engine.batching.kv_cache import NO_TOKENS, CacheShape, LayerCache
+from tis.engine.batching.state_layers import LayerKinds, find_states
 from tis.engine.weights.fused import attention_named
 
 _NAME = "tis_sizes"
@@ -68,18 +69,26 @@ def cache_shape(model: Any) -> CacheShape:
 
 
 def shape_of(model: Any, attentions: list[TextAttention]) -> CacheShape:
-    return CacheShape(tuple(one.cache for one in attentions), model.dtype, model.device)
+    if not LayerKinds.of(model).states:
+        return CacheShape(tuple(one.cache for one in attentions), model.dtype, model.device)
+    states = tuple(one.shape for one in find_states(model))
+    by_layer = {one.module.layer_idx: one.cache for one in attentions}
+    layers = tuple(by_layer.get(at, NO_TOKENS) for at in range(model.config.get_text_config().num_hidden_layers))
+    return CacheShape(layers, model.dtype, model.device, states)
 
 
 def _note_sizes(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, **arguments: Any
 ) -> tuple[Any, None]:
+    latents = getattr(module, "latent_heads", None)
     if _FOUND.layers is not None:
-        cache = LayerCache(key.shape[1], key.shape[3], value.shape[3], _chunk_of(module))
+        sizes = (key.shape[1], key.shape[3], value.shape[3])
+        cache = LayerCache(*sizes, chunk=_chunk_of(module), has_latents=latents is not None)
         window, sinks = arguments.get("sliding_window"), arguments.get("s_aux")
         has_mask = attention_mask is not None or arguments.get("position_bias") is not None
         _FOUND.layers.append(TextAttention(module, query.shape[1], cache, window, sinks, has_mask))
-    return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3]), None
+    value_size = latents.value_size if latents else value.shape[3]
+    return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value_size), None
 
 
 def _chunk_of(module: Any) -> int | None:

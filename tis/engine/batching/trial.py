@@ -11,6 +11,7 @@ import torch
 from tis.engine.batching.attention import NAME
 from tis.engine.batching.batch import Batch, QueryRun
 from tis.engine.batching.kv_cache import CacheShape, CacheSize, PagedCache
+from tis.engine.batching.state_layers import StateLayer, has_states, state_layers, with_state_layers
 from tis.engine.batching.text_attention import PastOfRow, TextAttention, asks_for_past, shape_of, text_attentions
 from tis.engine.kernels.native import NativeKernels
 from tis.engine.weights.fused import attention_named
@@ -29,12 +30,23 @@ _LEFT_OUT = 1  # the row of a step whose logits are not asked for, as those of m
 class BatchTrial:
     def __init__(self, model: Any) -> None:
         """The model must still be as it was read. Logits alone are computed only if they can be compared later."""
+        self.continues = True  # layers with states compute several tokens behind a state correctly
         self._tolerance = tolerance_of(model)
         self._texts = torch.arange(2 * _LENGTH, device=model.device).view(2, _LENGTH) + _FIRST_TOKEN
         self._logits = self._alone(model).logits.float() if model.dtype.itemsize >= 4 else None
 
     def why_not_plain(self, model: Any) -> str | None:
         """Says what is wrong with an unchanged model in a batch. Its layers are computed up to the last new kind."""
+        reason = None
+        for continues in (True, False) if has_states(model) else (True,):
+            with with_state_layers(model, continues=continues):
+                reason = self._why_not_as_alone(model)
+            if reason is None:
+                self.continues = continues
+                break
+        return reason
+
+    def _why_not_as_alone(self, model: Any) -> str | None:
         attentions = text_attentions(model)
         cache = _new_cache(shape_of(model, attentions))
         with attention_outputs(model, attentions) as outputs:
@@ -75,7 +87,8 @@ class BatchTrial:
     def _in_batch(self, model: Any, cache: PagedCache, step: Step, kernels: NativeKernels | None) -> Any:
         runs: list[QueryRun] = []
         for text, start, stop in step:
-            runs.append(QueryRun(runs[-1].end if runs else 0, stop - start, text * cache.block_size, start))
+            begin = runs[-1].end if runs else 0
+            runs.append(QueryRun(begin, stop - start, text * cache.block_size, start, state_slot=text))
         rows = _rows(step)
         texts, tokens = (torch.tensor(column, device=model.device) for column in zip(*rows, strict=True))
         wanted = torch.tensor([row for row in range(len(rows)) if row != _LEFT_OUT], device=model.device)
@@ -98,8 +111,11 @@ class Enough(Exception):
 
 @contextmanager
 def attention_outputs(model: Any, attentions: Sequence[TextAttention]) -> Iterator[list[Any]]:
-    """Records what the attention behind the last new kind of layer returns, and ends the computation there."""
-    layers = [one.module for one in attentions]
+    """Records what the attention behind the last new kind of layer returns, and ends the computation there.
+
+    Layers with states, if they are replaced, are layers, too.
+    """
+    layers = sorted([*state_layers(model), *(one.module for one in attentions)], key=lambda one: int(one.layer_idx))
     parents = {child: parent for parent in model.get_decoder().modules() for child in parent.children()}
     kinds = [_kind(layer, parents[layer]) for layer in layers]
     last_new = max(kinds.index(kind) for kind in kinds)
@@ -119,16 +135,15 @@ def attention_outputs(model: Any, attentions: Sequence[TextAttention]) -> Iterat
 
 def _kind(layer: Any, parent: Any) -> tuple[Any, ...]:
     """Equal for attentions in blocks that compute the same, with other weights."""
-    plain = {
-        name: value for name, value in vars(layer).items() if isinstance(value, bool | int | float | str | NoneType)
-    }
+    own = layer.layer if isinstance(layer, StateLayer) else layer
+    plain = {name: value for name, value in vars(own).items() if isinstance(value, bool | int | float | str | NoneType)}
     number = plain.pop("layer_idx")
-    of_config = getattr(layer.config, "layer_types", None)
-    return type(layer), [type(part) for part in parent.modules()], plain, of_config and of_config[number]
+    of_config = getattr(getattr(own, "config", None), "layer_types", None)
+    return type(own), [type(part) for part in parent.modules()], plain, of_config and of_config[number]
 
 
 def _new_cache(shape: CacheShape) -> PagedCache:
-    return PagedCache(shape, 2, CacheSize.of(shape, 0).block_size)
+    return PagedCache(shape, 2, CacheSize.of(shape, 0).block_size, num_slots=2)
 
 
 def _rows(step: Step) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum { FLOAT32 = 0, BFLOAT16 = 1 };
-enum { MAX_HEAD_SIZE = 512 };
+enum { MAX_HEAD_SIZE = 576 };
 
 /* How to compute: the head of all arguments. Python packs the structures below, field by field (native.py). */
 struct call {

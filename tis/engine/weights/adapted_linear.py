@@ -31,6 +31,13 @@ class AdapterRows:
     number: int
     rows: Any | None  # None: all
 
+    def between(self, begin: int, end: int) -> "AdapterRows | None":
+        """As they are counted from `begin` on; None if there are none of them."""
+        if self.rows is None:
+            return self
+        inside = self.rows[(self.rows >= begin) & (self.rows < end)] - begin
+        return AdapterRows(self.number, inside) if len(inside) else None
+
 
 class _ThreadRows(threading.local):
     adapters: Sequence[AdapterRows] = ()
@@ -47,6 +54,17 @@ def adapting(adapters: Sequence[AdapterRows]) -> Iterator[None]:
         yield
     finally:
         _OF_THREAD.adapters = ()
+
+
+@contextmanager
+def adapting_part(begin: int, end: int) -> Iterator[None]:
+    """Until its end, layers are computed with these rows of the step alone."""
+    whole = _OF_THREAD.adapters
+    _OF_THREAD.adapters = [part for one in whole if (part := one.between(begin, end))]
+    try:
+        yield
+    finally:
+        _OF_THREAD.adapters = whole
 
 
 class LoraProduct:
@@ -148,7 +166,9 @@ def _find(model: Any, adapter: str, path: str) -> tuple[Any, str, int, int | Non
             continue
         if not outer:
             break
-        if isinstance(getattr(parent, name, None), torch.nn.Module):
+        parent = getattr(parent, "layer", parent)  # a `StateLayer` has the family's own inside
+        module = getattr(parent, name, None)
+        if isinstance(module, torch.nn.Module) and getattr(module, "is_called", True):
             return parent, name, 0, None
         if place := _place_in_merged(parent, name):
             return parent, *place

@@ -33,6 +33,8 @@ class FusedAttention(torch.nn.Module):  # type: ignore[misc]
         num_heads = self.qkv_proj.out_features // self.head_dim
         num_key_heads = num_heads // (self.num_key_value_groups + 2)
         self.head_counts = (num_heads - 2 * num_key_heads, num_key_heads, num_key_heads)
+        if self.head_counts[0] * self.head_dim != getattr(self.o_proj, "in_features", None):
+            raise Misfit("not all that it makes are queries, keys and values")
         self.arguments = arguments
         # Reading an attribute of a config takes longer than a native kernel.
         self._config_values = vars(attention.config)

@@ -53,6 +53,10 @@ class LoraAdapter:
     name: str
     matrices: Mapping[str, LoraMatrices]  # by the path of the module that it adapts
 
+    def adapts(self, name: str) -> bool:
+        """Whether it adapts modules of this name, in any layer."""
+        return any(path.rpartition(".")[2] == name for path in self.matrices)
+
 
 def read_adapter(name: str, folder: Path) -> LoraAdapter:
     config = _read_config(name, folder)

@@ -93,10 +93,15 @@ def _why_not(model: Any, places: list[tuple[Any, str, Any]]) -> str | None:
 
 
 def _linears_of(model: Any) -> list[tuple[Any, str, Any]]:
-    """Those of the text part, with parent and name. Subclasses are left out: they do more than multiply."""
+    """Those of the text part, with parent and name. Subclasses are left out: they do more than multiply.
+
+    So are those that are marked as never called: a layer reads their weights itself.
+    """
     layers = [(parent, *found) for parent in model.get_decoder().modules() for found in parent.named_children()]
     head = (model, "lm_head", getattr(model, "lm_head", None))
-    return [place for place in (*layers, head) if type(place[2]) is torch.nn.Linear]
+    return [
+        place for place in (*layers, head) if type(place[2]) is torch.nn.Linear and getattr(place[2], "is_called", True)
+    ]
 
 
 def _is_native(places: list[tuple[Any, str, Any]], kernels: NativeKernels) -> bool:
