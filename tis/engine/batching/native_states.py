@@ -77,7 +77,7 @@ def _computed(layer: StateLayer, states: LayerStates, by: Callable[..., Any] | N
         ):
             cache = StatesOfRows(states, rows)
             results.append(layer.of_rows(x[:, rows.begin : rows.end], rows, cache))
-        results += [one.clone() for one in (states.convolved, states.recurrent) if one is not None]
+        results += [one.clone().flatten(1) for one in (states.convolved, states.recurrent) if one is not None]
     finally:
         layer.native_forward = before
     return results
