@@ -38,6 +38,23 @@ def test_a_convolution_of_one_more_token(
         assert_close(out, exact, 1e-5 if dtype is torch.float32 else 2**-8)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("tokens", "channels", "size"), [(1, 5, 4), (3, 64, 4), (40, 200, 3), (0, 8, 2), (9, 130, 7)])
+def test_a_convolution_of_a_text(kernels: NativeKernels, tokens: int, channels: int, size: int, dtype: Any) -> None:
+    x = torch.randn(tokens, 3 * channels).to(dtype)[:, channels : 2 * channels]
+    weight, bias = torch.randn(channels, size).to(dtype), torch.randn(channels).to(dtype)
+    padded = torch.cat([torch.zeros(size - 1, channels), x.float()]).double()
+    for of in (None, bias):
+        for laid_out in (x, x.t().contiguous().t()):
+            out = NativeStates(kernels).convolve_text(laid_out, weight, of)
+            exact = torch.zeros(tokens, channels).double() + (0 if of is None else of.double())
+            for at in range(size):
+                exact += padded[at : at + tokens] * weight[:, at].double()
+            assert out.dtype is dtype
+            if tokens:
+                assert_close(out, exact, 1e-5 if dtype is torch.float32 else 2**-8)
+
+
 @pytest.mark.parametrize(
     ("sequences", "tokens", "key_heads", "heads", "size", "value_size"),
     [(1, 1, 1, 1, 4, 4), (3, 1, 2, 4, 16, 40), (1, 9, 2, 2, 33, 64), (2, 5, 1, 3, 128, 128), (1, 0, 1, 1, 8, 8)],

@@ -78,7 +78,8 @@ class StatesOfRows:
         """Returns the inputs from those that are kept on, as `LinearAttentionLayer` does."""
         assert self._convolved is not None
         if self._has_state:
-            inputs = torch.cat([self._convolved, conv_states], -1)
+            # In memory a token behind the other, as layers make them.
+            inputs = torch.cat([self._convolved.transpose(1, 2), conv_states.transpose(1, 2)], 1).transpose(1, 2)
         else:
             inputs = padded(conv_states, self._convolved.shape[-1])
         self._convolved.copy_(inputs[..., -self._convolved.shape[-1] :])
@@ -123,4 +124,5 @@ class StatesOfRows:
 
 def padded(conv_states: Any, size: int) -> Any:
     """The inputs of a convolution with zeros before them, where they are fewer than it keeps."""
-    return torch.nn.functional.pad(conv_states, (max(0, size - conv_states.shape[-1]), 0))
+    missing = size - conv_states.shape[-1]
+    return torch.nn.functional.pad(conv_states, (missing, 0)) if missing > 0 else conv_states

@@ -77,7 +77,7 @@ def _computed(layer: StateLayer, states: LayerStates, by: Callable[..., Any] | N
         ):
             cache = StatesOfRows(states, rows)
             results.append(layer.of_rows(x[:, rows.begin : rows.end], rows, cache))
-        results += [one.clone() for one in (states.convolved, states.recurrent) if one is not None]
+        results += [one.clone().flatten(1) for one in (states.convolved, states.recurrent) if one is not None]
     finally:
         layer.native_forward = before
     return results
@@ -98,6 +98,18 @@ def _convolution(native: NativeStates, theirs: Callable[..., Any]) -> Callable[.
         return (out if activation is None else ACT2FN[activation](out))[..., None]
 
     return causal_conv1d_update
+
+
+def _text_convolution(native: NativeStates, theirs: Callable[..., Any]) -> Callable[..., Any]:
+    def causal_conv1d_fn(
+        hidden_states: Any, weight: Any, bias: Any = None, activation: str | None = None, **more: Any
+    ) -> Any:
+        if len(hidden_states) != 1:
+            return theirs(hidden_states, weight, bias, activation=activation, **more)
+        out = native.convolve_text(hidden_states[0].t(), weight, bias)
+        return (out if activation is None else ACT2FN[activation](out)).t()[None]
+
+    return causal_conv1d_fn
 
 
 def _delta_rule(native: NativeStates, theirs: Callable[..., Any]) -> Callable[..., Any]:
@@ -181,6 +193,7 @@ def _refuse(*args: Any, **arguments: Any) -> Any:
 
 _MAKERS: dict[str, Callable[[NativeStates, Callable[..., Any]], Callable[..., Any]]] = {
     "causal_conv1d_update": _convolution,
+    "causal_conv1d_fn": _text_convolution,
     "torch_recurrent_gated_delta_rule": _delta_rule,
     "torch_chunk_gated_delta_rule": _delta_rule,
     "mamba2_selective_state_update": _state_update,

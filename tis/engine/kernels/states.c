@@ -14,6 +14,15 @@ struct convolution {
   int64_t sequences, channels, size, state_stride, x_stride, x_step;
 };
 
+struct text_convolution { /* of all tokens, with zeros before the first */
+  struct call call;
+  const void *x;      /* [tokens, channels] */
+  const void *weight; /* [size, channels] */
+  const void *bias;   /* [channels] or NULL */
+  void *out;          /* [tokens, channels] */
+  int64_t tokens, channels, size, x_stride;
+};
+
 struct delta_rule { /* all in float32, contiguous but for the sequences of the state */
   struct call call;
   float *state;              /* [sequences, heads, key_size, value_size] */
@@ -93,6 +102,30 @@ API void tis_convolve(const struct convolution *a) {
     convolve(a, a->size, 0);
 }
 
+INLINE void convolve_tokens(const struct text_convolution *a, int64_t begin, int64_t end, int is_bfloat) {
+  enum { CHANNELS = 64 };
+  for (int64_t token = begin; token < end; token++)
+    for (int64_t first = 0; first < a->channels; first += CHANNELS) {
+      const int64_t count = first + CHANNELS <= a->channels ? CHANNELS : a->channels - first;
+      float sums[CHANNELS] = {0};
+      if (a->bias)
+        for (int64_t i = 0; i < count; i++) sums[i] = number_at(a->bias, first + i, is_bfloat);
+      for (int64_t at = token + 1 < a->size ? a->size - 1 - token : 0; at < a->size; at++) {
+        const int64_t row = (token + 1 + at - a->size) * a->x_stride + first, of = at * a->channels + first;
+        for (int64_t i = 0; i < count; i++)
+          sums[i] += number_at(a->x, row + i, is_bfloat) * number_at(a->weight, of + i, is_bfloat);
+      }
+      for (int64_t i = 0; i < count; i++) put(a->out, token * a->channels + first + i, sums[i], is_bfloat);
+    }
+}
+
+INLINE void text_convolution_units(const struct text_convolution *a, int64_t begin, int64_t end) {
+  if (a->call.type == BFLOAT16)
+    convolve_tokens(a, begin, end, 1);
+  else
+    convolve_tokens(a, begin, end, 0);
+}
+
 /* Some columns of the state of one head, for all tokens. */
 INLINE void scan(const struct delta_rule *a, int64_t sequence, int64_t head, int64_t column, int64_t width) {
   const int64_t key_head = head / (a->heads / a->key_heads), keys = a->key_size, values = a->value_size;
@@ -168,13 +201,16 @@ INLINE void state_space_units(const struct state_space *a, int64_t begin, int64_
 }
 
 typedef void units_function(const void *, int64_t, int64_t);
-enum { DELTA_RULE, STATE_SPACE };
+enum { DELTA_RULE, STATE_SPACE, TEXT_CONVOLUTION };
 #define UNITS(set)                                                                                             \
   TARGET_OF_##set static void delta_rule_##set(const void *a, int64_t begin, int64_t end) {                    \
     scan_units(a, begin, end);                                                                                 \
   }                                                                                                            \
   TARGET_OF_##set static void state_space_##set(const void *a, int64_t begin, int64_t end) {                   \
     state_space_units(a, begin, end);                                                                          \
+  }                                                                                                            \
+  TARGET_OF_##set static void text_convolution_##set(const void *a, int64_t begin, int64_t end) {              \
+    text_convolution_units(a, begin, end);                                                                     \
   }
 #define TARGET_OF_scalar
 #define TARGET_OF_avx2 __attribute__((target("avx2,fma")))
@@ -187,13 +223,14 @@ UNITS(avx512)
 
 static units_function *units_of(int64_t level, int operation) {
 #ifdef __x86_64__
-  static units_function *const all[3][2] = {{delta_rule_scalar, state_space_scalar},
-                                            {delta_rule_avx2, state_space_avx2},
-                                            {delta_rule_avx512, state_space_avx512}};
+  static units_function *const all[3][3] = {{delta_rule_scalar, state_space_scalar, text_convolution_scalar},
+                                            {delta_rule_avx2, state_space_avx2, text_convolution_avx2},
+                                            {delta_rule_avx512, state_space_avx512, text_convolution_avx512}};
   return all[level < 2 ? level : 2][operation];
 #else
+  static units_function *const all[3] = {delta_rule_scalar, state_space_scalar, text_convolution_scalar};
   (void)level;
-  return operation == DELTA_RULE ? delta_rule_scalar : state_space_scalar;
+  return all[operation];
 #endif
 }
 
@@ -218,4 +255,8 @@ API void tis_delta_rule(const struct delta_rule *a) {
 API void tis_state_space(const struct state_space *a) {
   const int64_t units = a->sequences * a->heads * ((a->size + SIZES - 1) / SIZES);
   compute(units_of(a->call.level, STATE_SPACE), a, units, a->call.threads);
+}
+
+API void tis_convolve_text(const struct text_convolution *a) {
+  compute(units_of(a->call.level, TEXT_CONVOLUTION), a, a->tokens, a->call.threads);
 }

@@ -11,6 +11,7 @@ from tis.engine.kernels.product import address_of
 
 # The structures of states.c.
 _CONVOLUTION = Struct("@14q")
+_TEXT_CONVOLUTION = Struct("@11q")
 _DELTA_RULE = Struct("@17q")
 _STATE_SPACE = Struct("@16q")
 # Numbers of the states for which a second thread is worth the waking.
@@ -24,8 +25,8 @@ class NativeStates:
         self._level = kernels.level
         library = kernels.library
         self._convolve, self._delta_rule = library.tis_convolve, library.tis_delta_rule
-        self._state_space = library.tis_state_space
-        for function in (self._convolve, self._delta_rule, self._state_space):
+        self._state_space, self._convolve_text = library.tis_state_space, library.tis_convolve_text
+        for function in (self._convolve, self._delta_rule, self._state_space, self._convolve_text):
             function.argtypes, function.restype = [ctypes.c_char_p], None
 
     def convolve(self, x: Any, state: Any, weight: Any, bias: Any | None) -> Any:
@@ -41,6 +42,21 @@ class NativeStates:
             _CONVOLUTION.pack(
                 *(self._level, TYPES[x.dtype], 1, state.data_ptr(), x.data_ptr(), weight.data_ptr()),
                 *(address_of(bias), out.data_ptr(), *state.shape, state.stride(0), *x.stride()),
+            )
+        )
+        return out
+
+    def convolve_text(self, x: Any, weight: Any, bias: Any | None) -> Any:
+        """x [tokens, channels], with zeros before it; weight [channels, size]. Returns what x is like."""
+        if any(one.dtype is not x.dtype for one in (weight, bias) if one is not None):
+            raise TypeError("a convolution of several types")
+        x = x if x.stride(1) == 1 else x.contiguous()
+        by_place, out = weight.t().contiguous(), torch.empty(x.shape, dtype=x.dtype)
+        threads = torch.get_num_threads() if out.numel() >= _MIN_FOR_THREADS else 1
+        self._convolve_text(
+            _TEXT_CONVOLUTION.pack(
+                *(self._level, TYPES[x.dtype], threads, x.data_ptr(), by_place.data_ptr(), address_of(bias)),
+                *(out.data_ptr(), *x.shape, weight.shape[1], x.stride(0)),
             )
         )
         return out
