@@ -1,17 +1,22 @@
-"""A list in which goods that are near in meaning follow those that match all words, before those that match some.
+"""A list with goods that are near in meaning: of a text that names goods behind all that its words find.
 
-The ids of the middle part, the *fused* ones, are chosen once and stand in the cursor, so that pages hold.
+A text that names none ("something to warm my coffee") says little by its words: what matches all of them comes first,
+and then what is near and what matches some, mixed. The ids of that middle part, the *fused* ones, are chosen once and
+stand in the cursor, so that pages hold.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from tis.marketplace.reading.tokens import tokenize
+from tis.marketplace.reading.word_lists import word_list
 from tis.marketplace.search.cursor import ListPosition
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.text_query import MAX_FUSED, TextMatch, match_tiers
 
 _MAX_OF_EACH = MAX_FUSED // 2
+_MAX_WORDS_BEFORE = 4  # `I need something`
 _RANK_OFFSET = 60  # of reciprocal rank fusion: how little the first ranks differ
 
 
@@ -35,7 +40,7 @@ class FusedPager(KeysetPager):
         return [one for one in passing if one not in matching]
 
     def _all(self) -> Iterator[ListPosition]:
-        fused, edge, after = self.understood.fused, self.understood.num_whole_tiers, self.after
+        fused, edge, after = self.understood.fused, self.understood.num_tiers_before, self.after
         among = set(fused)
         missing = self.count + self.skip + len(fused)
         if after is None or (not after.is_fused and after.tier < edge):
@@ -53,24 +58,26 @@ class FusedPager(KeysetPager):
         yield from (one for one in rest if one.product_id not in among)
 
 
-def fused_pager(pager: KeysetPager, ids: Sequence[int], num_whole_tiers: int) -> FusedPager:
-    understood = replace(pager.understood, fused=tuple(ids), num_whole_tiers=num_whole_tiers)
+def fused_pager(pager: KeysetPager, ids: Sequence[int], num_tiers_before: int) -> FusedPager:
+    understood = replace(pager.understood, fused=tuple(ids), num_tiers_before=num_tiers_before)
     return FusedPager(
         pager.session, pager.index, pager.query, understood, pager.keys, pager.limits, pager.count, pager.skip
     )
 
 
-def fuse(pager: KeysetPager, near: Sequence[tuple[int, int]], num_whole_tiers: int) -> list[int]:
-    """What to put behind the products that match all words, best first: reciprocal ranks of both lists, added.
+def fuse(pager: KeysetPager, near: Sequence[tuple[int, int]], num_tiers_before: int) -> list[int]:
+    """What to put behind the first tiers, best first: reciprocal ranks of both lists, added.
 
     `near`: ids with the digests of the words that were compared; a product whose words have changed since is left out.
     """
-    first = [*replace(pager, count=_MAX_OF_EACH, skip=0, after=None).positions()]
-    whole = {one.product_id for one in first if one.tier < num_whole_tiers}
-    by_words = [one.product_id for one in first if one.product_id not in whole]
-    digests = dict(near)
+    first = replace(pager, count=_MAX_OF_EACH, skip=0, after=None).positions()
+    by_words = [one.product_id for one in first if one.tier >= num_tiers_before]
+    digests, query = dict(near), pager.understood.text_query
     passing = {one for one, digest in pager.passing(list(digests)) if digest == digests[one]}
-    by_meaning = [one for one in digests if one in passing and one not in whole][:_MAX_OF_EACH]
+    before = {one.product_id for one in first if one.tier < num_tiers_before}
+    if passing and query and num_tiers_before == len(match_tiers(query)):
+        before |= set(pager.ids(TextMatch(query), len(passing), sorted(passing)))
+    by_meaning = [one for one in digests if one in passing and one not in before][:_MAX_OF_EACH]
     if not by_meaning:
         return []
     scores = dict.fromkeys([*by_words, *by_meaning], 0.0)
@@ -80,11 +87,17 @@ def fuse(pager: KeysetPager, near: Sequence[tuple[int, int]], num_whole_tiers: i
     return sorted(scores, key=lambda one: -scores[one])
 
 
-def whole_tiers(pager: KeysetPager, num_found: int) -> int:
-    """The tiers of products that match all words: those of the first stage, where some match all."""
+def tiers_before(pager: KeysetPager, num_found: int) -> int:
+    """How many tiers go before what is near in meaning. `num_found`: products that match all words."""
     query = pager.understood.text_query
     if query is None:
         return 0
-    if not query.stages:
+    if not query.stages or _names_goods(pager):
         return len(match_tiers(query))
     return len(match_tiers(replace(query, stages=query.stages[:1]))) if num_found else 0
+
+
+def _names_goods(pager: KeysetPager) -> bool:
+    """By a noun that names of products begin with, unless a word such as `something` stands for the goods."""
+    query, words = pager.understood.text_query, tokenize(pager.query.text)
+    return bool(query and query.heads) and word_list("unnamed goods").isdisjoint(words[:_MAX_WORDS_BEFORE])

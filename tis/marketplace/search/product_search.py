@@ -19,7 +19,7 @@ from tis.marketplace.search.filter_keys import (
     filter_keys,
     unknown_attributes,
 )
-from tis.marketplace.search.fused_list import FusedPager, fuse, fused_pager, whole_tiers
+from tis.marketplace.search.fused_list import FusedPager, fuse, fused_pager, tiers_before
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import load_products
@@ -87,7 +87,7 @@ class ProductSearch:
             return []
         num_found = pager.num_matching_all(_FEW)
         relaxed = self._relaxed(pager, num_found)
-        return fuse(relaxed, near, whole_tiers(relaxed, num_found))
+        return fuse(relaxed, near, tiers_before(relaxed, num_found))
 
     def _find(
         self, session: Session, query: ProductQuery, page: PageRequest, fused: Sequence[int] = ()
@@ -127,14 +127,14 @@ class ProductSearch:
         pager = self._pager(session, query, understood)
         pager = replace(pager, count=page.limit + 1, skip=0 if after else page.skip, after=after)
         if understood.fused:
-            pager = replace(fused_pager(pager, understood.fused, understood.num_whole_tiers), after=after)
+            pager = replace(fused_pager(pager, understood.fused, understood.num_tiers_before), after=after)
         positions = pager.positions()
         if after or not understood.text_query:
             return pager, positions
         num_found = pager.num_matching_all(_FEW, positions)
         relaxed = self._relaxed(pager, num_found)
         if fused and num_found < _FEW and query.sort == "relevance":
-            mixed = fused_pager(relaxed, fused, whole_tiers(relaxed, num_found))
+            mixed = fused_pager(relaxed, fused, tiers_before(relaxed, num_found))
             return mixed, mixed.positions()
         if relaxed is not pager:
             pager, positions = relaxed, relaxed.positions()

@@ -114,9 +114,9 @@ class UnderstoodText:
     did_you_mean: str | None = None  # the query with common words in place of rare ones that are like them
     relaxed: bool = False  # few products match all words
     is_cut: bool = False  # it has more words than are looked for
-    # Products that are near in meaning, and some of those that match some words: behind the tiers of all words.
+    # Products that are near in meaning, and perhaps some that match some words: behind so many tiers.
     fused: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MAX_FUSED)] = ()
-    num_whole_tiers: Annotated[int, Field(ge=0, lt=MAX_TIERS)] = 0
+    num_tiers_before: Annotated[int, Field(ge=0, lt=MAX_TIERS)] = 0
 
     @property
     def has_no_words(self) -> bool:
