@@ -2,7 +2,8 @@
 
 .venv/bin/python scripts/build_demo_embedding.py [--out models] [--only-reranker]
 
-`--only-reranker` goes on from the embedding model that is in the folder, and gives the same reranker.
+The vocabulary is the one of models/demo-embedding. `--only-reranker` goes on from the embedding model that is in the
+folder, and gives the same reranker.
 """
 
 import argparse
@@ -25,17 +26,18 @@ from scripts.demo_embedding.encoder import (  # noqa: E402
     save,
     save_sentence_files,
     size_bytes,
-    trained_tokenizer,
+    tokenizer_of,
 )
 from scripts.demo_embedding.pairs import Lessons  # noqa: E402
 from scripts.demo_embedding.training import make_repeatable, trained_embedding, trained_reranker, vectors  # noqa: E402
 
 _SEED = 17
+_VOCABULARY = REPOSITORY / "models" / "demo-embedding" / "tokenizer.json"
 _REPORT_EVERY = 100
 _MIN_SHARE_FIRST = 0.9  # of fresh pairs, whose product is the nearest of all goods with a use
 
 
-class LossReport:
+class MeanLosses:
     """Prints the mean loss of the last steps."""
 
     def __init__(self, name: str) -> None:
@@ -54,15 +56,15 @@ class LossReport:
 def build(out: Path, steps: int, reranker_steps: int, *, only_reranker: bool) -> bool:
     make_repeatable()
     lessons = Lessons()
-    tokenizer = trained_tokenizer(lessons.texts())
+    tokenizer = tokenizer_of(lessons.texts(), _VOCABULARY)
     print(f"{len(lessons.goods)} kinds of goods, {len(tokenizer)} tokens")
     if only_reranker:
         embedding = BertModel.from_pretrained(out / "demo-embedding").eval()
     else:
-        embedding = trained_embedding(tokenizer, lessons, steps, _SEED, LossReport("embedding"))
+        embedding = trained_embedding(tokenizer, lessons, steps, _SEED, MeanLosses("embedding"))
         save(embedding, tokenizer, out / "demo-embedding")
         save_sentence_files(out / "demo-embedding", embedding.config.hidden_size)
-    reranker = trained_reranker(embedding, tokenizer, lessons, reranker_steps, _SEED, LossReport("reranker"))
+    reranker = trained_reranker(embedding, tokenizer, lessons, reranker_steps, _SEED, MeanLosses("reranker"))
     save(reranker, tokenizer, out / "demo-reranker")
     share = share_found_first(embedding, tokenizer, lessons)
     print(f"fresh queries whose goods are nearest: {share:.3f}")
@@ -87,7 +89,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=REPOSITORY / "models")
     parser.add_argument("--steps", type=int, default=800)
-    parser.add_argument("--reranker-steps", type=int, default=1200)
+    parser.add_argument("--reranker-steps", type=int, default=600)
     parser.add_argument("--only-reranker", action="store_true")
     options = parser.parse_args()
     return 0 if build(options.out, options.steps, options.reranker_steps, only_reranker=options.only_reranker) else 1

@@ -28,7 +28,14 @@ def config(*, num_layers: int = 1, **options: Any) -> BertConfig:
     )
 
 
-def trained_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
+def tokenizer_of(texts: Iterable[str], kept: Path) -> PreTrainedTokenizerFast:
+    """The vocabulary of the file `kept`; a new one if there is none. The trainer of `tokenizers` counts in the order of
+    a hash, so that each run gives other pieces, and with them other weights.
+    """
+    return _wrapped(Tokenizer.from_file(str(kept)) if kept.exists() else _trained(texts))
+
+
+def _trained(texts: Iterable[str]) -> Tokenizer:
     """Words of the goods and of their uses, and pieces of words for the rest; accents and capitals do not count."""
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -44,8 +51,12 @@ def trained_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     made.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=around
     )
+    return made
+
+
+def _wrapped(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(
-        tokenizer_object=made,
+        tokenizer_object=tokenizer,
         model_max_length=MAX_LENGTH,
         model_input_names=["input_ids", "attention_mask", "token_type_ids"],
         pad_token="[PAD]",
@@ -68,6 +79,8 @@ def save(model: Any, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     save_file(tensors, str(folder / "model.safetensors"), metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)  # safetensors writes for its owner only
     _say_float32(folder / "config.json")
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
     tokenizer.save_pretrained(folder)
 
 

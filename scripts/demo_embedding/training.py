@@ -50,7 +50,6 @@ def trained_reranker(
     numbers = random.Random(seed)
     model = BertForSequenceClassification(config(num_layers=2, num_labels=1)).train()
     model.bert.load_state_dict(body.state_dict(), strict=False)
-    model.bert.encoder.layer[1].load_state_dict(body.encoder.layer[0].state_dict())
 
     def loss_of_step() -> torch.Tensor:
         pairs = [lessons.draw(numbers) for _ in range(_BATCH // 4)]
@@ -71,7 +70,7 @@ def trained_reranker(
         logits = model(**encoded).logits[:, 0]
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(wanted))
 
-    _learn(model, loss_of_step, steps, _RATE / 3, report)
+    _learn(model, loss_of_step, steps, _RATE / 2, report)
     return model.eval()
 
 
