@@ -62,11 +62,13 @@ tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
 MARKETPLACE_AUTH ?= open
 # The small model is asked only where it is named; it has learned to pick goods.
 ASSISTANT_MODEL ?= demo
+# Beside the chat model; MODELS= in the environment leaves them out.
+MODELS ?= demo-embedding,demo-reranker
 
 demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
 	$(BIN)/python seed_data.py
 	MARKETPLACE_AUTH=$(MARKETPLACE_AUTH) ASSISTANT_MODEL=$(ASSISTANT_MODEL) \
-		MODEL_REPO_ID=models/demo EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
+		MODEL_REPO_ID=models/demo MODELS=$(MODELS) EAGER_LOAD_MODEL=1 PERSIST_SESSIONS=1 $(BIN)/python main.py
 
 run: setup                        ## serve what .env and the environment say
 	$(BIN)/python main.py

@@ -1,6 +1,9 @@
 """How well product search finds what is meant: judged queries, beside bare FTS5 (bm25) and tantivy.
 
     python benchmarks/search_quality.py [--queries unseen.jsonl ...] [--show KIND] [--no-tantivy]
+        [--embedding models/demo-embedding [--reranker models/demo-reranker]] [--min-similarity 0.5]
+
+With an embedding model there is a column more: the same search, which also finds by meaning.
 
 Precision of the top five: relevant ones among the first five, divided by five or by the number of relevant ones, if it
 is smaller. Known items: the share in which the item is first, and among the first five. The judged queries are in
@@ -17,6 +20,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +28,14 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
+from benchmarks.engine_in_thread import pooling_of  # noqa: E402
 from tis.database.database import Database  # noqa: E402
 from tis.marketplace.kit.fields import key_of  # noqa: E402
 from tis.marketplace.market import Market, MarketRules  # noqa: E402
 from tis.marketplace.reading.vocabulary import Vocabulary  # noqa: E402
+from tis.marketplace.search.meaning.meaning_search import MeaningLimits  # noqa: E402
+from tis.marketplace.search.meaning.text_models import TextModels  # noqa: E402
+from tis.marketplace.search.meaning.vector_renewal import VectorRenewal  # noqa: E402
 from tis.marketplace.search.query import PageRequest, ProductQuery  # noqa: E402
 from tis.marketplace.search.supplier_index import index_new_suppliers  # noqa: E402
 from tis.marketplace.tables import Product, Supplier  # noqa: E402
@@ -63,8 +71,18 @@ def read_catalogue() -> list[dict[str, str]]:
 class Ours:
     name = "this server"
 
-    def __init__(self, catalogue: Sequence[dict[str, str]], url: str) -> None:
-        self._market = Market(Database(url), MarketRules(jwt_secret="a secret of a benchmark, long enough"))
+    def __init__(
+        self,
+        catalogue: Sequence[dict[str, str]],
+        url: str,
+        models: TextModels | None = None,
+        min_similarity: float = 0.5,
+    ) -> None:
+        """`models`: goods are found by meaning, too; a search waits for the models as long as it takes."""
+        rules = MarketRules(
+            jwt_secret="a secret of a benchmark, long enough", meaning=MeaningLimits(60.0, min_similarity)
+        )
+        self._market = Market(Database(url), rules, text_models=models)
         with self._market.writing() as session:
             shops = {row["shop"]: _supplier(row) for row in catalogue}
             session.add_all(shops.values())
@@ -76,6 +94,12 @@ class Ours:
             self._id_of = {product.id: own for own, product in products}
             self._market.search.refresh(session, list(self._id_of))
             index_new_suppliers(session)
+        if models and self._market.meaning:
+            self.name = "and by meaning"
+            market = self._market
+            renewal = VectorRenewal(market.reading, market.writing, models, self._market.meaning.matrix)
+            while renewal.renew_some():
+                pass
 
     def vocabulary(self) -> Vocabulary:
         with self._market.reading() as session:
@@ -89,6 +113,9 @@ class Ours:
             search = self._market.search
             read = search.read(session, ProductQuery(text=query)).query
             found = search.find(session, read, PageRequest(limit=TOP))
+        if self._market.meaning and (fused := self._market.meaning.beside(read, found)):
+            with self._market.reading() as session:
+                found = search.find(session, read, PageRequest(limit=TOP), fused)
         return [self._id_of[hit.product.id] for hit in found.hits]
 
 
@@ -221,13 +248,20 @@ def main() -> None:
     parser.add_argument("--queries", nargs="+", default=["seen.jsonl", "known_items.jsonl"])
     parser.add_argument("--show", metavar="KIND", help="print what is found for each query of it; `all`: all misses")
     parser.add_argument("--no-tantivy", action="store_true")
+    parser.add_argument("--embedding", type=Path, metavar="FOLDER", help="of an embedding model")
+    parser.add_argument("--reranker", type=Path, metavar="FOLDER")
+    parser.add_argument("--min-similarity", type=float, default=0.5)
     options = parser.parse_args()
     catalogue = read_catalogue()
     every = [one for name in options.queries for one in Judged.read(FOLDER / name)]
     judged = [one for one in every if not one.is_known_item]
     known = [one for one in every if one.is_known_item]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as models:
         finders: list[Any] = [Ours(catalogue, f"sqlite:///{folder}/market.db"), BareFts(catalogue)]
+        if options.embedding:
+            pooling = models.enter_context(pooling_of(options.embedding, options.reranker))
+            url = f"sqlite:///{folder}/by_meaning.db"
+            finders.insert(0 if options.show else 1, Ours(catalogue, url, pooling, options.min_similarity))
         if not options.no_tantivy:
             finders.append(Tantivy(catalogue))
         if options.show:

@@ -35,8 +35,10 @@ from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.faults import EXIT_CODE
 from tis.engine.local_engine import EngineLimits, LocalEngine
+from tis.engine.models.catalogue import CatalogueError
 from tis.engine.models.load_observer import LoadObserver
 from tis.engine.models.model_slot import Load
+from tis.engine.threaded_pooling import ThreadedPooling
 from tis.http.admin_guard import AdminGuard
 from tis.http.admission import AdmissionMiddleware
 from tis.http.api_keys import ApiKeyMiddleware, ApiKeys
@@ -96,8 +98,8 @@ _KEYED = [*OPENAI_PATHS, KTP_PREFIX]  # these paths need a key as soon as there 
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = (
     "X-Session-Id X-Session-Durability X-Request-Id Retry-After ETag Link Location X-Total-Count X-Total-Count-Is "
-    "X-Corrected-Query X-Understood X-Relaxed-Query X-Warnings X-Ignored-Parameters X-Cut-Query X-Did-You-Mean "
-    "X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
+    "X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings X-Ignored-Parameters X-Cut-Query "
+    "X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
 ).split()
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
@@ -166,6 +168,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await engine.open(eager=settings.eager_load_model)
+        if text_models:
+            text_models.open()
         ending = asyncio.create_task(_end_when_lost(engine, sessions, end_process))
         try:
             await sessions.open()
@@ -194,7 +198,8 @@ def create_app(
     )
     app.slow_reader_seconds = settings.slow_reader_seconds
     model_of_assistant = assistant_model or _assistant_model(settings, services)
-    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules, model_of_assistant))
+    text_models = _text_models(settings, engine)
+    marketplace = LazyMarketplace(app, lambda: _market(settings, market_rules, model_of_assistant, text_models))
     app.state.engine, app.state.sessions, app.state.media = engine, sessions, media
     mcp_server = ToolServer(lambda: _catalogue_access(marketplace), AllowedOrigins(settings.cors_origins), __version__)
     app.state.marketplace, app.state.read_tokens = marketplace, read_tokens
@@ -294,7 +299,10 @@ def _require_usable_url(database_url: str) -> None:
 
 
 def _market(
-    settings: Settings, rules: "MarketRules | None", model: "AssistantModel | None"
+    settings: Settings,
+    rules: "MarketRules | None",
+    model: "AssistantModel | None",
+    text_models: ThreadedPooling | None,
 ) -> "tuple[Market, APIRouter]":
     """Imports the marketplace only when this is called."""
     from tis.database.database import Database
@@ -302,7 +310,23 @@ def _market(
     from tis.marketplace.router import router
 
     database = Database(settings.database_url.get_secret_value())
-    return Market(database, rules or market_rules_of(settings), model), router
+    return Market(database, rules or market_rules_of(settings), model, text_models), router
+
+
+def _text_models(settings: Settings, engine: LocalEngine) -> ThreadedPooling | None:
+    """Raises CatalogueError for a model that is not served for this."""
+    embedding, rerank = settings.marketplace_embedding_model, settings.marketplace_rerank_model
+    tasks = {entry.id: entry.task for entry in engine.models}
+    for variable, name, task in (
+        ("MARKETPLACE_EMBEDDING_MODEL", embedding, "embedding"),
+        ("MARKETPLACE_RERANK_MODEL", rerank, "rerank"),
+    ):
+        if name is not None and tasks.get(name) != task:
+            served = ", ".join(one for one, of_one in tasks.items() if of_one == task) or "none"
+            raise CatalogueError(f"{variable} names {name!r}, which is not served for {task}. Served for it: {served}.")
+    if embedding is None:
+        return None
+    return ThreadedPooling(engine, embedding, rerank)
 
 
 def _assistant_model(settings: Settings, services: Services) -> StructuredAnswers | None:

@@ -303,6 +303,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
     from tis.marketplace.admin.retention import RetentionRules
     from tis.marketplace.assistant.shopping_assistant import AssistantLimits
     from tis.marketplace.market import MarketRules
+    from tis.marketplace.search.meaning.meaning_search import MeaningLimits
     from tis.marketplace.settings import RateSettings
 
     return MarketRules(
@@ -333,6 +334,7 @@ def market_rules_of(settings: Settings) -> "MarketRules":
             answer_seconds=settings.assistant_answer_seconds,
             tokens_per_day=settings.chat_tokens_per_day,
         ),
+        meaning=MeaningLimits(settings.marketplace_meaning_seconds, settings.marketplace_min_similarity),
         rates={name: getattr(settings, name) for name in RateSettings.model_fields},
     )
 

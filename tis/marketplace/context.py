@@ -18,6 +18,7 @@ from tis.marketplace.kit.signing import Signer
 from tis.marketplace.kit.threads import PasswordQueue
 from tis.marketplace.mail import MailQueue
 from tis.marketplace.policy import HOW_TO_SIGN_IN
+from tis.marketplace.search.meaning.meaning_search import MeaningSearch
 from tis.marketplace.search.product_search import ProductSearch
 
 _MAX_AGENT_CHARS = 200
@@ -62,6 +63,7 @@ class MarketServices(Protocol):
     rates: RateLimits
     mail: MailQueue
     passwords: PasswordQueue
+    meaning: MeaningSearch | None  # without an embedding model, goods are found by words alone
 
     @property
     def sheet_slots(self) -> Slots: ...

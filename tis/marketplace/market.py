@@ -29,6 +29,9 @@ from tis.marketplace.mail import Mailer, MailQueue
 from tis.marketplace.places.coding import PlaceCoder
 from tis.marketplace.search.backends import choose_backend
 from tis.marketplace.search.index_renewal import IndexRenewal
+from tis.marketplace.search.meaning.meaning_search import MeaningLimits, MeaningSearch
+from tis.marketplace.search.meaning.text_models import TextModels
+from tis.marketplace.search.meaning.vector_renewal import VectorRenewal
 from tis.marketplace.search.product_search import ProductSearch
 from tis.marketplace.sheets.jobs import ImportWorker
 from tis.marketplace.sheets.slots import SheetSlots
@@ -64,12 +67,19 @@ class MarketRules(ServiceRules):
     mailer: Mailer | None = None
     retention: RetentionRules = RetentionRules()
     assistant: AssistantLimits = AssistantLimits()
+    meaning: MeaningLimits = MeaningLimits()
 
 
 class Market:
     """Migrates the tables before the first transaction, as soon as the database answers."""
 
-    def __init__(self, database: Database, rules: MarketRules, model: AssistantModel | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        rules: MarketRules,
+        model: AssistantModel | None = None,
+        text_models: TextModels | None = None,
+    ) -> None:
         self.database = database
         self.rules = rules
         self.search = ProductSearch(choose_backend(database))
@@ -92,6 +102,11 @@ class Market:
             IndexRenewal(self.reading, self.writing, self.search).renew_some,
             interval_seconds=rules.sweep_seconds,
         )
+        self.meaning: MeaningSearch | None = None
+        self._vectors: VectorRenewal | None = None
+        if text_models:
+            self.meaning = MeaningSearch(self.reading, self.search, text_models, rules.meaning)
+            self._vectors = VectorRenewal(self.reading, self.writing, text_models, self.meaning.matrix)
         self._importer = ImportWorker(
             self.reading, self.writing, self.search, self.find_principal, rules.max_products_per_supplier
         )
@@ -147,6 +162,8 @@ class Market:
             log_exception("the marketplace cannot make its tables", fault, "-")
         self._sweeper.start()
         self._importer.start()
+        if self._vectors:
+            self._vectors.start()
 
     def delete_expired(self) -> None:
         """Hourly: sessions and links that have expired, and rows beyond their retention."""
@@ -164,6 +181,8 @@ class Market:
     def close(self) -> None:
         self.passwords.close()
         self.mail.close()
+        if self._vectors:
+            self._vectors.stop()
         self._importer.stop()
         self._sweeper.stop()
         self.database.close()

@@ -87,6 +87,21 @@ class MarketplaceSettings(BaseModel):
     max_reserved_units_per_product: int = Field(
         100, ge=1, le=1_000_000, description="units of one product that one account holds at a time"
     )
+    marketplace_embedding_model: str | None = Field(
+        None,
+        max_length=200,
+        description="id of a served embedding model, by which searches with few matches also find goods that are near "
+        "in meaning; empty: by words alone",
+    )
+    marketplace_rerank_model: str | None = Field(
+        None, max_length=200, description="id of a served reranker that sorts these goods; empty: none"
+    )
+    marketplace_min_similarity: float = Field(
+        0.5, ge=-1, le=1, description="how near goods must be; models differ: E5 needs 0.83"
+    )
+    marketplace_meaning_seconds: float = Field(
+        1.0, gt=0, le=30, description="how long a search waits for these models; then it goes on by words"
+    )
 
 
 def _mail_address(value: str) -> str:

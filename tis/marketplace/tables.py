@@ -9,6 +9,7 @@ from sqlalchemy import (
     Connection,
     ForeignKey,
     Index,
+    LargeBinary,
     MetaData,
     String,
     Text,
@@ -572,6 +573,22 @@ class ProductFacts(Table):
         Index("ix_product_search_brand", "brand_key", "product_id", "sellable"),
         Index("ix_product_search_city", "city_key", "product_id", "sellable"),
     )
+
+
+class ProductVector(Table):
+    """What the embedding model makes of the words with this digest. Written by `VectorRenewal` alone."""
+
+    __tablename__ = "product_vectors"
+
+    product_id: Mapped[int] = mapped_column(
+        ForeignKey("product_search.product_id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    model: Mapped[str] = mapped_column(String(300))  # its id and revision
+    words_digest: Mapped[int] = mapped_column(BigId)
+    renewed_us: Mapped[int] = mapped_column(BigId)  # microseconds since 1970
+    numbers: Mapped[bytes] = mapped_column(LargeBinary)  # float16, of length 1 together
+
+    __table_args__ = (Index("ix_product_vectors_renewed_us_product_id", "renewed_us", "product_id"),)
 
 
 class ProductAttribute(Table):

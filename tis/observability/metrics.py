@@ -117,6 +117,12 @@ CACHED_VECTORS = Counter(
     ["result"],
     registry=REGISTRY,
 )
+MEANING_SEARCHES = Counter(
+    "tis_marketplace_meaning_searches",
+    "Searches with few matches that asked the embedding model, by what came of it",
+    ["result"],
+    registry=REGISTRY,
+)
 PREEMPTIONS = Counter("tis_num_preemptions", "Sequences that freed their KV cache for others", registry=REGISTRY)
 DRAFT_TOKENS = Counter(
     "tis_spec_decode_num_draft_tokens", "Tokens that prompt lookup drafted and the model checked", registry=REGISTRY

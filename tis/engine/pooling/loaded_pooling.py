@@ -30,6 +30,7 @@ class LoadedPooling(LoadedWeights):
 class Embeddings:
     vectors: "Sequence[numpy.ndarray[Any, Any]]"  # float32, in the order of the texts
     num_tokens: int
+    revision: str = ""  # of the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class PooledTexts:
         missing = {key: row for key, row in zip(keys, rows, strict=True) if known[key] is None}
         made = await self._compute(slot, list(missing.values()), ticket) if missing else ()
         vectors = await self._bridge.in_text_pool(lambda: finish(known, missing, made))
-        return Embeddings(vectors, sum(map(len, rows)))
+        return Embeddings(vectors, sum(map(len, rows)), loaded.revision)
 
     async def score(
         self,

@@ -133,7 +133,8 @@ def search_products(
     products match all words, those that match the rarest words follow (`X-Relaxed-Query`). Of a long text the 24
     words that say most are looked for (`X-Cut-Query`). A price, a place and what is not wanted filter, and `murah`,
     `terdekat` and the like order: `kopi di Medan di bawah 50rb`, `hp murah selain Oppo`; `X-Understood` says what was
-    read so. A parameter goes before what the text says.
+    read so. A parameter goes before what the text says. With `MARKETPLACE_EMBEDDING_MODEL`, products that are near in
+    meaning and match none of the words are named in `X-By-Meaning`.
     """
     asked = replace(filters, text=validate_text(q), sort=validate_sort(sort, filters))
     page, facet_names = page_request(limit, skip, cursor), parse_facets(facets)
@@ -148,6 +149,10 @@ def search_products(
         results = search.find(session, query, page)
         counts = search.facets(session, query, facet_names) if facet_names else None
         relaxations = _relaxations(search, session, asked, query) if envelope and _are_few(page, results) else []
+    meaning = context.market.meaning
+    if meaning and (fused := meaning.beside(query, results)):  # no transaction is open while a model computes
+        with context.reading() as (session, _):
+            results = search.find(session, query, page, fused)
     return _results_response(
         request,
         results,
@@ -249,6 +254,7 @@ def _results_response(
             corrected=results.corrected,
             did_you_mean=results.did_you_mean,
             relaxed=results.relaxed,
+            by_meaning=list(results.by_meaning) or None,
             understood=dict(understood) if understood else None,
             cut=results.is_cut,
             relaxations=list(relaxations),
@@ -315,6 +321,8 @@ def _headers(request: Request, results: SearchResults) -> dict[str, str]:
         headers["X-Did-You-Mean"] = quote(results.did_you_mean)
     if results.relaxed:
         headers["X-Relaxed-Query"] = "true"
+    if results.by_meaning:
+        headers["X-By-Meaning"] = ",".join(map(str, results.by_meaning))
     if results.is_cut:
         headers["X-Cut-Query"] = "true"
     if results.unknown_attributes:

@@ -62,6 +62,9 @@ class ProductPage(BaseModel):
     corrected: str | None
     did_you_mean: str | None
     relaxed: bool
+    by_meaning: list[int] | None = Field(
+        None, description="ids of items that match none of the words, but are near to the query in meaning"
+    )
     understood: dict[str, Any] | None = Field(
         None, description="filters and the order that were read in `q`; `no_goods_of`: brands that no product has"
     )

@@ -30,6 +30,7 @@ class ListPosition:
     tier: Annotated[int, Field(ge=0, lt=MAX_TIERS)] = 0
     max_product_id: Annotated[int, Field(ge=0, le=MAX_ID)] = MAX_ID
     ring: Annotated[int, Field(ge=0, le=LAST_RING)] = 0  # around the buyer
+    is_fused: bool = False  # then `value` is its place among the fused ones
 
 
 _POSITION = TypeAdapter(ListPosition)

@@ -43,16 +43,35 @@ class KeysetPager:
     count: int = 1
     skip: int = 0
     after: ListPosition | None = None
+    has_few_matches: bool = False  # of all words
 
     def positions(self) -> list[ListPosition]:
         if self.query.sort == "distance":
             return self._by_distance()
         if self.query.sort == "relevance" and self.understood.text_query:
-            ranked = RankedList(
-                self.session, self.index, self.query, self.understood, self.keys, self.limits, self.after
-            )
-            return list(ranked.positions(self.count, self.skip))
+            return list(self.ranked(self.after).positions(self.count, self.skip))
         return self._by_column()
+
+    def ranked(self, after: ListPosition | None, first_tier: int = 0, end_tier: int | None = None) -> RankedList:
+        return RankedList(
+            self.session,
+            self.index,
+            self.query,
+            self.understood,
+            self.keys,
+            self.limits,
+            after,
+            first_tier=first_tier,
+            end_tier=end_tier,
+        )
+
+    def passing(self, product_ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Those that pass the filters, whatever they say, each with the digest of its words."""
+        if not product_ids:
+            return []
+        source = candidate_query(self.index, self.query, self.keys, None, self.query.radius_km, products_first=True)
+        sql = source.select("p.product_id, p.words_digest", "", f"p.product_id IN {id_list(product_ids)}")
+        return [(product_id, digest) for product_id, digest in run(self.session, sql, source.values)]
 
     def ids(self, match: TextMatch, most: int, among: Sequence[int] | None = None) -> list[int]:
         """The newest products that match, within the filters of the query."""

@@ -19,6 +19,7 @@ from tis.marketplace.search.filter_keys import (
     filter_keys,
     unknown_attributes,
 )
+from tis.marketplace.search.fused_list import FusedPager, fuse, fused_pager, tiers_before
 from tis.marketplace.search.index import index_products, rebuild_index
 from tis.marketplace.search.keyset_paging import KeysetPager
 from tis.marketplace.search.product_rows import load_products
@@ -64,17 +65,35 @@ class ProductSearch:
         is_name = reading.query is not query and names_a_product(session, self.index, query.text or "")
         return BoxReading(query) if is_name else reading
 
-    def find(self, session: Session, query: ProductQuery, page: PageRequest) -> SearchResults:
-        results = self._find(session, query, page)
+    def find(
+        self, session: Session, query: ProductQuery, page: PageRequest, fused: Sequence[int] = ()
+    ) -> SearchResults:
+        """`fused`: what follows the products that match all words, as `fused` has made it of the same query."""
+        results = self._find(session, query, page, fused)
         place = point_of_city(query.city) if query.city is not None else None
         if results.hits or page.skip or page.cursor or place is None:
             return results
         nearest = self._find(session, query_around(query, place.point), _NEAREST_PAGE).hits
         return replace(results, nearest=NearestElsewhere(place.name, nearest)) if nearest else results
 
-    def _find(self, session: Session, query: ProductQuery, page: PageRequest) -> SearchResults:
+    def fused(self, session: Session, query: ProductQuery, near: Sequence[tuple[int, int]]) -> list[int]:
+        """`near`: products that are near to the query in meaning, best first, with the digests of their words.
+
+        Those that pass the filters, mixed with those that match some of the words. Empty if none passes.
+        """
         query = query.with_default_sort()
-        pager, positions = self._read(session, query, page)
+        pager = self._pager(session, query, self._understand(session, query))
+        if pager.understood.has_no_words:
+            return []
+        num_found = pager.num_matching_all(_FEW)
+        relaxed = self._relaxed(pager, num_found)
+        return fuse(relaxed, near, tiers_before(relaxed, num_found))
+
+    def _find(
+        self, session: Session, query: ProductQuery, page: PageRequest, fused: Sequence[int] = ()
+    ) -> SearchResults:
+        query = query.with_default_sort()
+        pager, positions = self._read(session, query, page, fused)
         if pager is None:
             return SearchResults([], total=0 if page.with_total else None)
         understood, on_page = pager.understood, positions[: page.limit]
@@ -88,13 +107,17 @@ class ProductSearch:
             corrected=understood.corrected,
             did_you_mean=understood.did_you_mean,
             relaxed=understood.relaxed,
+            has_few_matches=pager.has_few_matches,
+            by_meaning=tuple(pager.beside([one.product_id for one in on_page if one.is_fused]))
+            if isinstance(pager, FusedPager)
+            else (),
             is_cut=understood.is_cut,
             text_query=understood.text_query,
             unknown_attributes=() if positions or page.cursor else unknown_attributes(session, query.attributes),
         )
 
     def _read(
-        self, session: Session, query: ProductQuery, page: PageRequest
+        self, session: Session, query: ProductQuery, page: PageRequest, fused: Sequence[int] = ()
     ) -> tuple[KeysetPager | None, list[ListPosition]]:
         """The positions of a page and of the product behind it; no pager for a text without any word."""
         after = decode_cursor(page.cursor, query, self.cursor_key) if page.cursor else None
@@ -103,11 +126,19 @@ class ProductSearch:
             return None, []
         pager = self._pager(session, query, understood)
         pager = replace(pager, count=page.limit + 1, skip=0 if after else page.skip, after=after)
+        if understood.fused:
+            pager = replace(fused_pager(pager, understood.fused, understood.num_tiers_before), after=after)
         positions = pager.positions()
         if after or not understood.text_query:
             return pager, positions
-        relaxed = self._relaxed(pager, pager.num_matching_all(_FEW, positions))
-        return (pager, positions) if relaxed is pager else (relaxed, relaxed.positions())
+        num_found = pager.num_matching_all(_FEW, positions)
+        relaxed = self._relaxed(pager, num_found)
+        if fused and num_found < _FEW and query.sort == "relevance":
+            mixed = fused_pager(relaxed, fused, tiers_before(relaxed, num_found))
+            return mixed, mixed.positions()
+        if relaxed is not pager:
+            pager, positions = relaxed, relaxed.positions()
+        return replace(pager, has_few_matches=num_found < _FEW and query.sort == "relevance"), positions
 
     def candidates(self, session: Session, query: ProductQuery, limit: int = MAX_CANDIDATES) -> list[Candidate]:
         """The first products of the search, in its order, with how well each fits."""

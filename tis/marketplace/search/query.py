@@ -179,6 +179,8 @@ class SearchResults:
     did_you_mean: str | None = None  # a query of common words, if a word is rare and like one of them
     corrected: str | None = None  # the query after spelling correction, if a word was corrected
     relaxed: bool = False  # few products match all words; behind them are those that match some
+    has_few_matches: bool = False  # of all words, in a list by relevance; not said of a page behind a cursor
+    by_meaning: tuple[int, ...] = ()  # of this page: what matches none of the words
     is_cut: bool = False  # the text has more words than are looked for
     nearest: NearestElsewhere | None = None
     text_query: TextQuery | None = None  # what was looked for in the text index

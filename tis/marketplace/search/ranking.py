@@ -69,19 +69,23 @@ class RankedList:
     keys: FilterKeys
     limits: SearchLimits
     after: ListPosition | None = None
+    first_tier: int = 0
+    end_tier: int | None = None
     # Rings in which few of the best rated pass the filters; None is a list without rings.
     _sparse_rings: set[int | None] = field(default_factory=set)
 
     def positions(self, missing: int, skip: int) -> Iterator[ListPosition]:
         assert self.understood.text_query
-        for tier, match in enumerate(match_tiers(self.understood.text_query)):
-            if match.is_in_earlier_tier or (self.after and tier < self.after.tier):
+        tiers = match_tiers(self.understood.text_query)[: self.end_tier]
+        for tier, match in enumerate(tiers):
+            is_elsewhere = match.is_in_earlier_tier or tier < self.first_tier
+            if is_elsewhere or (self.after and tier < self.after.tier):
                 continue
             rows = self._in_tier(match, self.after if self.after and self.after.tier == tier else None, missing + skip)
             skipped = min(skip, len(rows))
             skip -= skipped
             for product_id, value, ring in rows[skipped:]:
-                yield ListPosition(self.understood, product_id, value, tier, self._max_product_id, ring)
+                yield ListPosition(self.understood, product_id, value, tier, self.max_product_id, ring)
             missing -= len(rows) - skipped
             if not missing:
                 return
@@ -138,7 +142,7 @@ class RankedList:
         None if `max_read` products are not all of them.
         """
         candidates = self._candidates(match, end_km)
-        values = {**candidates.values, "max_product_id": self._max_product_id, "count": count}
+        values = {**candidates.values, "max_product_id": self.max_product_id, "count": count}
         order = self._order
         value = f"p.{order.column}" if order.column else candidates.distance_km
         columns, ring, conditions = f"p.product_id, {value} AS value", "0", ["p.product_id <= :max_product_id"]
@@ -195,7 +199,7 @@ class RankedList:
         """Products that pass the filters, whether they match or not."""
         start_km, end_km = (-1.0, None) if ring is None else ring_edges(ring, self.query.radius_km)
         candidates = self._candidates(None, end_km)
-        values = {**candidates.values, "max_product_id": self._max_product_id, "size": size}
+        values = {**candidates.values, "max_product_id": self.max_product_id, "size": size}
         conditions = ["p.product_id <= :max_product_id"]
         order = self._order
         before = ">=" if order.is_descending else "<="
@@ -222,7 +226,7 @@ class RankedList:
 
     def _is_likely_small(self, match: TextMatch, count: int) -> bool:
         """Whether it pays to read `max_sorted` matches: these may be all. An estimate, as if words met by chance."""
-        num_products = max(1, self._max_product_id)
+        num_products = max(1, self.max_product_id)
         guess = sum(
             num_products * prod(min(1.0, self._guess(group) / num_products) for group in groups)
             for groups in match.alternatives
@@ -235,7 +239,7 @@ class RankedList:
         """About so many products match a group, or fewer."""
         counted = sum(min(self._counts.get(word, 0) for word in term.words) for term in group.terms)
         is_unknown = group.category_tokens or any(term.is_prefix for term in group.terms)
-        return counted + _SHARE_OF_UNKNOWN * self._max_product_id if is_unknown else counted
+        return counted + _SHARE_OF_UNKNOWN * self.max_product_id if is_unknown else counted
 
     def _max_looked_at(self, match: TextMatch, count: int) -> int:
         """Of how many of the best rated it pays to ask whether they match; 0: sorting all matches is faster."""
@@ -249,7 +253,7 @@ class RankedList:
         if num_matches <= self.limits.max_sorted:
             return 0
         max_looked_at = num_matches // self.index.rows_per_look
-        return max_looked_at if count * self._max_product_id < max_looked_at * num_matches else 0
+        return max_looked_at if count * self.max_product_id < max_looked_at * num_matches else 0
 
     @cached_property
     def _counts(self) -> dict[str, int]:
@@ -285,7 +289,7 @@ class RankedList:
         return self.query.origin is not None or len(self._candidates(None, None).conditions) > 1
 
     @cached_property
-    def _max_product_id(self) -> int:
+    def max_product_id(self) -> int:
         """The newest product when the first page was read."""
         if self.after:
             return self.after.max_product_id

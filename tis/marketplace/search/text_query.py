@@ -15,6 +15,7 @@ TextScope = Literal["name", "labels", "text", "shop"]
 MAX_WORDS = 24
 MAX_STAGES = 32
 MAX_TIERS = 12 * MAX_STAGES
+MAX_FUSED = 40
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,9 @@ class UnderstoodText:
     did_you_mean: str | None = None  # the query with common words in place of rare ones that are like them
     relaxed: bool = False  # few products match all words
     is_cut: bool = False  # it has more words than are looked for
+    # Products that are near in meaning, and perhaps some that match some words: behind so many tiers.
+    fused: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MAX_FUSED)] = ()
+    num_tiers_before: Annotated[int, Field(ge=0, lt=MAX_TIERS)] = 0
 
     @property
     def has_no_words(self) -> bool:
