@@ -31,6 +31,7 @@ _CHANGING_ROPES = {"dynamic", "longrope"}
 _KEPT_BY_ROPES = ("inv_freq", "max_seq_len_cached")
 # Of the trial: lengths of its texts, and the pieces that the first one is cut into.
 _LENGTHS, _PIECES = (28, 19), (9, 1, 18)
+_NUM_JOINED = 12  # tokens of the first one, with which the others are computed whole or one by one
 # Of the largest number of a tensor. Between 16 bits, roundings add up over the layers.
 _TOLERANCES = {torch.bfloat16: 0.1, torch.float16: 0.1}
 _TOLERANCE = 1e-3
@@ -49,6 +50,7 @@ class SteppedModel:
         self._values_at_first = self._read_kept()
         self.takes_turns = True  # False: a sequence may change what another one computes
         self.splits_prompts = False
+        self.joins_answers = True  # False: behind a prompt, a resumed answer is something else unless token by token
         self.piece_seconds = 0.0  # what the shortest piece of a prompt takes, however few its tokens
         with torch.inference_mode():
             self.costs = self._try()
@@ -80,10 +82,10 @@ class SteppedModel:
         ]
         self._values_at_first = [before[place] for place in self._kept]
 
-        whole = self.new_cache(long)
-        logits = whole.compute(long)
-        of_long = _sizes(whole)
-        expected = whole.compute(short[:1])
+        continued = self.new_cache(long)
+        logits = continued.compute(long)
+        of_long = _sizes(continued)
+        expected = continued.compute(short[:1])
         shared, other = self.new_cache(long), self.new_cache(short)
         shared.compute(long)
         other.compute(short)
@@ -91,6 +93,7 @@ class SteppedModel:
         tolerance = _TOLERANCES.get(self.model.dtype, _TOLERANCE)
         self.takes_turns = _equal(shared.compute(short[:1]), expected, tolerance)
         self.splits_prompts = self._can_split(long, logits, tolerance)
+        self.joins_answers = self.splits_prompts or self._can_join(long, logits, tolerance)
         return _costs_of(of_long, of_short)
 
     def _can_split(self, text: list[int], logits: Any, tolerance: float) -> bool:
@@ -111,6 +114,18 @@ class SteppedModel:
         # What is kept of the text is compared too: a wrong state of a layer may hardly change the logits.
         pairs = zip_longest(_tensors(whole.state), _tensors(cut.state), fillvalue=(last[:0], 0))
         return _equal(last, logits, tolerance) and all(_equal(ours[0], theirs[0], tolerance) for ours, theirs in pairs)
+
+    def _can_join(self, text: list[int], logits: Any, tolerance: float) -> bool:
+        """The scan of a state space over many tokens may be another than its step (Zamba2)."""
+        if self.model.config.is_encoder_decoder:
+            return True
+        if any(map(_changes_with_length, self.model.modules())):
+            return False
+        cache = self.new_cache(text[:_NUM_JOINED])
+        cache.compute(text[:_NUM_JOINED])
+        for token in text[_NUM_JOINED:]:
+            last = cache.compute([token])
+        return _equal(last, logits, tolerance)
 
 
 class OwnCache:
@@ -138,7 +153,8 @@ class OwnCache:
         self._num_unread = len(prompt_ids) if self._has_encoder else 0
         self._ids = prepared.ids if self._has_encoder else prepared.ids[:, :0]
         self._outputs = ModelOutput()
-        self._num_with_pictures = len(prompt_ids) if inputs else 0
+        # A resumed answer may contain tokens that would be places of a picture, or marks around it, in a prompt.
+        self._num_apart = len(prompt_ids) if inputs or not stepped.joins_answers else 0
 
     @property
     def state(self) -> list[Any]:
@@ -151,10 +167,9 @@ class OwnCache:
 
         The first time it must be the whole prompt, unless the model `splits_prompts` and there are no pictures.
         """
-        if not self._outputs and 0 < self._num_with_pictures < len(token_ids):
-            # A resumed answer may contain tokens that would be places of a picture, or marks around it, in a prompt.
-            self._compute(token_ids[: self._num_with_pictures])
-            token_ids = token_ids[self._num_with_pictures :]
+        if not self._outputs and 0 < self._num_apart < len(token_ids):
+            self._compute(token_ids[: self._num_apart])
+            token_ids = token_ids[self._num_apart :]
         return self._compute(token_ids)
 
     def _compute(self, token_ids: Sequence[int]) -> Any:
