@@ -157,7 +157,9 @@ def test_killed_in_mid_answer_they_go_on_in_another_process(saved: Saved, native
 
 
 @ONE_WAY_OR_BOTH
-def test_they_are_the_same_after_preemption_with_cached_prefixes_and_drafts(saved: Saved, native_kernels: bool) -> None:
+def test_they_are_the_same_after_preemption_with_cached_prefixes_and_drafts(
+    saved: Saved, family: str, native_kernels: bool
+) -> None:
     model = saved.original()
     shared = prompt(20, 1)
     prompts = [shared + prompt(3, 2), shared + prompt(9, 5), prompt(24, 3), prompt(30, 4)]

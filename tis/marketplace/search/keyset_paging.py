@@ -94,8 +94,11 @@ class KeysetPager:
             rest -= found
         return tiers
 
-    def total(self, max_count: int, match: TextMatch | None = None) -> int:
-        """The length of the whole list, or of what matches. It stops counting at `max_count`."""
+    def total(self, max_count: int) -> int:
+        """The length of the whole list. It stops counting at `max_count`."""
+        return self._count(max_count)
+
+    def _count(self, max_count: int, match: TextMatch | None = None) -> int:
         candidates = self._candidates(match)
         sql = f"SELECT count(*) FROM ({candidates.select('1', 'LIMIT :max_count')}) x"
         [(total,)] = run(self.session, sql, {**candidates.values, "max_count": max_count})
@@ -116,8 +119,8 @@ class KeysetPager:
             if num_found >= max_count or num_found < self.count:
                 return num_found
         if not query or not stages:
-            return self.total(max_count)
-        return self.total(max_count, TextMatch(query, stage=stages[0]))
+            return self._count(max_count)
+        return self._count(max_count, TextMatch(query, stage=stages[0]))
 
     def _candidates(self, match: TextMatch | None = None, radius_km: float | None = None) -> RowSource:
         text_query = self.understood.text_query
