@@ -106,7 +106,7 @@ def test_a_family_with_an_official_processor_answers_what_generate_answers(tmp_p
 
 def _generated(folder: Path, colours: tuple[str, ...]) -> str:
     """From the frames that PyAV decodes: of two seconds the server takes four, spread evenly."""
-    with av.open(io.BytesIO(video_file(*colours))) as container:
+    with av.open(io.BytesIO(video_file(*colours)), "r") as container:
         frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
     at = [round(number * (len(frames) - 1) / 3) for number in range(4)]
     shown = Video(np.stack([frames[one] for one in at]), tuple(one / 12 for one in at), 12.0, "a clip")
