@@ -5,6 +5,7 @@ stands between an official class and its base.
 """
 
 import importlib
+import logging
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ import torch
 from torch.nn.functional import interpolate, pad
 
 from tis.engine.prompt import Video
+
+_log = logging.getLogger("tis.engine")
 
 _DEFAULT_FPS = 24.0  # of a video without a frame rate: that of the official processors
 _BILINEAR, _BICUBIC, _LANCZOS = 2, 3, 1  # of Pillow
@@ -27,10 +30,7 @@ _SAME_ARITHMETIC = {
 
 
 def load_video_processor(folder: Path, processor_class: Any) -> Any | None:
-    """Returns the video processor that belongs to an official processor. None: it has none, or not without torchvision.
-
-    Raises whatever the library raises for a folder whose files it does not understand.
-    """
+    """Returns the video processor that belongs to an official processor. None: there is none without torchvision."""
     if "video_processor" not in processor_class.get_attributes():
         return None
     package = processor_class.__module__.rpartition(".")[0]
@@ -38,11 +38,12 @@ def load_video_processor(folder: Path, processor_class: Any) -> Any | None:
     try:
         module = importlib.import_module(f"{package}.video_processing_{package.rpartition('.')[2]}")
         official = getattr(module, module.__all__[0])
-    except (ImportError, NameError):  # it has none, or uses torchvision while it is imported
+        # Whether frames are sampled is the server's decision: it has done so while it decoded the video.
+        settings = {**official.get_video_processor_dict(folder)[0], "do_sample_frames": False}
+        return _without_torchvision(official).from_dict(settings)
+    except Exception:  # modules and folders may raise anything; the model can still be shown pictures
+        _log.debug("there is no video processor without torchvision", exc_info=True)
         return None
-    # Whether frames are sampled is the server's decision: it has done so while it decoded the video.
-    settings = {**official.get_video_processor_dict(folder)[0], "do_sample_frames": False}
-    return _without_torchvision(official).from_dict(settings)
 
 
 def official_frames(video: Video, processor: Any) -> Any:
