@@ -31,7 +31,7 @@ from tests.engine.vision.cases import (
     Family,
     make_folder,
 )
-from tests.engine.vision.tiny_models import ASKED, TINY, TinyFamily, make_processor
+from tests.engine.vision.tiny_models import ASKED, ASKED_VIDEOS, TINY, TinyFamily, digest_of, make_processor
 from tis.engine.prompt import ChatPrompt, Medium, Video, media_of
 
 TORCHVISION = torch.library.Library("torchvision", "DEF")
@@ -57,7 +57,9 @@ def main() -> None:
     np.savez_compressed(REFERENCE / "rows.npz", **rows)
     with tempfile.TemporaryDirectory() as scratch:
         tiny = {name: record_tiny(Path(scratch) / name, family) for name, family in TINY.items()}
+        videos = {name: record_tiny_videos(Path(scratch) / name) for name, family in TINY.items() if family.videos}
     (REFERENCE / "tiny.json").write_text(json.dumps(tiny) + "\n", encoding="utf-8")
+    (REFERENCE / "tiny_videos.json").write_text(json.dumps(videos) + "\n", encoding="utf-8")
     print({path.name: path.stat().st_size for path in REFERENCE.iterdir()})
 
 
@@ -80,6 +82,51 @@ def record_tiny(folder: Path, family: TinyFamily) -> dict[str, Any]:
     )
     shapes = {key: list(tensor.shape) for key, tensor in made.items() if key != "input_ids"}
     return {"input_ids": made["input_ids"].tolist(), **shapes}
+
+
+def record_tiny_videos(folder: Path) -> list[dict[str, Any]]:
+    """The tokens, and a digest of each other input."""
+    import transformers
+
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    recorded = []
+    for asked in ASKED_VIDEOS:
+        clips = [_sampled(medium, processor) for medium in media_of(asked.messages) if isinstance(medium, Video)]
+        frames = iter([clip.frames for clip in clips])
+        content = [
+            {"type": "video", "video": next(frames)} if part["type"] == "video" else part
+            for part in asked.messages[0]["content"]
+        ]
+        made = processor.apply_chat_template(
+            [{"role": "user", "content": content}],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            processor_kwargs={"do_sample_frames": False, "video_metadata": [_metadata(clip) for clip in clips]},
+        )
+        digests = {key: [list(made[key].shape), digest_of(made[key])] for key in made if key != "input_ids"}
+        recorded.append({"input_ids": made["input_ids"].tolist(), **digests})
+    return recorded
+
+
+def _sampled(clip: Video, processor: Any) -> Video:
+    """GLM's `sample_frames` repeats the last of an odd number of frames."""
+    if "Glm" not in type(processor).__name__ or len(clip.times) % 2 == 0:
+        return clip
+    frames = np.concatenate([clip.frames, clip.frames[-1:]])
+    return dataclasses.replace(clip, frames=frames, times=(*clip.times, clip.times[-1]))
+
+
+def _metadata(clip: Video) -> dict[str, Any]:
+    indices = [round(time * clip.fps) for time in clip.times]
+    num_frames = indices[-1] + 1
+    return {
+        "total_num_frames": num_frames,
+        "fps": clip.fps,
+        "duration": num_frames / clip.fps,
+        "frames_indices": indices,
+    }
 
 
 def official(folder: Path, family: Family) -> Any:

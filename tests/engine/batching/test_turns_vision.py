@@ -80,9 +80,10 @@ class Official:
         out = self._plain.generate(
             row,
             attention_mask=torch.ones_like(row),
-            generation_config=transformers.GenerationConfig(
-                max_new_tokens=LENGTH, min_new_tokens=LENGTH, do_sample=False, pad_token_id=0
-            ),
+            do_sample=False,
+            min_new_tokens=LENGTH,
+            max_new_tokens=LENGTH,
+            eos_token_id=None,  # else the token of the end is suppressed
             **(vision.generate_kwargs() if vision else {}),
         )
         return [int(token) for token in out[0, row.shape[1] :]]

@@ -15,11 +15,11 @@ from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.batching.native_states import use_native_states
-from tis.engine.batching.picture_trial import find_tower
+from tis.engine.batching.picture_trial import find_tower, why_no_videos
 from tis.engine.batching.state_layers import replace_state_layers
 from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
-from tis.engine.batching.towers import QwenTower, Tower, layer_stacks
+from tis.engine.batching.towers import ForwardTower, QwenTower, Tower, layer_stacks
 from tis.engine.batching.trial import BatchTrial
 from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.errors import LoadFailed
@@ -28,6 +28,7 @@ from tis.engine.kernels.native import native_kernels
 from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalStages
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
+from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.adapted_linear import adapt_layers
 from tis.engine.weights.cpu_dtype import suit_to_cpu
@@ -76,6 +77,8 @@ def choose_runner(
         stages.run(_CONVERTING, lambda: suit_to_cpu(model))
     trial = _try_batch(model, stages)
     tower = trial if isinstance(trial, str) else _try_pictures(model, vision)
+    if isinstance(vision, OfficialVision) and "video" in vision.kinds:
+        _try_videos(model, vision, tower)
     if isinstance(trial, str) or isinstance(tower, str):
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
@@ -117,6 +120,22 @@ def _try_pictures(model: Any, vision: VisionProcessor | None) -> Tower | str:
             raise
         log.debug("the trial of pictures failed", exc_info=True)
         return f"the trial of its pictures failed, {describe_with_messages(fault)}"
+
+
+def _try_videos(model: Any, vision: OfficialVision, tower: Tower | str) -> None:
+    """Refuses videos from here on, unless a batch computes for them what the model's `forward` computes."""
+    reason: str | None = "the model is not computed in batches"
+    if isinstance(tower, ForwardTower):
+        try:
+            reason = why_no_videos(model, vision.video_sample(), tower)
+        except Exception as fault:
+            if is_out_of_memory(fault):
+                raise
+            log.debug("the trial of videos failed", exc_info=True)
+            reason = f"their trial failed, {describe_with_messages(fault)}"
+    if reason:
+        log.info("videos are refused: %s", reason)
+        vision.refuse_videos(reason)
 
 
 def _in_turns(

@@ -33,7 +33,7 @@ _DECODER_ARGUMENTS = {"inputs_embeds", "attention_mask", "position_ids"}
 
 
 def find_tower(model: Any, sample: PictureSample) -> Tower | str:
-    """Returns the tower of a model, or why its pictures cannot be computed in batches. Changes nothing."""
+    """Returns the tower of a model, or why such pictures cannot be computed in batches. Changes nothing."""
     with torch.inference_mode():
         try:
             with _first_layers_alone(model):
@@ -43,6 +43,15 @@ def find_tower(model: Any, sample: PictureSample) -> Tower | str:
                 raise
             log.debug("not every layer of its tower can be left out", exc_info=True)
         return _tried(model, sample)
+
+
+def why_no_videos(model: Any, sample: PictureSample, tower: ForwardTower) -> str | None:
+    """Returns why videos cannot be computed in batches by the tower of pictures."""
+    found = find_tower(model, sample)
+    if isinstance(found, str):
+        return found
+    assert isinstance(found, ForwardTower)
+    return None if found.runs_like(tower) else "their tokens are computed in another way than those of pictures"
 
 
 def _tried(model: Any, sample: PictureSample) -> Tower | str:

@@ -53,5 +53,5 @@ def _grids(vision_inputs: Sequence[VisionInput], kind: str) -> Any:
 
 def _grid(vision_input: VisionInput) -> Any:
     if vision_input.shown:
-        return vision_input.shown.inputs["image_grid_thw"]
+        return vision_input.shown.inputs[f"{vision_input.kind}_grid_thw"]
     return torch.tensor([vision_input.grid])

@@ -84,6 +84,13 @@ class ForwardTower:
         self.layers = layers
         self._keeps_all = keeps_all
 
+    def runs_like(self, other: "ForwardTower") -> bool:
+        return (self.looks_ahead, self.layers is None, self._keeps_all) == (
+            other.looks_ahead,
+            other.layers is None,
+            other._keeps_all,
+        )
+
     def encode(self, jobs: Sequence[EncodeJob]) -> list[Features]:
         return [features for job in jobs for features in self._features(job.vision_input)]
 

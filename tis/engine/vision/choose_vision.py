@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tis.engine.text.hf_tokenizer import HfTokenizer
-from tis.engine.vision.official_vision import OfficialVision, load_processor
+from tis.engine.vision.official_processor import load_processor
+from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.preprocessor_config import has_preprocessor
 from tis.engine.vision.qwen_family import QWEN_FAMILIES
 from tis.engine.vision.qwen_vision import QwenVision

@@ -1,41 +1,43 @@
-"""Preprocesses images for all other families, with their official processors.
+"""Preprocesses images and videos for all other families, with their official processors.
 
-Each picture is also prepared by itself, so that a batch can show it to the model once, whatever stands around it.
-The `detail` of an image is ignored: most of these families take images of one size.
+Each picture is also prepared by itself, so that a batch can show it to the model once, whatever stands around it. So is
+each video. The `detail` of an image is ignored: most of these families take images of one size.
 """
 
 import hashlib
+import logging
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, media_of, text_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Video, media_of, text_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision.placeholders import Span, for_chat_template
+from tis.engine.vision.video_frames import metadata_of, official_frames
 from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, ShownPictures, VisionInput
 from tis.errors import BadRequest
 
+_log = logging.getLogger("tis.engine")
+
 _TEXT_KEYS = ("input_ids", "attention_mask")
 _TOKEN_TYPE_KEYS = ("token_type_ids", "mm_token_type_ids")
-# SmolVLM's own processor needs one more package, for videos; Idefics3's makes the same inputs of images.
-_SUBSTITUTES = {"SmolVLMProcessor": "Idefics3Processor"}
 _PROBE_IMAGE = Picture(np.zeros((64, 64, 3), np.uint8), "a black square")
+_PROBE_VIDEO = Video(np.zeros((4, 64, 64, 3), np.uint8), (0.0, 0.5, 1.0, 1.5), 2.0, "four black squares")
 _USUAL_PATCH_SIZE = 16
 
 
 class OfficialVision:
-    kinds: frozenset[MediumKind] = frozenset({"image"})
-
     def __init__(self, processor: Any, tokenizer: HfTokenizer, config: Any) -> None:
         """Raises whatever the processor raises if it cannot process an image at all."""
         self._processor = processor
-        self._placeholder = getattr(config, "image_token_id", None)
+        has_videos = getattr(processor, "video_processor", None) is not None
+        self._video_placeholder = getattr(config, "video_token_id", None) if has_videos else None
+        self._placeholders = _placeholders_of(processor, config, self._video_placeholder)
         self._patch_size = _patch_size_of(config)
         self._tokenizer = tokenizer
         # The processor has a tokenizer of its own, which needs a lock for the same reason as ours: see HfTokenizer.
@@ -45,6 +47,15 @@ class OfficialVision:
         self._control_token = re.compile("|".join(map(re.escape, tokens)) or "(?!)")
         self._can_sanitise = self._try_to_sanitise()
         self._require_inputs_independent_of_text()
+        self._why_no_videos = ""
+        self._why_no_videos = self._try_video()
+
+    @property
+    def kinds(self) -> frozenset[MediumKind]:
+        return frozenset({"image"}) if self._why_no_videos else frozenset({"image", "video"})
+
+    def refuse_videos(self, reason: str) -> None:
+        self._why_no_videos = reason
 
     def encode(self, prompt: ChatPrompt) -> list[int]:
         media = media_of(prompt.messages)
@@ -60,14 +71,17 @@ class OfficialVision:
             processed = self._process(
                 messages,
                 self._can_sanitise,
+                videos=_videos_of(media),
                 tools=list(prompt.tools) or None,
                 add_generation_prompt=prompt.add_generation_prompt,
                 continue_final_message=prompt.continue_final_message,
                 **self._template_options_of(prompt.template_options),
             )
         except Exception as error:  # templates and processors may raise anything; the messages are always the cause
-            # About images, the library's message may contain more than a client should see.
-            why = "it cannot process these images." if media else error
+            # The library's message may contain more than a client should see.
+            why = "it cannot process these images."
+            if len({len(video.frames) for video in _videos_of(media)}) > 1:
+                why = "several videos in one request may need the same number of frames. Send one."
             raise BadRequest(
                 f"The model's processor refused the messages: {why}",
                 param="messages",
@@ -87,26 +101,36 @@ class OfficialVision:
         except (BadRequest, ValueError):  # some templates take a single picture
             return self._sample_of(pictures[:1])
 
-    def _sample_of(self, pictures: Sequence[Picture]) -> PictureSample:
+    def video_sample(self) -> PictureSample:
+        noise = np.random.default_rng(2)
+        times = _PROBE_VIDEO.times
+        videos = [
+            Video(noise.integers(0, 256, (len(times), *size, 3)).astype(np.uint8), times, 2.0, f"noise {size}")
+            for size in ((40, 60), (64, 32))
+        ]
+        return self._sample_of(videos)
+
+    def _sample_of(self, media: Sequence[Medium]) -> PictureSample:
         parts: list[Mapping[str, Any]] = [{"type": "text", "text": "Compare "}]
-        for picture in pictures:
-            parts += [{"type": "image", "image": picture}, {"type": "text", "text": " with "}]
+        for medium in media:
+            parts += [_part(medium), {"type": "text", "text": " with "}]
         prompt_ids = self.encode(ChatPrompt([{"role": "user", "content": parts}]))
-        return PictureSample(prompt_ids, self.preprocess(prompt_ids, pictures))
+        return PictureSample(prompt_ids, self.preprocess(prompt_ids, media))
 
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
-        pictures = [medium for medium in media if isinstance(medium, Picture)]
-        if len(pictures) < len(media):
+        if self._why_no_videos and _videos_of(media):
             raise ValueError("a video, but this model accepts images only")
         shown: dict[str, ShownPictures] = {}  # a repeated image is computed once
-        for picture in pictures:
-            if picture.digest not in shown:
-                shown[picture.digest] = self._shown([picture])
+        for medium in media:
+            if medium.digest not in shown:
+                shown[medium.digest] = self._shown([medium])
         places = self._places(prompt_ids)
-        parts = [([picture], shown[picture.digest]) for picture in pictures]
-        if pictures and len(places) != sum(len(one.places) for _, one in parts):
-            # LLaVA-OneVision cuts a picture into tiles only where it is the only one.
-            parts = [(pictures, self._shown(pictures))]
+        parts: list[tuple[Sequence[Medium], ShownPictures]] = [([one], shown[one.digest]) for one in media]
+        if media and len(places) != sum(len(one.places) for _, one in parts):
+            # LLaVA-OneVision cuts a picture into tiles only where it is the only one. Its videos have another token.
+            pictures, videos = [one for one in media if isinstance(one, Picture)], _videos_of(media)
+            parts = [(pictures, self._shown(pictures)), *(([one], shown[one.digest]) for one in videos)]
+            places.sort(key=lambda at: prompt_ids[at] == self._video_placeholder)
         num_needed = sum(len(one.places) for _, one in parts)
         if len(places) != num_needed:
             raise ValueError(f"{len(places)} placeholders, but the media need {num_needed}")
@@ -115,8 +139,8 @@ class OfficialVision:
             vision_inputs.append(self._vision_input(some, one, places[at : at + len(one.places)]))
             at += len(one.places)
         num_bytes = sum(_num_bytes(inputs) for inputs in {id(one): one.inputs for _, one in parts}.values())
-        num_bytes += sum(pixels.nbytes for pixels in {id(one): one.pixels for one in pictures}.values())
-        return PreprocessedMedia(vision_inputs, lambda: self._generate_kwargs(prompt_ids, pictures), num_bytes)
+        num_bytes += sum(array.nbytes for array in {id(one): _array_of(one) for one in media}.values())
+        return PreprocessedMedia(vision_inputs, lambda: self._generate_kwargs(prompt_ids, media), num_bytes)
 
     def _shown(self, media: Sequence[Medium]) -> ShownPictures:
         processed = self._process_alone(media, self._can_sanitise)
@@ -125,15 +149,15 @@ class OfficialVision:
 
     def _places(self, ids: Sequence[int]) -> list[int]:
         """Where the placeholders are."""
-        tokens = self._processor.image_token_ids if self._placeholder is None else [self._placeholder]
-        places: list[int] = np.flatnonzero(np.isin(np.asarray(ids), tokens)).tolist()
+        places: list[int] = np.flatnonzero(np.isin(np.asarray(ids), self._placeholders)).tolist()
         return places
 
-    def _vision_input(self, pictures: Sequence[Medium], shown: ShownPictures, places: Sequence[int]) -> VisionInput:
-        digest = hashlib.sha256("\0".join(["image", *(picture.digest for picture in pictures)]).encode()).digest()
+    def _vision_input(self, media: Sequence[Medium], shown: ShownPictures, places: Sequence[int]) -> VisionInput:
+        kind: MediumKind = "video" if all(isinstance(medium, Video) for medium in media) else "image"
+        digest = hashlib.sha256("\0".join([kind, *map(_identity, media)]).encode()).digest()
         num_values = sum(value.numel() for value in shown.inputs.values() if _is_pixels(value))
         num_patches = max(1, num_values // (3 * self._patch_size**2))
-        return VisionInput("image", digest, (1, 1, num_patches), tuple(_spans(places)), None, shown=shown)
+        return VisionInput(kind, digest, (1, 1, num_patches), tuple(_spans(places)), None, shown=shown)
 
     def _generate_kwargs(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> Mapping[str, Any]:
         if not media:
@@ -160,6 +184,18 @@ class OfficialVision:
             return False
         return True
 
+    def _try_video(self) -> str:
+        """Returns why the processor takes no videos, or nothing."""
+        if getattr(self._processor, "video_processor", None) is None:
+            return "its processor takes none"
+        try:
+            if self._shown([_PROBE_VIDEO]).places:
+                return ""
+        except Exception as error:  # processors and templates may raise anything
+            _log.debug("the processor takes no video", exc_info=True)
+            return f"its processor fails ({type(error).__name__})"
+        return "its processor makes no placeholders of them"
+
     def _require_inputs_independent_of_text(self) -> None:
         """`preprocess` makes the inputs without the text. Mllama cannot: its masks are as long as the text."""
         image = {"type": "image", "image": _PROBE_IMAGE}
@@ -181,10 +217,18 @@ class OfficialVision:
 
     def _process_alone(self, media: Sequence[Medium], sanitise: bool) -> Mapping[str, Any]:
         """The inputs made of images do not depend on the text between them."""
-        content = [{"type": "image", "image": medium} for medium in media]
-        return self._process([self._to_official({"role": "user", "content": content})], sanitise)
+        message = {"role": "user", "content": [_part(medium) for medium in media]}
+        return self._process([self._to_official(message)], sanitise, videos=_videos_of(media))
 
-    def _process(self, messages: Sequence[Message], sanitise: bool, **options: Any) -> Mapping[str, Any]:
+    def _process(
+        self, messages: Sequence[Message], sanitise: bool, videos: Sequence[Video] = (), **options: Any
+    ) -> Mapping[str, Any]:
+        # Not possible together with sanitising; `_with_bos` adds the BOS token where the template writes none.
+        arguments: dict[str, Any] = {"add_special_tokens": False}
+        if videos:
+            processor = self._processor.video_processor
+            arguments["do_sample_frames"] = False
+            arguments["video_metadata"] = [dict(metadata_of(video, processor)) for video in videos]
         with self._lock:
             processed: Mapping[str, Any] = self._processor.apply_chat_template(
                 list(messages),
@@ -192,23 +236,31 @@ class OfficialVision:
                 return_dict=True,
                 return_tensors="pt",
                 sanitize_control_tokens=sanitise,
-                # Not possible together with sanitising; `_with_bos` adds the BOS token where the template writes none.
-                processor_kwargs={"add_special_tokens": False},
+                processor_kwargs=arguments,
                 **options,
             )
         return processed
 
     def _to_official(self, message: Message) -> dict[str, Any]:
         content = message.get("content")
-        if isinstance(content, list) and any(part["type"] == "video" for part in content):
+        kinds = {part["type"] for part in content} if isinstance(content, list) else set()
+        if "video" in kinds and self._why_no_videos:
             raise BadRequest("This model accepts no videos.", param="messages", code="unsupported_content")
-        if isinstance(content, list) and any(part["type"] == "image" for part in content):
-            return {**message, "content": [_to_official_part(part) for part in content]}
+        if kinds & {"image", "video"}:
+            return {**message, "content": [self._to_official_part(part) for part in content or ()]}
         if self._supports_string_content:
             return dict(for_chat_template(message))
         if isinstance(content, str):
             return {**message, "content": [{"type": "text", "text": content}]}
         return dict(message)
+
+    def _to_official_part(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
+        from PIL import Image
+
+        if part["type"] == "video":
+            return {"type": "video", "video": official_frames(part["video"], self._processor.video_processor)}
+        # From an array, the processor would have to guess the axis of the colours.
+        return part if part["type"] == "text" else {"type": "image", "image": Image.fromarray(part["image"].pixels)}
 
     def _with_bos(self, ids: list[int]) -> list[int]:
         tokenizer = self._processor.tokenizer
@@ -219,6 +271,31 @@ class OfficialVision:
 def _patch_size_of(config: Any) -> int:
     size = getattr(getattr(config, "vision_config", None), "patch_size", None)
     return size if isinstance(size, int) and size > 0 else _USUAL_PATCH_SIZE
+
+
+def _placeholders_of(processor: Any, config: Any, of_videos: int | None) -> list[int]:
+    of_images = getattr(config, "image_token_id", None)
+    ids = list(processor.image_token_ids) if of_images is None else [of_images]
+    return ids if of_videos is None else [*ids, of_videos]
+
+
+def _part(medium: Medium) -> Mapping[str, Any]:
+    if isinstance(medium, Video):
+        return {"type": "video", "video": medium}
+    return {"type": "image", "image": medium}
+
+
+def _videos_of(media: Sequence[Medium]) -> list[Video]:
+    return [medium for medium in media if isinstance(medium, Video)]
+
+
+def _array_of(medium: Medium) -> Any:
+    return medium.frames if isinstance(medium, Video) else medium.pixels
+
+
+def _identity(medium: Medium) -> str:
+    """The times of a video say which of its frames were sampled."""
+    return f"{medium.digest} {medium.times}" if isinstance(medium, Video) else medium.digest
 
 
 def _is_pixels(value: Any) -> bool:
@@ -242,13 +319,6 @@ def _inputs_of(processed: Mapping[str, Any]) -> list[str]:
     return [key for key in processed if key not in (*_TEXT_KEYS, *_TOKEN_TYPE_KEYS)]
 
 
-def _to_official_part(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    from PIL import Image
-
-    # From an array, the processor would have to guess the axis of the colours.
-    return part if part["type"] == "text" else {"type": "image", "image": Image.fromarray(part["image"].pixels)}
-
-
 def _supports_strings(processor: Any) -> bool:
     """Some templates support lists as content only, and silently skip a string."""
     word = "probe"
@@ -267,43 +337,3 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts(inner)
-
-
-def load_processor(folder: Path, config: Any) -> Any:
-    """Loads the official processor of a model folder, with as many parts as load without torchvision.
-
-    Raises whatever the library raises if that fails: ImportError, OSError, ValueError and others.
-    """
-    import transformers
-
-    try:
-        processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=False)
-    except ImportError:
-        # Processors require all their parts, and the one for videos needs torchvision.
-        processor = _load_for_images_only(folder, config)
-    processor.chat_template = processor.chat_template or processor.tokenizer.chat_template
-    if isinstance(processor.chat_template, dict):
-        processor.chat_template = processor.chat_template["default"]
-    return processor
-
-
-def _load_for_images_only(folder: Path, config: Any) -> Any:
-    import transformers
-    from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
-
-    official: Any = PROCESSOR_MAPPING[type(config)]
-    if official.__name__ in _SUBSTITUTES:
-        official = getattr(transformers, _SUBSTITUTES[official.__name__])
-
-    class ImagesOnly(official):  # type: ignore[misc]
-        def check_argument_for_proper_class(self, argument_name: str, argument: Any) -> Any:
-            if argument is not None:
-                return super().check_argument_for_proper_class(argument_name, argument)
-            return None
-
-    parts = {
-        "image_processor": transformers.AutoImageProcessor.from_pretrained(folder, trust_remote_code=False),
-        "tokenizer": transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False),
-    }
-    processor_dict, _ = official.get_processor_dict(folder)
-    return ImagesOnly.from_args_and_dict([parts.get(part) for part in official.get_attributes()], processor_dict)

@@ -9,7 +9,7 @@ from tis.engine.prompt import ChatPrompt, Medium, MediumKind
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownPictures:
-    """A picture as the official processor prepares it for `model.forward`, or several that it prepares together."""
+    """A picture or video as its official processor prepares it for `model.forward`, or several that belong together."""
 
     inputs: Mapping[str, Any]  # tokens and pixels
     places: Sequence[int]  # of the placeholders among its tokens
