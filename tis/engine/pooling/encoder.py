@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from tis.engine.faults import is_out_of_memory
-from tis.engine.pooling.packed_attention import NAME
+from tis.engine.kernels.native import NativeKernels
+from tis.engine.pooling.packed_attention import NAME, PackedRows
 from tis.engine.pooling.token_row import TokenRow
 from tis.observability.logs import describe_with_messages
 
@@ -21,9 +22,10 @@ _MAX_TRIAL_LENGTH = 700  # longer windows are not tried
 class Encoder:
     """Packs rows end to end if that has given the same numbers in a trial; else pads them."""
 
-    def __init__(self, model: Any, pad_id: int) -> None:
-        """`model`: without a head."""
+    def __init__(self, model: Any, pad_id: int, kernels: NativeKernels | None = None) -> None:
+        """`model`: without a head, on the CPU if there are `kernels`."""
         self.model = model
+        self._kernels = kernels
         self.device = model.device
         self._pad_id = pad_id
         self._first_position = 0
@@ -45,7 +47,7 @@ class Encoder:
         output = self.model(
             input_ids=self._tensor([[token for row in rows for token in row.ids]]),
             position_ids=positions[None].to(self.device),
-            row_lengths=lengths,
+            packed_rows=PackedRows.of(lengths, self._kernels),
             **self._type_ids([[token for row in rows for token in row.type_ids or ()]]),
         )
         return list(output.last_hidden_state[0].split(lengths))

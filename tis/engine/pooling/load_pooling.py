@@ -27,6 +27,7 @@ from tis.engine.weights.packed import pack_weights
 log = logging.getLogger("tis.engine")
 
 _PACKING = "packing the weights"
+_FUSING = "fusing the layers of an encoder"
 # Of all requests together. More tokens fill a CPU no better, and while a step is computed others are received.
 _TOKENS_PER_STEP = 512
 _MAX_LENGTH = 8192  # of a row, if neither the model nor its files say: its attention grows with the square
@@ -90,6 +91,7 @@ def _prepared(
     stages: OptionalStages,
 ) -> LoadedPooling:
     from tis.engine.pooling.encoder import Encoder
+    from tis.engine.pooling.fused_encoder import fuse_encoder_layers
     from tis.engine.pooling.pooling_runner import PoolingRunner
 
     if model.device.type == "cpu" and options.dtype == "auto":
@@ -105,10 +107,17 @@ def _prepared(
     rows = TextRows(tokenizer, files, config.vocab_size, _max_length(files, config, body, tokenizer))
     with stages.guard(KERNELS):
         kernels = native_kernels() if options.batch.native_kernels and KERNELS not in stages.left_out else None
-    num_packed = stages.run(_PACKING, lambda: pack_weights(body, kernels)) if kernels else 0
-    encoder = Encoder(body, pad_id)
+    if body.device.type != "cpu":
+        kernels = None
+    encoder = Encoder(body, pad_id, kernels)
+    num_fused = num_packed = 0
+    if kernels:
+        if encoder.is_packed:
+            num_fused = stages.run(_FUSING, lambda: fuse_encoder_layers(body, kernels))
+        num_packed = stages.run(_PACKING, lambda: pack_weights(body, kernels))
     size = _size_of_result(encoder, head)
-    log.info("%s of %d numbers; weights of %d layers packed", "vectors" if size > 1 else "scores", size, num_packed)
+    kind = "vectors" if size > 1 else "scores"
+    log.info("%s of %d numbers; %d layers fused, weights of %d others packed", kind, size, num_fused, num_packed)
     return LoadedPooling(
         new_runner=partial(PoolingRunner, encoder, head, _TOKENS_PER_STEP),
         context_length=rows.max_length,
