@@ -7,8 +7,8 @@ is built into the folder once. Every text is new, of 4 to 60 words. In each roun
 one text a request to this server; the same to a FastAPI route that calls `encode()` of one text at a time, as many
 people write it; and all texts at once through one batched `encode()`, without HTTP. Then a text that was sent before.
 
-Beside the rates it prints the seconds of CPU of the process that computes, which a busy machine changes less. The clients
-of ours are in another process than the server, those of the plain route in its own.
+Beside the rates it prints the seconds of CPU of the process that computes, which a busy machine changes less.
+Our clients are in another process than the server, those of the plain route in its own.
 """
 
 import argparse
@@ -132,8 +132,8 @@ def words() -> list[str]:
 class FreshTexts:
     """Texts that nobody has sent before, of 4 to 60 words."""
 
-    def __init__(self) -> None:
-        self._numbers = random.Random(1)
+    def __init__(self, seed: int = 1) -> None:
+        self._numbers = random.Random(seed)
         self._words = words()
 
     def some(self, number: int) -> list[str]:

@@ -121,7 +121,9 @@ class NativeKernels:
         *,
         is_bidirectional: bool = False,
     ) -> Any:
-        """Attention, causal unless it is said otherwise, of query [heads, tokens, size] over keys and values [key_heads, slots, size] of the cache.
+        """Causal attention of query [heads, tokens, size] over keys and values [key_heads, slots, size] of the cache.
+
+        `is_bidirectional`: tokens see those behind them in their run, too.
 
         `runs` [number, 4] of int64: begin, length, first_slot and num_before of each `QueryRun`. Values may have
         another size. Returns [tokens, heads, size of values]; tokens of no run are not set.

@@ -94,7 +94,7 @@ class NativeProduct:
         return int(self._weights.nbytes)
 
     def __call__(self, rows: Any, residual: Any | None = None) -> Any:
-        """rows [number, inputs] in the type of the weights that it was made of. `residual` [number, outputs] is added."""
+        """rows [number, inputs], and `residual` [number, outputs] to be added, have the type of the given weights."""
         if rows.stride(-1) != 1:
             rows = rows.contiguous()
         number = len(rows)
