@@ -76,7 +76,7 @@ def data_uri(picture: Any) -> str:
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-class Reference:
+class SeenVectors:
     """Transformers alone: the template, the model's own forward, the last token."""
 
     def __init__(self, folder: Path) -> None:
@@ -107,18 +107,18 @@ class Reference:
 
 
 @pytest.fixture(scope="module")
-def reference(folder: Path) -> Reference:
-    return Reference(folder)
+def reference(folder: Path) -> SeenVectors:
+    return SeenVectors(folder)
 
 
-def test_texts_go_through_the_template(client: OpenAI, reference: Reference) -> None:
+def test_texts_go_through_the_template(client: OpenAI, reference: SeenVectors) -> None:
     made = client.embeddings.create(model="seeing", input=["kopi", "Where is it?"], encoding_format="float")
     expected = [reference.vector("kopi"), reference.vector("Where is it?")]
     numpy.testing.assert_allclose([one.embedding for one in made.data], [one for one, _ in expected], atol=2e-5)
     assert made.usage.prompt_tokens == sum(number for _, number in expected)
 
 
-def test_texts_and_pictures_of_one_request_as_jina_takes_them(client: OpenAI, reference: Reference) -> None:
+def test_texts_and_pictures_of_one_request_as_jina_takes_them(client: OpenAI, reference: SeenVectors) -> None:
     given: Any = [{"image": data_uri(RED)}, {"text": "kopi"}, {"image": {"url": data_uri(WIDE)}, "text": "kopi"}, "teh"]
     made = client.embeddings.create(model="seeing", input=given, encoding_format="float")
     expected = [reference.vector(*parts) for parts in ((RED,), ("kopi",), (WIDE, "kopi"), ("teh",))]
@@ -128,7 +128,7 @@ def test_texts_and_pictures_of_one_request_as_jina_takes_them(client: OpenAI, re
     assert abs(vectors[1] - vectors[2]).max() > 1e-3  # the picture counts
 
 
-def test_a_conversation_as_vllm_takes_it(client: OpenAI, reference: Reference) -> None:
+def test_a_conversation_as_vllm_takes_it(client: OpenAI, reference: SeenVectors) -> None:
     content = [
         {"type": "image_url", "image_url": {"url": data_uri(RED)}},
         {"type": "text", "text": "with "},
@@ -141,7 +141,7 @@ def test_a_conversation_as_vllm_takes_it(client: OpenAI, reference: Reference) -
     assert made["usage"]["prompt_tokens"] == number
 
 
-def test_a_prompt_of_the_repository_is_that_of_the_system(client: OpenAI, reference: Reference) -> None:
+def test_a_prompt_of_the_repository_is_that_of_the_system(client: OpenAI, reference: SeenVectors) -> None:
     given: Any = [{"image": data_uri(RED)}]
     made = client.embeddings.create(
         model="seeing", input=given, encoding_format="float", extra_body={"prompt_name": "query"}
