@@ -16,13 +16,13 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.ji
 _PADDED_VOCABULARY = 8192
 
 
-def build_model(folder: Path) -> None:
+def build_model(folder: Path, *, layers: int = 28) -> None:
     if (folder / "model.safetensors").exists():
         return
     import torch
 
     print(f"building the model in {folder}", flush=True)
-    model = new_model(torch.bfloat16, vocab_size=_PADDED_VOCABULARY, tie_word_embeddings=False)
+    model = new_model(torch.bfloat16, layers=layers, vocab_size=_PADDED_VOCABULARY, tie_word_embeddings=False)
     words = torch.tensor(list(_plain_text_tokens(_tokenizer(_DEMO))))
     vectors = torch.randn(_PADDED_VOCABULARY, model.config.hidden_size, dtype=torch.bfloat16)
     model.get_input_embeddings().weight.data.copy_(vectors)  # large enough to outweigh what 28 random layers add

@@ -31,9 +31,17 @@ async def with_media(
     prompt: ChatPrompt, model_id: str, engine: Engine, media: MediaLoader, ticket: Ticket
 ) -> tuple[ChatPrompt, dict[str, bytes]]:
     """The prompt with its pictures and videos, and their bytes by digest."""
-    placeholders: list[Any] = media_of(prompt.messages)
+    [whole], data = await with_media_of_all([prompt], model_id, engine, media, ticket)
+    return whole, data
+
+
+async def with_media_of_all(
+    prompts: Sequence[ChatPrompt], model_id: str, engine: Engine, media: MediaLoader, ticket: Ticket
+) -> tuple[list[ChatPrompt], dict[str, bytes]]:
+    """The prompts of one request: its limits count the pictures and videos of all of them together."""
+    placeholders: list[Any] = [one for prompt in prompts for one in media_of(prompt.messages)]
     if not placeholders:
-        return prompt, {}
+        return [*prompts], {}
     seen = await engine.media_kinds(model_id)
     for one in placeholders:
         if one.source.kind not in seen:
@@ -43,8 +51,9 @@ async def with_media(
                 code="unsupported_content",
             )
     loaded = await media.load([one.source for one in placeholders], ticket)
-    media_ = [_to_medium(one, placeholder.detail) for one, placeholder in zip(loaded, placeholders, strict=True)]
-    return replace(prompt, messages=_in_place(prompt.messages, iter(media_))), {one.digest: one.data for one in loaded}
+    media_ = iter([_to_medium(one, placeholder.detail) for one, placeholder in zip(loaded, placeholders, strict=True)])
+    whole = [replace(prompt, messages=_in_place(prompt.messages, media_)) for prompt in prompts]
+    return whole, {one.digest: one.data for one in loaded}
 
 
 async def media_again(

@@ -144,8 +144,12 @@ class LocalEngine:
         self._require_open(is_resumed=False)
         slot = self.slots[model_id]
         with slot.use.preparing():
-            vision = (await self._writing(slot)).vision
-        return vision.kinds if vision else ()
+            loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+        if isinstance(loaded, LoadedPooling):
+            return loaded.rows.kinds
+        if not isinstance(loaded, LoadedModel):
+            raise WrongTask(slot.entry.id, slot.entry.task)
+        return loaded.vision.kinds if loaded.vision else ()
 
     async def template_variables(self, model_id: str) -> AbstractSet[str]:
         self._require_open(is_resumed=False)

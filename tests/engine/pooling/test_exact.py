@@ -12,10 +12,12 @@ import torch
 import transformers
 
 from tests.engine.pooling.models import TEXTS, add_sentence_files, save
+from tis.engine.kernels.native import native_kernels
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.loading import LoadOptions
 from tis.engine.pooling.encoder import Encoder
+from tis.engine.pooling.fused_encoder import fuse_encoder_layers
 from tis.engine.pooling.load_pooling import load_pooling
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
 
@@ -162,3 +164,16 @@ def test_a_causal_reranker_says_yes_or_no(tmp_path: Path) -> None:
             logits = model(ids).logits[0, -1]
         yes, no = (logits[words.convert_tokens_to_ids(word)] for word in ("yes", "no"))
         assert abs(float(torch.softmax(torch.stack([no, yes]), 0)[1]) - value) < 2e-5
+
+
+@pytest.mark.parametrize(("kind", "activation"), [("BertModel", "gelu"), ("XLMRobertaModel", "gelu_new")])
+def test_layers_are_fused_where_the_numbers_stay(kind: str, activation: str, tmp_path: Path) -> None:
+    """A GELU of another form has its layers left as they are."""
+    if (kernels := native_kernels()) is None:
+        pytest.skip("there are no native kernels here")
+    folder = add_sentence_files(save(tmp_path, kind, hidden_act=activation), _CLS)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    encoder = Encoder(model, 0, kernels)
+    assert encoder.is_packed
+    assert fuse_encoder_layers(model, kernels) == (2 if activation == "gelu" else 0)
+    numpy.testing.assert_allclose(embedded(folder).vectors, expected(folder, normalize_embeddings=True), atol=2e-5)

@@ -1,4 +1,4 @@
-/* Causal attention of one element type over a run of the cache, by an online softmax: no mask, no limit of keys. */
+/* Attention of one element type over a run of the cache, mostly causal, by an online softmax: no mask, no limit of keys. */
 
 struct NAME(visible) {
   int64_t first, end;
@@ -9,6 +9,10 @@ IN struct NAME(visible) NAME(visible_of)(const struct attention *a, struct atten
   int64_t end = part.run[3] + row / (a->heads / a->key_heads) + 1;
   struct NAME(visible) keys = {a->window && end > a->window ? end - a->window : 0, end};
   if (a->chunk && keys.first < (end - 1) / a->chunk * a->chunk) keys.first = (end - 1) / a->chunk * a->chunk;
+  if (a->is_bidirectional) {
+    const int64_t all = part.run[3] + part.run[1], last = end - 1 + a->window;
+    keys.end = a->window && last < all ? last : all;
+  }
   return keys;
 }
 

@@ -5,6 +5,8 @@
 #include "kernels.h"
 #include "vector_math.h"
 
+#include "gelu.h"
+
 #define E float
 #define IS_BFLOAT 0
 #define LOAD v_load_float

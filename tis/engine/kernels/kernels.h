@@ -69,6 +69,7 @@ struct attention {
   int64_t query_head_stride, query_token_stride, key_head_stride, key_slot_stride, value_head_stride, value_slot_stride;
   int64_t window; /* 0: none */
   int64_t chunk; /* tokens see only those of their own part of so many; 0: all */
+  int64_t is_bidirectional; /* a token sees those behind it in its run, too */
   float scale, softcap; /* softcap 0: none */
 };
 
@@ -94,7 +95,7 @@ struct product {
   int64_t residual_stride;
   int64_t rows, inputs, columns, behind;
 };
-enum { NOTHING = 0, ADD_RESIDUAL = 1, SILU_MUL = 2 };
+enum { NOTHING = 0, ADD_RESIDUAL = 1, SILU_MUL = 2, GELU = 3 };
 /* Rows whose sums are kept at once, and how long before its use a weight is fetched from the far cache. */
 enum { MAX_GROUP_ROWS = 96, FETCHED_BYTES = 1 << 12 };
 

@@ -14,7 +14,7 @@ from tis.engine.kernels.build import library_path, why_not_here
 log = logging.getLogger("tis.engine")
 
 ISAS = ("scalar", "avx2", "avx512", "avx512_bf16", "amx")
-_VERSION = 8  # of the interface, as in kernels.c
+_VERSION = 9  # of the interface, as in kernels.c
 TYPES = {torch.float32: 0, torch.bfloat16: 1}
 _MAX_HEAD_SIZE = 576  # a latent of 512 and what is rotated of a key
 # Below so many numbers the waking of a second thread takes longer than their computation.
@@ -25,7 +25,7 @@ _RMS_NORM = Struct("@3q 4q 4q f")
 _SILU_MUL = Struct("@3q 4q 4q 3q")
 _ROTARY = Struct("@3q 6q 4q")
 _WRITE_CACHE = Struct("@3q 7q 7q 4q")
-_ATTENTION = Struct("@3q 6q 7q 8q 2f")
+_ATTENTION = Struct("@3q 6q 7q 9q 2f")
 
 
 class NativeKernels:
@@ -118,8 +118,12 @@ class NativeKernels:
         softcap: float | None = None,
         chunk: int | None = None,
         sinks: Any | None = None,
+        *,
+        is_bidirectional: bool = False,
     ) -> Any:
         """Causal attention of query [heads, tokens, size] over keys and values [key_heads, slots, size] of the cache.
+
+        `is_bidirectional`: tokens see those behind them in their run, too.
 
         `runs` [number, 4] of int64: begin, length, first_slot and num_before of each `QueryRun`. Values may have
         another size. Returns [tokens, heads, size of values]; tokens of no run are not set.
@@ -139,6 +143,7 @@ class NativeKernels:
                         *values.stride()[:2],
                         window or 0,
                         chunk or 0,
+                        int(is_bidirectional),
                         scale,
                         softcap or 0.0,
                     ),

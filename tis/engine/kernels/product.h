@@ -147,6 +147,8 @@ FN void P(finish_row)(const struct product *p, int64_t block, int64_t row, float
     } else if (p->behind == ADD_RESIDUAL) {
       const E *residual = (const E *)p->residual + row * p->residual_stride + first + j;
       sum = v_add(NAME(rounded)(sum), left >= W ? LOAD(residual) : NAME(load_some)(residual, left));
+    } else if (p->behind == GELU) {
+      sum = v_gelu(NAME(rounded)(sum));
     }
     P(put)(out + j, sum, left);
   }

@@ -10,6 +10,7 @@ import torch
 from tis.engine.kernels.native import TYPES, NativeKernels
 
 _PRODUCT = Struct("@16q")  # `struct product` of kernels.h
+_NOTHING, _ADD_RESIDUAL, _GELU = 0, 1, 3  # what comes behind a product
 _MIN_FOR_THREADS = 262_144  # products for which a second thread is worth the waking
 
 
@@ -77,21 +78,23 @@ class PackedWeights:
 class NativeProduct:
     """Multiplies rows with weights [outputs, inputs]. A row has the same result beside any other rows."""
 
-    def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels) -> None:
+    def __init__(self, weight: Any, bias: Any | None, kernels: NativeKernels, *, gelu: bool = False) -> None:
+        """`gelu`: the exact form of it is applied to the result."""
         form = BlockFormat.suited_to(weight, kernels)
         self.outputs, self.inputs = weight.shape
         self._weights, self._bias = form.pack(weight), form.pack_bias(bias)
         self._multiply = _function(kernels, "tis_multiply", None, [ctypes.c_char_p])
         self._call = (kernels.level, TYPES[weight.dtype])
         self._weight_type = TYPES[form.weight_dtype]
+        self._behind = _GELU if gelu else _NOTHING
 
     @property
     def num_bytes(self) -> int:
         """Of the weights."""
         return int(self._weights.nbytes)
 
-    def __call__(self, rows: Any) -> Any:
-        """rows [number, inputs] in the type of the weights that it was made of."""
+    def __call__(self, rows: Any, residual: Any | None = None) -> Any:
+        """rows [number, inputs], and `residual` [number, outputs] to be added, have the type of the given weights."""
         if rows.stride(-1) != 1:
             rows = rows.contiguous()
         number = len(rows)
@@ -101,8 +104,8 @@ class NativeProduct:
             _PRODUCT.pack(
                 *(*self._call, torch.get_num_threads() if is_large else 1, rows.data_ptr(), rows.stride(0)),
                 *(self._weights.data_ptr(), self._weight_type, address_of(self._bias)),
-                *(out.data_ptr(), self.outputs, 0, 0),
-                *(number, self.inputs, self.outputs, 0),
+                *(out.data_ptr(), self.outputs, address_of(residual), 0 if residual is None else residual.stride(0)),
+                *(number, self.inputs, self.outputs, self._behind if residual is None else _ADD_RESIDUAL),
             )
         )
         return out

@@ -84,7 +84,7 @@ def load_model(
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     require_readable(config)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
-    read_optional("the template of its own file", lambda: _adopt_separate_template(tokenizer, folder), None)
+    read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)
 
     def read() -> Any:
@@ -106,9 +106,7 @@ def load_model(
     def prepare(model: Any, stages: OptionalStages) -> LoadedModel:
         text_config = config.get_text_config()
         ours = HfTokenizer(tokenizer, _eos_ids(model, tokenizer), text_config.vocab_size)
-        vision = choose_vision(
-            folder, config, ours, options.max_pixels or (_MAX_PIXELS_ON_CPU if model.device.type == "cpu" else None)
-        )
+        vision = choose_vision(folder, config, ours, max_pixels_on(model.device, options))
         context_length = _context_length(text_config, tokenizer)
         lora = [read_adapter(name, place) for name, place in folders.items()]
         runner = choose_runner(
@@ -153,6 +151,11 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
     )
 
 
+def max_pixels_on(device: Any, options: LoadOptions) -> int | None:
+    """Of an image after preprocessing. None: the limit of the model."""
+    return options.max_pixels or (_MAX_PIXELS_ON_CPU if device.type == "cpu" else None)
+
+
 def device_name(device: Any) -> str:
     import torch
 
@@ -186,7 +189,7 @@ def _model_class(transformers: Any, config: Any) -> Any:
     raise LoadFailed(f"A model of type {config.model_type!r} generates no text: it cannot answer chats.")
 
 
-def _adopt_separate_template(tokenizer: Any, folder: Path) -> None:
+def adopt_separate_template(tokenizer: Any, folder: Path) -> None:
     """Some vision models keep their chat template with the processor, which is not loaded."""
     separate = folder / "chat_template.json"
     if tokenizer.chat_template is None and separate.exists():

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 
 from tis.engine.faults import is_out_of_memory
-from tis.engine.pooling.packed_attention import NAME
+from tis.engine.kernels.native import NativeKernels
+from tis.engine.pooling.packed_attention import NAME, PackedRows
+from tis.engine.pooling.placed_pictures import with_pictures
 from tis.engine.pooling.token_row import TokenRow
 from tis.observability.logs import describe_with_messages
 
@@ -21,13 +23,15 @@ _MAX_TRIAL_LENGTH = 700  # longer windows are not tried
 class Encoder:
     """Packs rows end to end if that has given the same numbers in a trial; else pads them."""
 
-    def __init__(self, model: Any, pad_id: int) -> None:
-        """`model`: without a head."""
+    def __init__(self, model: Any, pad_id: int, kernels: NativeKernels | None = None) -> None:
+        """`model`: without a head, on the CPU if there are `kernels`."""
         self.model = model
+        self._kernels = kernels
         self.device = model.device
         self._pad_id = pad_id
         self._first_position = 0
-        self._attention = getattr(model.config, "_attn_implementation", "sdpa")
+        self._config = model.config.get_text_config()
+        self._attention = getattr(self._config, "_attn_implementation", "sdpa")
         self.is_packed = self._try_packed()
 
     def hidden_states(self, rows: Sequence[TokenRow]) -> list[Any]:
@@ -41,11 +45,15 @@ class Encoder:
 
     def _packed(self, rows: Sequence[TokenRow]) -> list[Any]:
         lengths = [len(row) for row in rows]
+        packed_rows = PackedRows.of(lengths, self._kernels)
+        if any(row.media for row in rows):
+            output = self.model.get_decoder()(packed_rows=packed_rows, **with_pictures(self.model, rows))
+            return list(output.last_hidden_state[0].split(lengths))
         positions = torch.cat([torch.arange(length) + self._first_position for length in lengths])
         output = self.model(
             input_ids=self._tensor([[token for row in rows for token in row.ids]]),
             position_ids=positions[None].to(self.device),
-            row_lengths=lengths,
+            packed_rows=packed_rows,
             **self._type_ids([[token for row in rows for token in row.type_ids or ()]]),
         )
         return list(output.last_hidden_state[0].split(lengths))
@@ -81,10 +89,10 @@ class Encoder:
         with torch.inference_mode():
             lone = [self.model(input_ids=self._tensor([list(row.ids)])).last_hidden_state[0] for row in rows]
         reason = "the numbers are others"
-        for first in sorted({0, int(getattr(self.model.config, "pad_token_id", None) or 0) + 1}):
+        for first in sorted({0, int(getattr(self._config, "pad_token_id", None) or 0) + 1}):
             self._first_position = first
             try:
-                self.model.set_attn_implementation(NAME)
+                self._attend_by(NAME)
                 with torch.inference_mode():
                     packed = self._packed(rows)
             except Exception as fault:  # reported below; the model is computed padded then
@@ -98,11 +106,16 @@ class Encoder:
 
     def _pads(self, reason: str) -> bool:
         log.info("texts are padded to the longest of their batch, as they cannot be packed: %s", reason)
-        self.model.set_attn_implementation(self._attention)
+        self._attend_by(self._attention)
         return False
 
+    def _attend_by(self, name: str) -> None:
+        """A vision tower keeps its own."""
+        has_parts = "text_config" in self.model.config.sub_configs
+        self.model.set_attn_implementation({"text_config": name} if has_parts else name)
+
     def _trial_rows(self) -> list[TokenRow]:
-        config = self.model.config
+        config = self._config
         windows = [value for name in ("sliding_window", "local_attention") if (value := getattr(config, name, None))]
         lengths = [*_TRIAL_LENGTHS]
         lengths += [length for window in windows if (length := int(window) + 5) <= _MAX_TRIAL_LENGTH]

@@ -1,7 +1,7 @@
 """Runs the texts and pairs of a handler through the runner of embeddings: their characters are the tokens."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.handler import REVISION, limit_of, make_handler, reference_to
 from tis.engine.pooling.loaded_pooling import LoadedPooling
 from tis.engine.pooling.token_row import Text, TokenRow
+from tis.engine.prompt import MediumKind
 from tis.errors import BadRequest
 
 _MAX_CHARACTERS = 32_768
@@ -44,6 +45,10 @@ def load_pooling_handler(entry: CatalogueEntry, folder: Path | None) -> LoadedPo
 class CharacterRows:
     def __init__(self, max_length: int) -> None:
         self.max_length = max_length
+
+    @property
+    def kinds(self) -> Collection[MediumKind]:
+        return ()
 
     def prompt(self, name: str | None) -> str:
         if name is not None:

@@ -13,20 +13,24 @@ from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import weights_bytes_of, weights_time_of
 from tis.engine.models.hub_files import find_folder
 from tis.engine.models.load_progress import Report, reporting_weights
-from tis.engine.models.loading import LoadOptions, device_name
+from tis.engine.models.loading import LoadOptions, adopt_separate_template, device_name, max_pixels_on
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
 from tis.engine.optional_stages import KERNELS, OptionalStages, read_and_prepare
 from tis.engine.pooling.loaded_pooling import LoadedPooling
+from tis.engine.pooling.prompt_rows import PromptRows
 from tis.engine.pooling.reranking import YesNoTemplate, yes_no_template
 from tis.engine.pooling.sentence_files import SentenceFiles, read_sentence_files
 from tis.engine.pooling.text_rows import TextRows
+from tis.engine.pooling.token_row import RowMaker
+from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.weights.packed import pack_weights
 
 log = logging.getLogger("tis.engine")
 
 _PACKING = "packing the weights"
+_FUSING = "fusing the layers of an encoder"
 # Of all requests together. More tokens fill a CPU no better, and while a step is computed others are received.
 _TOKENS_PER_STEP = 512
 _MAX_LENGTH = 8192  # of a row, if neither the model nor its files say: its attention grows with the square
@@ -90,25 +94,34 @@ def _prepared(
     stages: OptionalStages,
 ) -> LoadedPooling:
     from tis.engine.pooling.encoder import Encoder
+    from tis.engine.pooling.fused_encoder import fuse_encoder_layers
     from tis.engine.pooling.pooling_runner import PoolingRunner
 
     if model.device.type == "cpu" and options.dtype == "auto":
         _widen(model)
     weight_bytes = int(model.get_memory_footprint())
-    model.config.use_cache = False
     config = model.config.get_text_config()
+    model.config.use_cache = config.use_cache = False
     pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     template = (
         yes_no_template(tokenizer, files) if entry.task == "rerank" and not _is_classifier(model.config) else None
     )
     head, body = _head_and_body(model, files, template, entry, pad_id)
-    rows = TextRows(tokenizer, files, config.vocab_size, _max_length(files, config, body, tokenizer))
+    texts = TextRows(tokenizer, files, config.vocab_size, _max_length(files, config, body, tokenizer))
     with stages.guard(KERNELS):
         kernels = native_kernels() if options.batch.native_kernels and KERNELS not in stages.left_out else None
-    num_packed = stages.run(_PACKING, lambda: pack_weights(body, kernels)) if kernels else 0
-    encoder = Encoder(body, pad_id)
+    if body.device.type != "cpu":
+        kernels = None
+    encoder = Encoder(body, pad_id, kernels)
+    num_fused = num_packed = 0
+    if kernels:
+        if encoder.is_packed:
+            num_fused = stages.run(_FUSING, lambda: fuse_encoder_layers(body, kernels))
+        num_packed = stages.run(_PACKING, lambda: pack_weights(body, kernels))
     size = _size_of_result(encoder, head)
-    log.info("%s of %d numbers; weights of %d layers packed", "vectors" if size > 1 else "scores", size, num_packed)
+    rows = _rows_of(texts, folder, body, files, options) if entry.task == "embedding" and encoder.is_packed else texts
+    kind = "vectors" if size > 1 else "scores"
+    log.info("%s of %d numbers; %d layers fused, weights of %d others packed", kind, size, num_fused, num_packed)
     return LoadedPooling(
         new_runner=partial(PoolingRunner, encoder, head, _TOKENS_PER_STEP),
         context_length=rows.max_length,
@@ -128,6 +141,24 @@ def _prepared(
         template=template,
         size=size,
     )
+
+
+def _rows_of(texts: TextRows, folder: Path, body: Any, files: SentenceFiles, options: LoadOptions) -> RowMaker:
+    """With pictures, if the model sees."""
+    from tis.engine.pooling.placed_pictures import places_pictures
+
+    if not places_pictures(body):
+        return texts
+    import transformers
+
+    from tis.engine.vision.choose_vision import choose_vision
+
+    # Another one: that of the texts never reads a control token.
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
+    adopt_separate_template(tokenizer, folder)
+    ours = HfTokenizer(tokenizer, (), body.config.get_text_config().vocab_size)
+    vision = choose_vision(folder, body.config, ours, max_pixels_on(body.device, options))
+    return texts if vision is None else PromptRows(texts, vision, files)
 
 
 def _head_and_body(
@@ -162,7 +193,7 @@ def _max_length(files: SentenceFiles, config: Any, body: Any, tokenizer: Any) ->
     return min([int(limit) for limit in limits if limit and limit < 10**9], default=_MAX_LENGTH)
 
 
-def _warm_up(encoder: Any, head: Any, rows: TextRows) -> None:
+def _warm_up(encoder: Any, head: Any, rows: RowMaker) -> None:
     import torch
 
     some = rows.of_texts(["Hello, how are you?"] * 4, "", truncate=True)

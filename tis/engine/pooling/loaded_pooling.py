@@ -12,6 +12,7 @@ from tis.engine.pooling.pooling_request import PoolingRequest
 from tis.engine.pooling.reranking import YesNoTemplate
 from tis.engine.pooling.token_row import RowMaker, Text, TokenRow
 from tis.engine.pooling.vector_cache import VectorCache
+from tis.engine.prompt import ChatPrompt, media_of
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest
 
@@ -79,7 +80,11 @@ class PooledTexts:
                 known[key] = vector
             return [_shortened(known[key], options.dimensions) for key in keys]
 
-        rows, keys, known = await self._bridge.in_text_pool(look_up)
+        sees = any(isinstance(text, ChatPrompt) and media_of(text.messages) for text in texts)
+        in_pool = self._bridge.in_vision_pool if sees else self._bridge.in_text_pool
+        rows, keys, known = await in_pool(look_up)
+        if ticket and sees:
+            ticket.keep("decoded_bytes", sum(row.media.num_bytes for row in rows if row.media))
         missing = {key: row for key, row in zip(keys, rows, strict=True) if known[key] is None}
         made = await self._compute(slot, list(missing.values()), ticket) if missing else ()
         vectors = await self._bridge.in_text_pool(lambda: finish(known, missing, made))

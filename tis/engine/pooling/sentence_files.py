@@ -20,6 +20,7 @@ _FLAGS: Mapping[str, PoolingMode] = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 _MAX_MODULES = 32
+_NO_TEMPLATE_OPTIONS = ("restore_suffix", "truncation", "max_length", "padding", "return_tensors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class SentenceFiles:
     # Of a reranker that is a causal model: the tokens whose logits make the score.
     true_token: int | None = None
     false_token: int | None = None
+    template_options: Mapping[str, Any] = field(default_factory=dict)  # of the chat template of a model that sees
 
 
 def read_sentence_files(folder: Path) -> SentenceFiles:
@@ -70,7 +72,16 @@ def read_sentence_files(folder: Path) -> SentenceFiles:
         transformer.get("do_lower_case") is True,
         tokens.get("true_token_id"),
         tokens.get("false_token_id"),
+        _template_options(transformer),
     )
+
+
+def _template_options(transformer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Truncation and the rest of what else stands there is not of the template."""
+    processing = transformer.get("processing_kwargs")
+    options = processing.get("chat_template") if isinstance(processing, dict) else None
+    kept = {} if not isinstance(options, dict) else options
+    return {name: value for name, value in kept.items() if name not in _NO_TEMPLATE_OPTIONS}
 
 
 def _modules(folder: Path) -> list[tuple[str, Path]]:

@@ -1,12 +1,13 @@
 """Turns texts, token ids and pairs into rows of tokens, with the prompts and the limits of the model."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tis.engine.errors import ContextLengthExceeded, LoadFailed
 from tis.engine.pooling.sentence_files import SentenceFiles
 from tis.engine.pooling.token_row import Text, TokenRow
+from tis.engine.prompt import ChatPrompt, MediumKind
 from tis.errors import BadRequest
 
 # No token of a usual text has more; a text beyond that many for each token is refused or cut before it is encoded.
@@ -34,6 +35,10 @@ class TextRows:
         self.max_length = max_length
         self._has_type_ids = "token_type_ids" in tokenizer.model_input_names
 
+    @property
+    def kinds(self) -> Collection[MediumKind]:
+        return ()
+
     def prompt(self, name: str | None) -> str:
         """Of a name in the repository's files; None: its default, mostly none."""
         wanted = self._files.default_prompt if name is None else name
@@ -52,11 +57,13 @@ class TextRows:
     def of_texts(self, texts: Sequence[Text], prompt: str, *, truncate: bool) -> list[TokenRow]:
         num_prompt_tokens = self._num_tokens_of_prompt(prompt) if prompt else 0
         room = self.max_length - int(self._backend.num_special_tokens_to_add(False))
-        budget, rows = _Budget(), list[TokenRow]()
+        budget, rows = TokenBudget(), list[TokenRow]()
         for first in range(0, len(texts), _SLICE):
             some = texts[first : first + _SLICE]
             encodings = iter(self._encode([prompt + one for one in some if isinstance(one, str)], first, truncate))
             for number, text in enumerate(some, first):
+                if isinstance(text, ChatPrompt):
+                    raise BadRequest("messages: this model reads plain texts. Send them as `input`.", param="messages")
                 if isinstance(text, str):
                     encoding = next(encodings)
                     self._cut(encoding, room, number, truncate=truncate)
@@ -69,7 +76,7 @@ class TextRows:
     def of_pairs(self, pairs: Sequence[tuple[str, str]], *, truncate: bool) -> list[TokenRow]:
         """As a cross-encoder reads them: both texts in one row. The longer one is cut first."""
         room = self.max_length - int(self._backend.num_special_tokens_to_add(True))
-        budget, rows = _Budget(), list[TokenRow]()
+        budget, rows = TokenBudget(), list[TokenRow]()
         for begin in range(0, len(pairs), _SLICE):
             some = pairs[begin : begin + _SLICE]
             texts = list(dict.fromkeys(text for pair in some for text in pair))  # mostly one query of all
@@ -91,7 +98,7 @@ class TextRows:
     ) -> list[TokenRow]:
         """The texts are cut, the template is not."""
         room = self.max_length - len(before) - len(after)
-        budget, rows = _Budget(), list[TokenRow]()
+        budget, rows = TokenBudget(), list[TokenRow]()
         for number, text in enumerate(texts):
             [encoding] = self._encode([text], number, truncate)
             self._cut(encoding, room, number, truncate=truncate)
@@ -132,7 +139,7 @@ class TextRows:
         raise ContextLengthExceeded(self.max_length, reason, param="input")
 
 
-class _Budget:
+class TokenBudget:
     """Of the tokens of one request, which lie in memory until they are computed."""
 
     def __init__(self) -> None:

@@ -1,10 +1,14 @@
 """One text, or one pair of texts, as the tokens that the model reads; and what makes such rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-Text = str | Sequence[int]  # token ids are a text that is encoded already
+from tis.engine.prompt import ChatPrompt, MediumKind
+from tis.engine.vision.vision_input import PreprocessedMedia
+
+# Token ids are a text that is encoded already; a prompt is for models that see.
+Text = str | Sequence[int] | ChatPrompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +16,7 @@ class TokenRow:
     ids: Sequence[int]
     type_ids: Sequence[int] | None = None  # which of two texts each token belongs to
     num_prompt_tokens: int = 0  # of the prompt before the text
+    media: PreprocessedMedia | None = None  # pictures, whose placeholders are among the tokens
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -21,6 +26,11 @@ class RowMaker(Protocol):
     """Several threads may call it at once."""
 
     max_length: int
+
+    @property
+    def kinds(self) -> Collection[MediumKind]:
+        """What it takes beside texts."""
+        ...
 
     def prompt(self, name: str | None) -> str:
         """Of a name; None: the default of the model, mostly none."""

@@ -28,6 +28,8 @@ class VectorCache:
         digest = hashlib.blake2b(salt.encode(errors="replace"), key=self._secret, digest_size=16)
         digest.update(b"%d:%d:" % (row.num_prompt_tokens, len(row.ids)))
         digest.update(array("q", row.ids).tobytes())
+        for medium in row.media.inputs if row.media else ():
+            digest.update(medium.digest)
         return digest.digest()
 
     def find(self, key: bytes) -> Any | None:

@@ -5,15 +5,20 @@ from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
+from tis.admission.ticket import Ticket
 from tis.cancellation import race_draining
+from tis.chat.media import with_media_of_all
+from tis.chat.run_spec import Services
 from tis.engine.engine import Engine
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings
+from tis.engine.pooling.token_row import Text
+from tis.engine.prompt import ChatPrompt
 from tis.errors import BadRequest
 from tis.http.admission import ticket_of
 from tis.http.dependencies import EngineDep, OwnerDep
 from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
-from tis.http.scanned_route import ScannedBodyRoute, in_thread_if
-from tis.openai_api.routes.models import OptionsDep, served_model
+from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
+from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.wire.embedding_examples import EMBEDDING_RESPONSES, PLAIN_EMBEDDING_RESPONSES
 from tis.openai_api.wire.embedding_request import (
     EmbeddingRequest,
@@ -32,19 +37,27 @@ T = TypeVar("T")
 
 @router.post("/embeddings", response_model=None, responses=EMBEDDING_RESPONSES)
 async def create_embeddings(
-    body: EmbeddingRequest, request: Request, engine: EngineDep, owner: OwnerDep, options: OptionsDep
+    body: EmbeddingRequest, request: Request, services: ServicesDep, owner: OwnerDep, options: OptionsDep
 ) -> Response:
-    """Make a vector of each text. Texts of many requests are computed together, and none changes another's vector.
+    """Make a vector of each text, or of pictures for models that see.
+
+    Texts of many requests are computed together, and none changes another's vector.
 
     `encoding_format` is `float`, or `base64` of little-endian float32, which the clients of OpenAI ask for.
     """
+    engine = services.engine
     model_id = served_model(engine, body.model, options.strict_model, "embedding")
     wanted = EmbeddingOptions(body.prompt_name, body.dimensions, bool(body.truncate), _salt(body.cache_salt, owner))
-    embedding = engine.embed(model_id, body.texts, wanted, ticket_of(request))
+
+    async def embed() -> Embeddings:
+        texts = await in_thread_if(is_large_body(request), body.texts)
+        ticket = ticket_of(request)
+        return await engine.embed(model_id, await _with_media(texts, model_id, services, ticket), wanted, ticket)
+
     answer = await pooled(
         request,
         engine,
-        embedding,
+        embed(),
         lambda made: embeddings_json(made, model_id, body.encoding_format),
         is_long,
     )
@@ -63,6 +76,16 @@ async def create_plain_embeddings(
     model_id = served_model(engine, body.model, options.strict_model, "embedding")
     embedding = engine.embed(model_id, texts, EmbeddingOptions(salt=_salt(None, owner)), ticket_of(request))
     return await pooled(request, engine, embedding, plain_embeddings_json, is_long)
+
+
+async def _with_media(texts: list[Text], model_id: str, services: Services, ticket: Ticket) -> list[Text]:
+    places = [number for number, text in enumerate(texts) if isinstance(text, ChatPrompt)]
+    prompts = [text for text in texts if isinstance(text, ChatPrompt)]
+    whole, _ = await with_media_of_all(prompts, model_id, services.engine, services.media, ticket)
+    ticket.keep("media_bytes", 0)  # the files are not needed any more
+    for number, prompt in zip(places, whole, strict=True):
+        texts[number] = prompt
+    return texts
 
 
 async def pooled(

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from tis.chat.mcp_calls import text_for_model
@@ -65,7 +65,7 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
     if continues and messages[-1].role != "assistant":
         raise BadRequest("Only a final assistant message can be continued.", param="continue_final_message")
     return ChatPrompt(
-        messages=[one for position, message in enumerate(messages) for one in _messages(position, message)],
+        messages=plain_messages(messages),
         tools=() if body.tool_choice == "none" else tools,
         template_options=template_options(body),
         add_generation_prompt=adds_prompt,
@@ -73,6 +73,11 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
         prediction=body.prediction.text if body.prediction else "",
         emit_markers=True,
     )
+
+
+def plain_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    """As chat templates take them. Pictures and videos are placeholders still."""
+    return [one for position, message in enumerate(messages) for one in _messages(position, message)]
 
 
 def requested_sampling(body: ChatRequest) -> dict[str, Any]:
