@@ -23,9 +23,8 @@ sequence gives its blocks back and is computed again later. Why a sequence owns 
 `docs/decisions/0005-blocks-and-prefixes.md`. In float32, greedy tokens equal those of `model.generate()`,
 whatever else is in the batch; `tests/engine/batching/test_exact.py` checks it for every architecture that it names.
 
-Layers that keep states (convolutions, state spaces, linear attention) become `StateLayer`s, which call the family's own
-on the rows of a step, with `StatesOfRows` for a cache (`use_native_states`: with functions in C):
-`docs/decisions/0099-states-beside-blocks.md`.
+Layers that keep states (convolutions, linear attention) become `StateLayer`s, which call the family's own on the rows
+of a step (`use_native_states`: with functions in C): `docs/decisions/0099-states-beside-blocks.md`.
 
 Images: `VisionEncoder` runs the vision tower for what the sequences of a step show, and caches the features
 (`VISION_CACHE_MB`). A sequence whose images are not encoded yet waits for another step; no other sequence waits.
