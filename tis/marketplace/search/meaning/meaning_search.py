@@ -49,7 +49,7 @@ class MeaningSearch:
     def beside(self, query: ProductQuery, found: SearchResults) -> Sequence[int]:
         """The ids for `ProductSearch.find` of what matches the words in part and what is near to them in meaning.
 
-        None if enough products match all words, or the models give no answer.
+        Empty if enough products match all words, or the models give no answer.
         """
         if not found.has_few_matches or not query.text or not self.matrix.num_vectors or self._pauses:
             return ()
