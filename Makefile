@@ -9,6 +9,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(B
 BY_FILE := --dist loadfile --no-loadscope-reorder
 # Tests of half a minute, kills and whole processes: they run with the long fault runs.
 LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/test_hub_download.py \
+	tests/engine/models/test_unloaded_server.py \
 	tests/marketplace/stock/test_kill.py tests/marketplace/sheets/test_kill.py \
 	tests/marketplace/stock/test_concurrent_buyers.py tests/marketplace/test_postgresql_failures.py \
 	tests/marketplace/test_sqlite_failures.py tests/cli/test_install.py tests/cli/test_restart.py \
