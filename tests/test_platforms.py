@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 HIDE = """
 import os, sys
-import psutil  # on Linux it needs what is hidden now
+import huggingface_hub.utils._terminal, psutil  # on Linux they need what is hidden now
 for name in ("pty", "resource", "termios"):
     sys.modules[name] = None
 del os.geteuid, os.getpgid, os.setsid, os.mkfifo

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_serve import TIS, environment, tis
+from tests.cli.tis_process import TIS, environment, tis
 from tests.engine.conftest import DEMO
 from tests.engine.models.hub import REPO, hub_with
 from tests.serving import served, settings_with

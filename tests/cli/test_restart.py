@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_serve import TIS, environment, server_of
+from tests.cli.test_serve import server_of
+from tests.cli.tis_process import TIS, environment
 from tests.serving import free_port, wait_until_live
 from tests.test_status import until
 from tis.cli.restart import Parent

@@ -14,24 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import REPOSITORY, bare_environment, free_port, wait_until_live
+from tests.cli.tis_process import TIS, environment, tis
+from tests.serving import REPOSITORY, free_port, wait_until_live
 from tests.test_status import until
 from tis import __version__
 
 pytestmark = pytest.mark.slow
 pty = pytest.importorskip("pty")  # Windows has none
-
-TIS = (sys.executable, "-m", "tis")
-
-
-def environment(**variables: str) -> dict[str, str]:
-    return {**bare_environment(), "PYTHONPATH": str(REPOSITORY), "TERM": "xterm", **variables}
-
-
-def tis(*arguments: str, folder: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*TIS, *arguments], cwd=folder, env=environment(**variables), capture_output=True, text=True, timeout=60
-    )
 
 
 @contextmanager

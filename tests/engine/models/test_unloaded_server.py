@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.cli.test_serve import tis
+from tests.cli.tis_process import tis
 from tests.engine.conftest import DEMO
 from tests.engine.models.sized_models import NUM_BYTES, build_model
 from tests.openai_api.test_chat import CHAT, said
