@@ -43,7 +43,7 @@ def main() -> None:
 
     model = sentence_transformers.CrossEncoder(str(options.model_folder), device="cpu")
     texts, number = FreshTexts(), options.pairs
-    with our_server(options.model_folder) as ours, naive_scores(model) as naive:
+    with our_server(options.model_folder) as (ours, _), naive_scores(model) as naive:
         rates: dict[str, list[float]] = {"ours": [], "naive": [], "batched predict()": []}
         for _ in range(options.rounds):
             rates["ours"].append(pair_rate(lambda some: send_pairs(ours, some, options.clients), pairs(texts, number)))
