@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from transformers.models.mamba.modeling_mamba import MambaRMSNorm
 
 from tests.engine.batching.tiny import (
     TOKENIZER,
@@ -192,3 +193,12 @@ def test_bfloat16_rounds_at_other_places_and_changes_little(architecture: str, k
         readers = run(new_runner(model, kernels=kernels if is_fused else None), [request])
         logprobs.append([one.logprob for one in readers.of(request)[0].logprobs[0].top])
     assert logprobs[0] == pytest.approx(logprobs[1], abs=0.15)
+
+
+def test_a_norm_of_16_bits_takes_the_float32_sum_that_a_family_keeps_between_its_layers() -> None:
+    norm = MambaRMSNorm(64).bfloat16()
+    torch.nn.init.normal_(norm.weight, 1.0, 0.1)
+    kernels = native_kernels()
+    assert kernels
+    x = torch.randn(5, 64)
+    torch.testing.assert_close(FusedNorm(norm, 0.0, kernels)(x), norm(x).float(), atol=1e-5, rtol=1e-5)

@@ -23,7 +23,8 @@ class FusedNorm(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
         if self.weight.dtype is x.dtype:
             return self._kernels.rms_norm(x, self.weight, self.eps)
-        return self._kernels.rms_norm(x.float(), self.weight, self.eps).to(x.dtype)
+        # Weights in float32, or a sum in float32 that a family keeps between layers of 16 bits (Mamba).
+        return self._kernels.rms_norm(x.float(), self.weight.float(), self.eps).to(x.dtype)
 
 
 class FusedMlp(torch.nn.Module):  # type: ignore[misc]
