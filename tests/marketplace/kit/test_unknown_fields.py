@@ -90,6 +90,17 @@ def test_other_routes_refuse_unknown_query_parameters_by_name(anybody: httpx2.Cl
     assert answer.status_code == 422 and answer.json() == {"detail": [extra("query", "barcode")]}
 
 
+def test_many_unknown_fields_and_parameters_are_one_problem(anybody: httpx2.Client) -> None:
+    """Thousands of errors would hold up the event loop."""
+    fields = anybody.post("/api/auth/login", json={f"field_{n}": n for n in range(9000)})
+    problem = {"type": "too_long", "loc": ["body"], "msg": "at most 100 fields"}
+    assert fields.status_code == 422 and fields.json() == {"detail": [problem]}
+    for path in ("/api/products", "/api/products/facets"):
+        parameters = anybody.get(f"{path}?" + "category=fan&" * 1500)
+        problem = {"type": "too_long", "loc": ["query"], "msg": "At most 100 parameters"}
+        assert parameters.status_code == 422 and parameters.json() == {"detail": [problem]}
+
+
 def test_a_profile_with_an_unknown_field_stays_as_it_was(internet: httpx2.Client) -> None:
     user = register_user(internet)
     own = {"Authorization": f"Bearer {user['access_token']}"}

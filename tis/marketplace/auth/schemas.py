@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tis.marketplace.auth.passwords import Password, TypedPassword
 from tis.marketplace.kit.fields import MAX_ID, City, Email, Latitude, Longitude, Name, PhoneNumber, TypedEmail
@@ -81,9 +81,7 @@ class UserRegistration(WithPlace, WithConsent):
     password: Password | None = None
 
 
-class AccountRegistration(UserRegistration):
-    model_config = ConfigDict(extra="forbid")
-
+class AccountRegistration(UserRegistration, StrictBody):
     password: Password
 
 
