@@ -9,6 +9,7 @@ from tis.admission.ticket import Ticket
 from tis.chat.media import with_media
 from tis.chat.parse.config import ParserConfig
 from tis.chat.part_reader import parser_config
+from tis.chat.parts import NewWriter
 from tis.chat.run import Run, first_prompt
 from tis.chat.run_spec import ForcedCall, McpSpec, RunSpec, Services
 from tis.engine.grammar.grammar import Grammar
@@ -66,6 +67,35 @@ class ConvertedChat:
     grammar: Grammar | None
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The dialect of an answer: its name, by which another process finds the writer, and what the writer begins with."""
+
+    dialect: str
+    answer_id: str
+    writer_state: dict[str, Any]
+    new_writer: NewWriter
+
+
+ChooseForm = Callable[[ConvertedChat, PreparedRequest], AnswerForm]
+
+
+def form_of_chat(model_id: str) -> ChooseForm:
+    """The chunks of `/v1/chat/completions`."""
+
+    def choose(chat: ConvertedChat, prepared: PreparedRequest) -> AnswerForm:
+        body = chat.body
+        state = chat_writer_state(
+            model_id,
+            with_usage=bool(body.stream and body.wants_usage),
+            may_call=bool(tools_offered(body) or chat.servers),
+            hides_reasoning=body.include_reasoning is False,
+        )
+        return AnswerForm(chat_writer.DIALECT, state["id"], state, ChatWriter)
+
+    return choose
+
+
 def _converted_chat(body: ChatRequest, mcp_client: McpClient) -> ConvertedChat:
     body = with_allowed_tools(body)
     servers = mcp_servers_of(body, mcp_client)
@@ -83,8 +113,10 @@ async def begin_chat(
     model_id: str,
     ticket: Ticket,
     *,
+    choose_form: ChooseForm | None = None,
     is_large: bool = False,
 ) -> tuple[Session, Turn]:
+    """Dialects beside OpenAI's convert their requests into a `ChatRequest`, and choose the form of the answer."""
     engine = services.engine
     chat = await in_thread_if(is_large, lambda: _converted_chat(body, services.mcp_client))
     body, servers, forced = chat.body, chat.servers, chat.forced
@@ -97,24 +129,19 @@ async def begin_chat(
     )
     keep_media(ticket, attachments, None if servers else prepared)
     max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
-    tools = tools_offered(body)
-    state = chat_writer_state(
-        model_id,
-        with_usage=bool(body.stream and body.wants_usage),
-        may_call=bool(tools or servers),
-        hides_reasoning=body.include_reasoning is False,
-    )
-    answer_id, one_call = state["id"], body.parallel_tool_calls is False
+    form = (choose_form or form_of_chat(model_id))(chat, prepared)
+    mcp: McpSpec | None = None
+    parser: ParserConfig | None = None
     if servers:
         mcp = chat_mcp_spec(body, servers, prompt, forced)
-        spec = RunSpec(chat_writer.DIALECT, answer_id, state, prepared.resumable, mcp=mcp)
     else:
-        parser = parser_config(prepared, answer_id, tools, one_call=one_call)
-        spec = RunSpec(chat_writer.DIALECT, answer_id, state, prepared.resumable, parser)
+        one_call = body.parallel_tool_calls is False
+        parser = parser_config(prepared, form.answer_id, tools_offered(body), one_call=one_call)
+    spec = RunSpec(form.dialect, form.answer_id, form.writer_state, prepared.resumable, parser, mcp)
 
     def begin() -> Run:
-        only_round = None if servers else prepared
-        return Run(spec, services, ChatWriter(state), prepared=only_round, attachments=attachments, ticket=ticket)
+        only_round, writer = None if servers else prepared, form.new_writer(form.writer_state)
+        return Run(spec, services, writer, prepared=only_round, attachments=attachments, ticket=ticket)
 
     return start_run(sessions, wanted.with_window(max_events), begin)
 
