@@ -69,7 +69,7 @@ class ConvertedChat:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """The dialect of an answer: its name, by which another process finds the writer, and what the writer begins with."""
+    """The dialect of an answer: the name by which another process finds the writer, and what that begins with."""
 
     dialect: str
     answer_id: str
