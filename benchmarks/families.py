@@ -269,6 +269,10 @@ def _fill(runner: Any) -> None:
     cache = runner._cache
     for tensor in (*cache.keys, *cache.values):
         tensor.copy_(torch.randn(tensor.shape[0], 1, tensor.shape[2]))
+    for states in cache.states.values():
+        for tensor in (states.convolved, states.recurrent):
+            if tensor is not None:
+                tensor.normal_()
 
 
 def _check(deliveries: Any) -> None:
