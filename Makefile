@@ -55,6 +55,12 @@ setup-clients: $(CLIENTS) $(NODE_CLIENTS)   ## the clients that our server is te
 	$(@D)/bin/pip install --quiet --no-deps --no-compile -r $<
 	@touch $@
 
+# Open WebUI alone takes minutes: for the soak.
+.venv-clients/openwebui/installed: tests/clients/soak/requirements-openwebui.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --no-deps --no-compile -r $<
+	@touch $@
+
 tests/clients/node/node_modules/installed: tests/clients/node/package-lock.json
 	cd tests/clients/node && npm ci --omit=optional --no-audit --no-fund
 	@touch $@
@@ -81,16 +87,16 @@ test: setup-dev                   ## everything but other people's clients and t
 	$(PYTEST) $(BY_FILE) $(NOT_IN_TEST)
 
 test-clients: setup-dev setup-clients   ## other people's clients, unmodified, against our server
-	$(PYTEST) tests/clients
+	$(PYTEST) tests/clients --ignore tests/clients/soak
 
 test-faults: setup-dev            ## kills, full disks, lost connections, crowds, hostile requests
 	$(PYTEST) $(BY_FILE) tests/faults $(LONG)
 
-soak: setup-dev                   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
+soak: setup-dev .venv-clients/openwebui/installed   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
 		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py \
 		tests/engine/batching/test_vision_families.py tests/engine/batching/test_vision_interrupted.py \
-		tests/engine/batching/test_models_page.py tests/marketplace/sheets/test_kill.py
+		tests/engine/batching/test_models_page.py tests/marketplace/sheets/test_kill.py tests/clients/soak
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace
 	SOAK=1 $(PYTEST) $(BY_FILE) -m one_database -k postgresql tests/marketplace
 
