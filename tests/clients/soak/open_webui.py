@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import sync_playwright
 
@@ -83,41 +83,41 @@ def wait_until_up(url: str, process: "subprocess.Popen[bytes]", log: Path) -> No
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()[-5000:]
         try:
-            if httpx.get(f"{url}/health", timeout=2).is_success:
+            if httpx2.get(f"{url}/health", timeout=2).is_success:
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             pass
         time.sleep(0.5)
     pytest.fail(log.read_text()[-5000:])
 
 
 @pytest.fixture(scope="session")
-def user(webui: str) -> Iterator[httpx.Client]:
+def user(webui: str) -> Iterator[httpx2.Client]:
     """The first one who signs up, an admin."""
     account = {"name": "Ada", "email": "ada@example.com", "password": "a-long-password-1"}
-    token = httpx.post(f"{webui}/api/v1/auths/signup", json=account, timeout=60).raise_for_status().json()["token"]
-    with httpx.Client(base_url=webui, headers={"Authorization": f"Bearer {token}"}, timeout=120) as http:
+    token = httpx2.post(f"{webui}/api/v1/auths/signup", json=account, timeout=60).raise_for_status().json()["token"]
+    with httpx2.Client(base_url=webui, headers={"Authorization": f"Bearer {token}"}, timeout=120) as http:
         yield http
 
 
-def asked(user: httpx.Client, content: Any, **more: Any) -> dict[str, Any]:
+def asked(user: httpx2.Client, content: Any, **more: Any) -> dict[str, Any]:
     body = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": False, **more}
     return dict(user.post("/api/chat/completions", json=body).raise_for_status().json())
 
 
-def streamed(user: httpx.Client, content: Any, **more: Any) -> list[dict[str, Any]]:
+def streamed(user: httpx2.Client, content: Any, **more: Any) -> list[dict[str, Any]]:
     body = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": True, **more}
     with user.stream("POST", "/api/chat/completions", json=body) as answer:
         lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: ")]
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
 
-def test_it_lists_the_models_of_this_server(user: httpx.Client) -> None:
+def test_it_lists_the_models_of_this_server(user: httpx2.Client) -> None:
     models = {one["id"] for one in user.get("/api/models").raise_for_status().json()["data"]}
     assert MODEL in models
 
 
-def test_it_chats(user: httpx.Client) -> None:
+def test_it_chats(user: httpx2.Client) -> None:
     whole = asked(user, "Hello! How are you?", temperature=0)
     text = whole["choices"][0]["message"]["content"]
     chunks = streamed(user, "Hello! How are you?", temperature=0)
@@ -125,7 +125,7 @@ def test_it_chats(user: httpx.Client) -> None:
     assert text and len(pieces) > 3 and "".join(pieces) == text
 
 
-def test_an_answer_that_is_left_is_stopped(user: httpx.Client, url: str, api_key: str) -> None:
+def test_an_answer_that_is_left_is_stopped(user: httpx2.Client, url: str, api_key: str) -> None:
     body = {"model": MODEL, "messages": [{"role": "user", "content": "Tell me a story."}], "stream": True}
     with user.stream(
         "POST", "/api/chat/completions", json={**body, "ignore_eos": True, "max_tokens": 30_000}
@@ -138,17 +138,17 @@ def test_an_answer_that_is_left_is_stopped(user: httpx.Client, url: str, api_key
 
 
 def number_of_running(url: str, api_key: str) -> float:
-    metrics = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {api_key}"}).raise_for_status().text
+    metrics = httpx2.get(f"{url}/metrics", headers={"Authorization": f"Bearer {api_key}"}).raise_for_status().text
     return sum(float(line.split()[-1]) for line in metrics.splitlines() if line.startswith("tis_num_requests_running"))
 
 
-def test_it_shows_a_picture(user: httpx.Client) -> None:
+def test_it_shows_a_picture(user: httpx2.Client) -> None:
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PICTURE}"}}
     seen = asked(user, [{"type": "text", "text": "What colour is this picture?"}, picture], temperature=0)
     assert "red" in seen["choices"][0]["message"]["content"].lower()
 
 
-def test_it_asks_a_file_whose_vectors_this_server_makes(user: httpx.Client) -> None:
+def test_it_asks_a_file_whose_vectors_this_server_makes(user: httpx2.Client) -> None:
     text = "\n\n".join(
         ["Kipas angin meja berputar tiga kecepatan.", "A mug warmer keeps coffee hot on a desk.", "Kulkas dua pintu."]
     )
@@ -168,7 +168,7 @@ def test_it_asks_a_file_whose_vectors_this_server_makes(user: httpx.Client) -> N
     assert answer["choices"][0]["message"]["content"]
 
 
-def test_a_person_chats_in_a_browser(webui: str, user: httpx.Client) -> None:
+def test_a_person_chats_in_a_browser(webui: str, user: httpx2.Client) -> None:
     token = user.headers["authorization"].removeprefix("Bearer ")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
