@@ -101,7 +101,8 @@ async def test_scores_of_a_model_go_on_behind_those_that_clients_have(shared_tin
         uncut = _scored(server, "uncut")
         await come_back(uncut, ["POST"])
         clients = _scored(server, "cut")
-        following = asyncio.gather(come_back(clients))
+        # Each start of the server loads the model.
+        following = asyncio.gather(*(client.follow("POST", patience=600) for client in clients))
         for at_least in range(2, 100, short_or_long(40, 10)):
             await seen_blocks(clients, at_least)
             server.kill()

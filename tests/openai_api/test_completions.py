@@ -114,7 +114,9 @@ def test_a_stream_has_the_text_of_the_whole_answer(client: OpenAI) -> None:
     stream = client.completions.create(
         model="", prompt=TEXTS[:2], stream=True, stream_options={"include_usage": True}, **how
     )
-    texts, tokens, offsets = ({index: [] for index in range(4)} for _ in range(3))
+    texts: dict[int, list[str]] = {index: [] for index in range(4)}
+    tokens: dict[int, list[str]] = {index: [] for index in range(4)}
+    offsets: dict[int, list[int]] = {index: [] for index in range(4)}
     finishes: dict[int, str] = {}
     usage = None
     for chunk in stream:
@@ -183,7 +185,8 @@ def test_sixteen_tokens_are_the_default(client: OpenAI) -> None:
 
 def test_grammars_stops_and_the_other_parameters(client: OpenAI, http: httpx2.Client) -> None:
     def text(**more: Any) -> str:
-        return client.completions.create(model="", prompt="Jawab:", temperature=1.0, seed=1, **more).choices[0].text
+        made = client.completions.create(model="", prompt="Jawab:", temperature=1.0, seed=1, **more)
+        return str(made.choices[0].text)
 
     assert text(max_tokens=30, extra_body={"guided_choice": ["ya", "tidak"]}) in ("ya", "tidak")
     assert text(max_tokens=30, extra_body={"guided_regex": "[0-9]{3}"}).isdigit()

@@ -16,13 +16,13 @@ from tests.serving import Served, served, settings_with
 pytestmark = [pytest.mark.model]
 
 INPUT = "Pesanan saya terlambat tiga hari."
-PREDICATE: dict[str, Any] = {"type": "predicate", "name": "late", "instructions": "The delivery was late."}
-CHOICE: dict[str, Any] = {
+PREDICATE: Any = {"type": "predicate", "name": "late", "instructions": "The delivery was late."}
+CHOICE: Any = {
     "type": "choice",
     "instructions": "What is it about?",
     "choices": [{"value": "delivery"}, {"value": True}, {"value": "true", "description": "the word"}],
 }
-SCORE: dict[str, Any] = {
+SCORE: Any = {
     "type": "score",
     "name": "anger",
     "instructions": [{"type": "input_text", "text": "How angry?"}, {"type": "input_json", "data": {"scale": "rising"}}],
@@ -61,16 +61,21 @@ def test_the_client_of_openai_gets_typed_answers_in_order(client: OpenAI) -> Non
 
 
 def test_a_question_is_decided_alone_as_in_company(client: OpenAI) -> None:
-    questions = [PREDICATE, CHOICE, SCORE, *({**PREDICATE, "instructions": f"Statement {n}."} for n in range(60))]
+    questions: list[Any] = [
+        PREDICATE,
+        CHOICE,
+        SCORE,
+        *({**PREDICATE, "instructions": f"Statement {n}."} for n in range(60)),
+    ]
     together = client.decisions.create(model="", input=INPUT, questions=questions).answers
     for at in (0, 1, 2, 40, 62):
         [alone] = client.decisions.create(model="", input=INPUT, questions=[questions[at]]).answers
-        assert type(alone) is type(together[at])
-        assert alone.to_dict().keys() == together[at].to_dict().keys()
-        if alone.type == "predicate" and together[at].type == "predicate":
-            assert alone.probability == pytest.approx(together[at].probability, abs=1e-5)
-        elif alone.type == "score" and together[at].type == "score":
-            assert alone.score == pytest.approx(together[at].score, abs=1e-5)
+        other = together[at]
+        assert alone.to_dict().keys() == other.to_dict().keys()
+        if alone.type == "predicate":
+            assert other.type == "predicate" and alone.probability == pytest.approx(other.probability, abs=1e-5)
+        elif alone.type == "score":
+            assert other.type == "score" and alone.score == pytest.approx(other.score, abs=1e-5)
 
 
 def test_the_probabilities_are_those_of_a_forward_pass(client: OpenAI, folder: Path) -> None:

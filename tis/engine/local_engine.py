@@ -226,7 +226,7 @@ class LocalEngine:
                 made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, ticket)
                 prepared = [replace(one, grammar=made) for one in prepared]
             if prepared[0].is_constrained:
-                await self._bridge.in_pool(lambda: [begin_completions(one) for one in prepared])
+                await self._bridge.in_pool(lambda: begin_all_completions(prepared))
             return prepared
 
     async def with_tokenizer(self, model_id: str, work: Callable[[RawTokenizer], T]) -> T:
@@ -507,6 +507,11 @@ def begin_completions(prepared: PreparedRequest) -> None:
     except GenerationFailed as error:
         param = prepared.grammar.grammar.param if prepared.grammar else "response_format"
         raise BadRequest(f"{param}: {error.message}", param=param, code="schema_too_large") from None
+
+
+def begin_all_completions(prepared: Sequence[PreparedRequest]) -> None:
+    for one in prepared:
+        begin_completions(one)
 
 
 def _encode_prediction(tokenizer: Tokenizer, prediction: str, max_context: int) -> list[int]:

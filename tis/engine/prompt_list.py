@@ -100,8 +100,8 @@ class PromptList:
         for request in list(self._running.values()):
             request.cancel()
         for prompt in waiting:
-            for request, item in self._made(prompt, is_accepted=True).cancel_completions():
-                request.receive(item, 0.0)
+            for one, item in self._made(prompt, is_accepted=True).cancel_completions():
+                one.receive(item, 0.0)
 
 
 class _PartOfAnswer(Answer):

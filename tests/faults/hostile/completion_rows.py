@@ -48,7 +48,8 @@ def _fields() -> Iterator[Row]:
     yield completion("16 choices of 16 prompts", 200, prompt=["Halo"] * 16, n=16)
     yield completion("16 choices of 17 prompts", 400, prompt=["Halo"] * 17, n=16)
     for name in ("n", "logprobs", "best_of", "max_tokens"):
-        for value in (-1, 10**30, 0.5, float("nan"), "1", True, [], {}):
+        values: list[Any] = [-1, 10**30, 0.5, float("nan"), "1", True, [], {}]
+        for value in values:
             yield completion(f"{name} is {str(value)[:12]!r}", 400, **{name: value})
     yield completion("a suffix of a megabyte", 400, suffix="x" * 1_000_000)
     yield completion("guided_regex that explodes", (200, 400), guided_regex="(a{1,100}){1,100}")

@@ -165,12 +165,12 @@ class OwnCache:
 
     def compute_all(self, token_ids: Sequence[int]) -> Any:
         """Computes the next tokens. Returns a row of logits behind each of them."""
-        if "logits_to_keep" in self._arguments:
-            self._arguments = {**self._arguments, "logits_to_keep": 0}  # all, as without generate()
         self._rows = []
         self.compute(token_ids)
-        rows, self._rows = self._rows, None
-        return torch.cat(rows).float()
+        rows, self._rows = torch.cat(self._rows).float(), None
+        if len(rows) != len(token_ids):
+            raise RuntimeError(f"{type(self._stepped.model).__name__} returns {len(rows)} logits of {len(token_ids)}")
+        return rows
 
     def compute(self, token_ids: Sequence[int]) -> Any:
         """Computes the next tokens of the sequence, those of the prompt included. Returns the logits behind the last.
@@ -210,6 +210,8 @@ class OwnCache:
             is_first_iteration=is_first,
             **arguments,
         )
+        if self._rows is not None and "logits_to_keep" in inputs:
+            inputs["logits_to_keep"] = 0  # all: generate() and some families ask for the last
         self._outputs = model(**inputs, return_dict=True)
         if self._rows is not None:
             self._rows.append(self._outputs.logits[0])

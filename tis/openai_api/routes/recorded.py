@@ -1,8 +1,8 @@
 """A request whose answer is recorded: finds the answer that a cursor or a session names, or begins one."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from fastapi import Request, Response
 
@@ -70,7 +70,7 @@ class RecordedAnswer:
         self._view = UsageView(body.wants_usage if body.stream_options else None)
 
     async def find_or_begin(
-        self, engine: Engine, begin: Callable[[SessionRequest], Awaitable[tuple[Session, Turn]]]
+        self, engine: Engine, begin: Callable[[SessionRequest], Coroutine[Any, Any, tuple[Session, Turn]]]
     ) -> tuple[Session, Turn]:
         body, sessions = self._body, self._sessions
         if self._cursor:
