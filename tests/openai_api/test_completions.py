@@ -238,3 +238,26 @@ def test_what_cannot_be_done_is_refused_by_name(http: httpx2.Client, body: dict[
     assert answer.status_code == 400, answer.text
     error = answer.json()["error"]
     assert error["type"] == "invalid_request_error" and error["param"] == param, error
+
+
+def test_a_session_of_a_chat_is_no_completion(http: httpx2.Client) -> None:
+    chat = {"messages": [{"role": "user", "content": "Halo"}], "max_tokens": 2, "session_id": "mixed"}
+    made = http.post("/v1/chat/completions", json=chat).json()
+    foreign = http.post(COMPLETIONS, json={"session_id": "mixed"})
+    assert foreign.status_code == 409 and foreign.json()["error"]["param"] == "session_id"
+    continued = http.post(COMPLETIONS, json={"prompt": "Halo", "max_tokens": 2, "session_id": "mixed"}).json()
+    assert http.post(COMPLETIONS, json={"session_id": "mixed"}).json() == continued
+    assert http.post("/v1/chat/completions", json={"session_id": "mixed"}).status_code == 409
+    assert http.post("/v1/chat/completions", json=chat).json() == made
+
+
+def test_a_stream_is_resumed_behind_a_cursor(http: httpx2.Client) -> None:
+    body = {"prompt": TEXTS, "max_tokens": 8, "session_id": "cut", "stream": True, "echo": True, "logprobs": 1}
+    whole = http.post(COMPLETIONS, json=body).text
+    blocks = whole.split("\n\n")[:-1]
+    assert blocks[-1].endswith("data: [DONE]")
+    for at in (0, 3, len(blocks) - 2):
+        rest = http.post(COMPLETIONS, json=body, headers={"Last-Event-ID": f"cut:{at}"}).text
+        assert rest.split("\n\n")[:-1] == blocks[at + 1 :]
+        assert http.get("/v1/stream/cut", headers={"Last-Event-ID": f"cut:{at}"}).text == rest
+    assert http.post(COMPLETIONS, json={**body, "stream": False}).json()["object"] == "text_completion"

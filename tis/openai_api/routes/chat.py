@@ -40,6 +40,7 @@ async def chat_completions(
         sessions,
         owner,
         prompt_field="messages",
+        chunk_object="chat.completion.chunk",
         last_event_id=last_event_id,
         last_event_id_query=last_event_id_query,
     )

@@ -43,6 +43,7 @@ async def create_completion(
         sessions,
         owner,
         prompt_field="prompt",
+        chunk_object="text_completion",
         last_event_id=last_event_id,
         last_event_id_query=last_event_id_query,
     )

@@ -27,6 +27,7 @@ from tis.streaming.turn import Turn
 
 _MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
 _MANY_BYTES = 256 * 1024
+_MAX_HEAD_BYTES = 200  # the beginning of a chunk: its id and `object`
 Fold = Callable[[Iterable[bytes], bytes], bytes]
 
 
@@ -47,7 +48,7 @@ class RecordedRequest(Protocol):
 
 
 class RecordedAnswer:
-    """`prompt_field`: the name of the prompt, in errors."""
+    """`prompt_field`: the name of the prompt, in errors. `chunk_object`: the `object` of the chunks of its answers."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class RecordedAnswer:
         owner: str,
         *,
         prompt_field: str,
+        chunk_object: str,
         last_event_id: str | None,
         last_event_id_query: str | None,
     ) -> None:
@@ -65,6 +67,7 @@ class RecordedAnswer:
         self._sessions = sessions
         self._owner = owner
         self._prompt_field = prompt_field
+        self._mark = b'","object":"%b",' % chunk_object.encode()
         self._is_large = is_large_body(request)
         self._cursor = parse_cursor(last_event_id, last_event_id_query, body.session_id)
         self._view = UsageView(body.wants_usage if body.stream_options else None)
@@ -122,11 +125,20 @@ class RecordedAnswer:
             raise BadRequest(f"{name}: Field required", param=name, code="missing_required_parameter")
         return self._sessions.find(self._owner, self._body.session_id)
 
+    def _require_own(self, session: Session, first_event: bytes) -> None:
+        """A session may have answers of several endpoints. An error has one form for all."""
+        if self._mark not in first_event[:_MAX_HEAD_BYTES] and not first_event.startswith(b'{"error":'):
+            raise SessionConflict(
+                f"Another endpoint has begun the answer of session {session.id!r}. Read it there, or as a stream.",
+                param="session_id",
+            )
+
     async def _folded(self, session: Session, turn: Turn, fold: Fold) -> Response:
         await session.recording.require(turn.first_index - 1)
         try:
             with failing_once(turn):
                 events = await whole_turn(self._request, session, turn)
+                self._require_own(session, events[0])
                 is_long = len(events) > _MANY_EVENTS or sum(map(len, events)) > _MANY_BYTES
                 answer = await in_thread_if(is_long, partial(fold, events, turn.summary))
         except ClientGone:

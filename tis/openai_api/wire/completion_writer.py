@@ -18,6 +18,7 @@ from tis.openai_api.wire.chat_writer import DONE, chat_usage, error_event
 
 DIALECT = "completion"
 _TEXT = "\0text\0"  # stands for the text while a chunk is made into a template; no name of a model has it
+_AT_INDEX = b'"choices":[{"index":%d,'
 _LEAST = -9999.0  # as OpenAI writes what is next to impossible; JSON has no infinity
 _LISTS = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
 
@@ -106,8 +107,10 @@ class CompletionWriter:
         lists = _logprob_lists(logprobs, offsets[first:stop])
         if first == 0:  # nothing is before it
             lists["token_logprobs"][0] = lists["top_logprobs"][0] = None
-        choices = range(prompt * self._n, (prompt + 1) * self._n)
-        return [self._chunk(choice, text[begin:end], lists) for choice in choices]
+        chosen = prompt * self._n
+        before, _, after = self._chunk(chosen, text[begin:end], lists).partition(_AT_INDEX % chosen)
+        # Encoded once for all: it may be a hundred kilobytes.
+        return [before + _AT_INDEX % choice + after for choice in range(chosen, chosen + self._n)]
 
     def _with_logprobs(self, choice: int, text: str, logprobs: Sequence[TokenLogprob]) -> bytes:
         at = begin = self._lengths.get(choice, 0)
