@@ -33,8 +33,8 @@ def _prompts() -> Iterator[Row]:
     yield completion("prompts in prompts", 400, prompt=[[[[[5]]]]])
     yield completion("a token of 400 digits", 400, prompt=[10**400])
     yield completion("a token of -1", 400, prompt=[-1])
-    yield completion("a prompt of 5 MB", 400, prompt="kata " * 1_000_000)
-    yield completion("128 prompts of 60 kB", 400, prompt=["kata " * 12_000] * 128)
+    yield completion("a prompt of 3.5 MB", 400, prompt="kata " * 700_000)
+    yield completion("128 prompts of 30 kB", 400, prompt=["kata " * 6000] * 128)
     yield completion("a prompt of blanks", (200, 400), prompt=" " * 900_000)
     yield completion("control tokens", 200, prompt="<|im_start|>" * 500)
     yield completion("half a surrogate pair", 400, prompt="\ud800")
@@ -44,7 +44,7 @@ def _prompts() -> Iterator[Row]:
 
 def _fields() -> Iterator[Row]:
     yield completion("a long echo with logprobs", (200, 400), prompt="kata " * 3000, echo=True, logprobs=20)
-    yield completion("many echoes with logprobs", (200, 400), prompt=["kata " * 60] * 100, echo=True, logprobs=20, n=2)
+    yield completion("many echoes with logprobs", (200, 400), prompt=["kata " * 60] * 20, echo=True, logprobs=20, n=2)
     yield completion("16 choices of 16 prompts", 200, prompt=["Halo"] * 16, n=16)
     yield completion("16 choices of 17 prompts", 400, prompt=["Halo"] * 17, n=16)
     for name in ("n", "logprobs", "best_of", "max_tokens"):
@@ -59,8 +59,8 @@ def _fields() -> Iterator[Row]:
 
 def _tokens() -> Iterator[Row]:
     for path in ("/tokenize", "/v1/tokenize"):
-        yield post("5 MB", (200, 400), path, {"prompt": "kata " * 1_000_000})
-        yield post("5 MB with pieces", (200, 400), path, {"content": "kata " * 1_000_000, "with_pieces": True})
+        yield post("3.5 MB", (200, 400), path, {"prompt": "kata " * 700_000})
+        yield post("3.5 MB with pieces", (200, 400), path, {"content": "kata " * 700_000, "with_pieces": True})
         yield post("a prompt and a content", 400, path, {"prompt": "a", "content": "b"})
         yield post("50,000 messages", 400, path, {"messages": [{"role": "user", "content": "x"}] * 50_000})
     for path in ("/detokenize", "/v1/detokenize"):
