@@ -14,7 +14,7 @@ from tests.test_layers import Module, modules
 WIRING = ("__main__", "app", "arguments", "settings", "cli", "marketplace.market")
 # Each with why it stands where it stands.
 DOORS: dict[str, tuple[str, ...]] = {
-    "an error stands with the errors of its family": ("errors.PreconditionFailed",),
+    "an error stands with the errors of its family": ("errors.NotImplementedHere", "errors.PreconditionFailed"),
     "one table of who may do what, one of all rows": (
         "marketplace.policy.require_own_user",
         "marketplace.policy.require_supplier",
@@ -38,13 +38,10 @@ DOORS: dict[str, tuple[str, ...]] = {
     ),
     "it undoes, or begins, what its own package does": (
         "chat.media.MediumPlaceholder",
-        "chat.media.with_media",
-        "chat.run.first_prompt",
         "engine.text.markers.join_markers",
         "marketplace.reading.measures.with_spaced_measures",
     ),
     "it knows what no caller should: sockets and addresses, the process, its limits and its numbers": (
-        "http.json_bodies.json_response",
         "network.url.redirected",
         "observability.collector.collect_exempt_objects",
         "observability.collector.exempt_living_objects",

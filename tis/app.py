@@ -210,7 +210,7 @@ def create_app(
     keys = ApiKeys((key.get_secret_value() for key in settings.api_keys), admin_key)
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
-    app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
+    app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds, settings.max_batch_size)
     app.include_router(openai_router, prefix="/v1")
     app.include_router(openai_aliases)
     app.include_router(ktp_router)

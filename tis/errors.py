@@ -12,6 +12,7 @@ ServiceError                500
 ├── TooLarge                413
 ├── Unprocessable           422   mcp_client: McpDependencyFailed, 424; ktp: CardNotFound
 ├── QueueFull               429   http: RateLimitExceeded, TooManyConnections
+├── NotImplementedHere      501
 ├── Unavailable             503   engine: ModelLoading, LoadFailed, ModelMemoryFull, WorkerDied, OutOfMemory; database
 │   ├── OcrUnavailable      503   of ktp
 │   └── Draining            503
@@ -110,6 +111,18 @@ class QueueFull(ServiceError):
     status = 429
     type = "rate_limit_error"
     code = "rate_limit_exceeded"
+
+
+class NotImplementedHere(ServiceError):
+    """A route of another server that this one does not have, by name."""
+
+    status = 501
+    type = "invalid_request_error"
+    code = "not_implemented"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.may_be_repeated = False
 
 
 class Unavailable(ServiceError):

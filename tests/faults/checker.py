@@ -148,7 +148,9 @@ def _end(last: Seen, parts: Mapping[int, Sequence[Any]]) -> End:
 def _check_choice(where: str, parts: Sequence[Any], reference: Reference, text: str, end: End) -> None:
     said = _text(parts)
     _hold(text.startswith(said), "I6", f"{where}: {said!r} is no beginning of {text!r}")
-    _hold(sum("role" in part["delta"] for part in parts) == 1, "I5", f"{where}: the role is not said exactly once")
+    num_roles = sum("role" in part["delta"] for part in parts if "delta" in part)
+    is_chat = "delta" in parts[0]
+    _hold(num_roles == is_chat, "I5", f"{where}: the role is not said exactly once")
     finishes = [part["finish_reason"] for part in parts if part["finish_reason"]]
     if end in ("finished", "cancelled"):
         _hold(len(finishes) == 1 and bool(parts[-1]["finish_reason"]), "I5", f"{where}: ends with {finishes}")
@@ -177,7 +179,8 @@ def _check_usage(
 
 
 def _text(parts: Sequence[Any]) -> str:
-    return "".join(part["delta"].get("content") or "" for part in parts)
+    """Of a chat, or of a text completion."""
+    return "".join(part["delta"].get("content") or "" if "delta" in part else part["text"] for part in parts)
 
 
 def _hold(fact: bool, invariant: str, otherwise: str) -> None:

@@ -72,8 +72,9 @@ class Connection:
 class Client:
     """Follows one turn of one session, over as many connections as that takes."""
 
-    def __init__(self, url: str, body: Mapping[str, Any], *, turn: int = 0, key: str = "") -> None:
+    def __init__(self, url: str, body: Mapping[str, Any], *, turn: int = 0, key: str = "", path: str = CHAT) -> None:
         self._url = urlsplit(url)
+        self.path = path
         self.body = body
         self._key = key
         self._turn = turn
@@ -199,7 +200,7 @@ class Client:
         given = self.body if with_body else {"session_id": self.session_id}
         body = json.dumps({"stream": True, **given}).encode()
         headers += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        return "\r\n".join([f"POST {CHAT} HTTP/1.1", *headers, "", ""]).encode() + body
+        return "\r\n".join([f"POST {self.path} HTTP/1.1", *headers, "", ""]).encode() + body
 
     async def _read_some(self, size: int) -> None:
         assert self._wire

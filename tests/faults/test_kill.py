@@ -35,7 +35,7 @@ async def come_back(clients: Sequence[Client], how: Sequence[str] = ("POST", "GE
 
 async def read_again(server: MortalServer, clients: Sequence[Client]) -> list[Client]:
     """Fresh readers that have seen nothing yet."""
-    fresh = [Client(server.url, client.body) for client in clients]
+    fresh = [Client(server.url, client.body, path=client.path) for client in clients]
     await come_back(fresh, ["POST"])
     return fresh
 

@@ -96,6 +96,13 @@ class ServerCallEnd:
 
 
 @dataclass(slots=True)
+class PromptScores:
+    """Of the next tokens of a prompt without a template, before the answer to it begins."""
+
+    logprobs: Sequence[TokenLogprob]
+
+
+@dataclass(slots=True)
 class RoundEnd:
     """Of a run with MCP servers: the calls of the round come next, or the end."""
 
@@ -109,7 +116,7 @@ class ChoiceEnd:
     context: Mapping[str, Any] | None  # what compression did
 
 
-RunPart = Part | ServerCallStart | ServerCallDelta | ServerCallEnd | RoundEnd | ChoiceEnd
+RunPart = Part | ServerCallStart | ServerCallDelta | ServerCallEnd | PromptScores | RoundEnd | ChoiceEnd
 
 
 # What happens between the rounds of the model.

@@ -48,14 +48,15 @@ class Run:
         writer: Writer,
         *,
         prepared: PreparedRequest | None = None,
+        more_prompts: Sequence[PreparedRequest] = (),
         attachments: Mapping[str, bytes] | None = None,
         reload_media: ReloadMedia | None = None,
         ticket: Ticket | None = None,
         local: LocalTools | None = None,
     ) -> None:
-        """`prepared`: the only round of a run without MCP servers. `reload_media`: of a run of another process.
+        """`prepared`: the only round of a run without MCP servers; `more_prompts`: of a list, behind it.
 
-        `local`: the tools are of this process; such a run cannot be resumed.
+        `reload_media`: of a run of another process. `local`: the tools are of this process, so it cannot be resumed.
 
         `ticket`: of the request that begins the run; a run of another process takes one when it goes on. From
         `hold_ticket` on, the run gives it back when its events end.
@@ -71,8 +72,14 @@ class Run:
         self._tools = ServerTools(spec, spec.mcp, services, reload_media, local) if spec.mcp else None
         self._log = RunLog(writer, self._tools.toolbox if self._tools else None)
         if self._tools is None:
-            self._log.begin_round(spec.request, spec.parser)
-        self._answer = services.engine.submit(prepared, ticket=ticket) if prepared else None
+            self._log.begin_round(spec.request, spec.parser, spec.more_prompts)
+        self._answer: Answer | None = None
+        if prepared:
+            engine = services.engine
+            listed = [prepared, *more_prompts]
+            self._answer = (
+                engine.submit_list(listed, ticket=ticket) if more_prompts else engine.submit(prepared, ticket=ticket)
+            )
 
     def hold_ticket(self) -> None:
         """The turn of the run has begun: its events will be read to their end."""
@@ -124,7 +131,7 @@ class Run:
             self._ticket.begin_run()
         try:
             if not self._log.has_begun:
-                yield self._log.add("begun", self._spec.request.params.n)
+                yield self._log.add("begun", self._spec.num_choices)
             rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
             async for blocks in rounds:
                 yield blocks
@@ -235,6 +242,9 @@ class Run:
         assert self._ticket
         if self._reload_media:
             media, self.attachments = await self._reload_media(self._ticket)
+        if current.more_prompts:
+            listed = [current.request, *current.more_prompts]
+            return await self._engine.resume_list(listed, current.emitted, self._ticket)
         return await self._engine.resume(current.request, current.emitted, media, self._ticket)
 
     @property

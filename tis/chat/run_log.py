@@ -18,6 +18,7 @@ from tis.chat.parts import (
     CallEnded,
     ChoiceEnd,
     Events,
+    PromptScores,
     RoundEnd,
     RunUsage,
     ToolsListed,
@@ -34,11 +35,14 @@ from tis.streaming.stores.store import Status
 
 
 class ModelRound:
-    """One prompt, and what the model has made of it so far."""
+    """One prompt, or a list of prompts, and what the model has made of it so far."""
 
-    def __init__(self, request: ResumableRequest, parser: ParserConfig | None) -> None:
-        choices = range(request.params.n)
+    def __init__(
+        self, request: ResumableRequest, parser: ParserConfig | None, more_prompts: Sequence[ResumableRequest] = ()
+    ) -> None:
+        choices = range(sum(one.params.n for one in (request, *more_prompts)))
         self.request = request
+        self.more_prompts = more_prompts
         self.emitted = [EmittedTokens() for _ in choices]
         self.readers = [PartReader(parser, choice, request.visible_markers) for choice in choices]
         self.predictions = [PredictionMatch(request.prediction_ids) for _ in choices] if request.prediction_ids else []
@@ -109,14 +113,16 @@ class RunLog:
         self._unsaved.append(record)
         return self._saved(events)
 
-    def begin_round(self, request: ResumableRequest, parser: ParserConfig | None) -> None:
+    def begin_round(
+        self, request: ResumableRequest, parser: ParserConfig | None, more_prompts: Sequence[ResumableRequest] = ()
+    ) -> None:
         """Of a run that has one round only, which its specification describes: no record says so."""
         if self.round:
             self._usage.num_cached += self.round.num_cached
             self._usage.num_reasoning += self.round.num_reasoning
         self.num_rounds += 1
-        self._usage.num_prompt += len(request.prompt_ids)
-        self.round = ModelRound(request, parser)
+        self._usage.num_prompt += sum(len(one.prompt_ids) for one in (request, *more_prompts))
+        self.round = ModelRound(request, parser, more_prompts)
         if self.transcript:
             self.transcript.begin_round()
 
@@ -183,6 +189,9 @@ class RunLog:
         if current is None:
             raise ValueError("a piece before the first round")
         emitted, reader = current.emitted[piece.choice], current.readers[piece.choice]
+        if piece.prompt_logprobs:
+            emitted.num_scored += len(piece.prompt_logprobs)
+            return self._writer.part(piece.choice, PromptScores(piece.prompt_logprobs))
         emitted.token_ids += piece.token_ids
         if current.predictions:
             current.predictions[piece.choice].feed(piece.token_ids)
@@ -224,20 +233,21 @@ class RunLog:
 def encode_piece(piece: Piece, num_cached: int) -> str:
     """The record of a piece. By hand, as this is the path of every token; a list of numbers prints as JSON."""
     text, token_ids = encode_basestring_ascii(piece.text), piece.token_ids
-    if not (piece.finish or piece.markers or piece.logprobs):
+    if not (piece.finish or piece.markers or piece.logprobs or piece.prompt_logprobs):
         if len(token_ids) == 1:
             return f"[{piece.choice},{text},[{token_ids[0]}],{num_cached}]"
         return f"[{piece.choice},{text},{list(token_ids)},{num_cached}]"
-    more = json.dumps([piece.finish, piece.markers, [_logprob_to_json(one) for one in piece.logprobs]])
+    logprobs = [[_logprob_to_json(one) for one in some] for some in (piece.logprobs, piece.prompt_logprobs)]
+    more = json.dumps([piece.finish, piece.markers, *(logprobs if piece.prompt_logprobs else logprobs[:1])])
     return f"[{piece.choice},{text},{list(token_ids)},{num_cached},{more[1:]}"
 
 
 def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
     choice, text, token_ids, num_cached, *more = record
-    finish, markers, logprobs = more or (None, (), ())
-    parsed = tuple(map(_logprob_from_json, logprobs))
+    finish, markers, logprobs, *of_prompt = more or (None, (), ())
+    parsed, scores = (tuple(map(_logprob_from_json, some)) for some in (logprobs, *(of_prompt or [()])))
     placed = tuple((at, marker) for at, marker in markers)
-    return Piece(choice, text, tuple(token_ids), parsed, finish, placed), num_cached
+    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scores), num_cached
 
 
 def _logprob_to_json(one: TokenLogprob) -> list[object]:

@@ -93,6 +93,11 @@ class RunSpec:
     request: ResumableRequest  # with MCP: without the prompt, which each round has its own of
     parser: ParserConfig | None = None
     mcp: McpSpec | None = None
+    more_prompts: Sequence[ResumableRequest] = ()  # of a list, behind the first; their choices are behind its own
+
+    @property
+    def num_choices(self) -> int:
+        return sum(one.params.n for one in (self.request, *self.more_prompts))
 
     def to_json(self) -> dict[str, Any]:
         request = replace(self.request, prompt_ids=[]) if self.mcp else self.request
@@ -104,6 +109,7 @@ class RunSpec:
             "request": request.to_json(),
             "parser": self.parser and self.parser.to_json(),
             "mcp": self.mcp and self.mcp.to_json(),
+            "more_prompts": [one.to_json() for one in self.more_prompts],
         }
 
     @classmethod
@@ -119,6 +125,7 @@ class RunSpec:
             ResumableRequest.from_json(given["request"]),
             given["parser"] and ParserConfig.from_json(given["parser"]),
             given["mcp"] and McpSpec.from_json(given["mcp"]),
+            [ResumableRequest.from_json(one) for one in given.get("more_prompts", ())],
         )
 
 

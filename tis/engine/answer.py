@@ -30,6 +30,8 @@ class Piece:
     finish: FinishReason | None = None
     # Markers that the model wrote as single tokens, each with its place in the text. The text itself has none of them.
     markers: tuple[tuple[int, str], ...] = ()
+    # Of the next tokens of the prompt, before the answer begins. That of its first token says nothing.
+    prompt_logprobs: tuple[TokenLogprob, ...] = ()
 
 
 class Answer:

@@ -12,6 +12,8 @@ from tis.engine.text.markers import split_markers
 from tis.engine.text.stop_strings import StopStrings
 from tis.errors import GenerationFailed
 
+_SCORES_PER_PIECE = 64  # log probabilities of a prompt
+
 
 class Completion:
     """Touches no tensor, so it is tested without a model."""
@@ -32,12 +34,36 @@ class Completion:
         self._detokenizer = prepared.new_detokenizer()
         self._has_markers = bool(prepared.visible_markers)
         self._stops = StopStrings(prepared.stops)
+        # Only one completion computes the prompt; the others share it.
+        self._scores_prompt = prepared.prompt_logprobs is not None and index == 0
+        self.num_prompt_alternatives = prepared.prompt_logprobs or 0
+        self._num_scored = 0  # tokens of the prompt whose log probabilities are in pieces
+        self._scores: list[TokenLogprob] = []  # of those behind them
         # Accepted, but in no piece yet.
         self._pending_ids: list[int] = []
         self._pending_logprobs: list[TokenLogprob] = []
         self._pending_text = ""
         # Leaves room for one token: the first piece comes with the first token that the model itself generates.
         self._begin_with_forced(self.params.max_tokens - 1)
+
+    @property
+    def next_scored(self) -> int | None:
+        """The first token of the prompt whose log probability is not known yet; None if none is needed."""
+        at = self._num_scored + len(self._scores)
+        return at if self._scores_prompt and at < len(self.prompt_ids) else None
+
+    def add_scores(self, scores: Sequence[TokenLogprob]) -> None:
+        self._scores += scores
+
+    def take_scores(self) -> list[Piece]:
+        """In pieces that do not depend on how the prompt was computed, so a resumed answer has the same."""
+        pieces: list[Piece] = []
+        while self._scores and (len(self._scores) >= _SCORES_PER_PIECE or self.next_scored is None):
+            some = tuple(self._scores[:_SCORES_PER_PIECE])
+            del self._scores[:_SCORES_PER_PIECE]
+            self._num_scored += len(some)
+            pieces.append(Piece(self.index, "", (), prompt_logprobs=some))
+        return pieces
 
     @property
     def may_end(self) -> bool:
@@ -118,6 +144,7 @@ class Completion:
 
     def replay(self, emitted: EmittedTokens) -> None:
         """Restores the state in which exactly these tokens had been emitted, without making their pieces again."""
+        self._num_scored = emitted.num_scored
         if emitted.finish:
             self.token_ids, self.finish = list(emitted.token_ids), emitted.finish
             return

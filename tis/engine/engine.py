@@ -1,8 +1,8 @@
 """What the HTTP APIs need of an engine: prepare a prompt, submit it, read the answer, resume it."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
@@ -13,8 +13,12 @@ from tis.engine.models.model_status import ModelStatus
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, PairScores
 from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
+from tis.engine.sampling.params import SamplingParams
+from tis.engine.text.tokenizer import RawTokenizer
+
+T = TypeVar("T")
 
 
 class Engine(Protocol):
@@ -48,6 +52,10 @@ class Engine(Protocol):
 
     async def describe(self, model_id: str) -> ModelDescription:
         """What is known of a model. Does not load it."""
+        ...
+
+    def default_sampling(self, model_id: str) -> SamplingParams:
+        """What a request gets that sets nothing; before a model is loaded, without its own recommendations."""
         ...
 
     def watch_load(self, model_id: str) -> AsyncGenerator[ModelStatus, None]:
@@ -91,9 +99,34 @@ class Engine(Protocol):
         """
         ...
 
+    async def prepare_raw(
+        self,
+        model_id: str,
+        prompts: Sequence[RawPrompt],
+        sampling: Mapping[str, Any],
+        grammar: Grammar | None = None,
+        *,
+        prompt_logprobs: int | None = None,
+        cache_salt: str = "",
+        ticket: Ticket | None = None,
+    ) -> list[PreparedRequest]:
+        """The same of prompts without a chat template, which one answer has the choices of: for `submit_list`.
+
+        `prompt_logprobs`: the log probabilities of the prompts are wanted, with so many alternatives to each token.
+        """
+        ...
+
     def submit(
         self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None
     ) -> Answer: ...
+
+    def submit_list(self, prepared: Sequence[PreparedRequest], *, ticket: Ticket | None = None) -> Answer:
+        """The choices of the second prompt are numbered behind those of the first, and so on."""
+        ...
+
+    async def with_tokenizer(self, model_id: str, work: Callable[[RawTokenizer], T]) -> T:
+        """Calls this in a thread, with the tokenizer of a model that writes text. Waits until it is loaded."""
+        ...
 
     async def embed(
         self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
@@ -124,4 +157,10 @@ class Engine(Protocol):
 
         Raises Unavailable if a retry may succeed, GenerationInterrupted if the answer can never be resumed here.
         """
+        ...
+
+    async def resume_list(
+        self, saved: Sequence[ResumableRequest], emitted: Sequence[EmittedTokens], ticket: Ticket | None = None
+    ) -> Answer:
+        """The same of a list of prompts. `emitted`: of the choices of all."""
         ...

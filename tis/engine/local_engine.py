@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from tis.admission.ticket import Ticket
 from tis.engine.answer import Answer
@@ -25,19 +26,22 @@ from tis.engine.models.model_status import ModelStatus
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PairScores, PooledTexts
 from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, media_of, text_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, RawPrompt, media_of, text_of
+from tis.engine.prompt_list import listed_requests
+from tis.engine.raw_requests import prepare_raw_prompts
 from tis.engine.request import Request
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest, SavedMedium
 from tis.engine.resume import find_reasoning_limit, replay_completions, restore_request
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
 from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
-from tis.engine.text.tokenizer import Tokenizer, decode
+from tis.engine.text.tokenizer import RawTokenizer, Tokenizer, decode
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
 from tis.observability.metrics import PROMPT_TOKENS
 
+T = TypeVar("T")
 _LOOKS_PER_STALL = 4  # at least; more often than once a second is not needed
 
 
@@ -133,6 +137,11 @@ class LocalEngine:
         limits = [length for length in (known.context_length, self._max_context(slot.entry)) if length]
         return replace(known, context_length=min(limits, default=None))
 
+    def default_sampling(self, model_id: str) -> SamplingParams:
+        loaded = self.slots[model_id].loaded
+        recommended = loaded.generation_defaults if isinstance(loaded, LoadedModel) else {}
+        return self._layered({}, self._entries[model_id], recommended)
+
     def watch_load(self, model_id: str) -> AsyncGenerator[ModelStatus, None]:
         self._require_open(is_resumed=False)
         return self.slots.watch_load(model_id)
@@ -193,6 +202,41 @@ class LocalEngine:
                 await self._bridge.in_pool(lambda: begin_completions(prepared))
             return prepared
 
+    async def prepare_raw(
+        self,
+        model_id: str,
+        prompts: Sequence[RawPrompt],
+        sampling: Mapping[str, Any],
+        grammar: Grammar | None = None,
+        *,
+        prompt_logprobs: int | None = None,
+        cache_salt: str = "",
+        ticket: Ticket | None = None,
+    ) -> list[PreparedRequest]:
+        assert self._bridge
+        self._require_open(is_resumed=False)
+        slot = self._slot_of(model_id)
+        entry = self._entries[model_id]
+        with slot.use.preparing(ticket):
+            loaded = await self._writing(slot)
+            prepared = await self._bridge.in_pool(
+                lambda: self._prepare_raw(entry, loaded, prompts, sampling, prompt_logprobs, cache_salt)
+            )
+            if grammar is not None:
+                made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, ticket)
+                prepared = [replace(one, grammar=made) for one in prepared]
+            if prepared[0].is_constrained:
+                await self._bridge.in_pool(lambda: begin_all_completions(prepared))
+            return prepared
+
+    async def with_tokenizer(self, model_id: str, work: Callable[[RawTokenizer], T]) -> T:
+        assert self._bridge
+        self._require_open(is_resumed=False)
+        slot = self.slots[model_id]
+        with slot.use.preparing():
+            tokenizer = (await self._writing(slot)).tokenizer
+            return await self._bridge.in_text_pool(lambda: work(tokenizer))
+
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
         self._require_open(is_resumed=is_resumed)
         slot = self.slots[prepared.model_id]
@@ -201,6 +245,19 @@ class LocalEngine:
         _submit(slot, request, ticket)
         PROMPT_TOKENS.inc(len(prepared.prompt_ids))
         return request.answer
+
+    def submit_list(self, prepared: Sequence[PreparedRequest], *, ticket: Ticket | None = None) -> Answer:
+        if len(prepared) == 1:
+            return self.submit(prepared[0], ticket=ticket)
+        self._require_open(is_resumed=False)
+        slot = self.slots[prepared[0].model_id]
+        num_tokens = sum(len(one.prompt_ids) for one in prepared)
+        if ticket:
+            ticket.queue(num_tokens)
+        made = listed_requests(prepared, [None] * len(prepared), slot.submit, slot.drop_if_queued, ticket)
+        made.start(is_accepted=False)
+        PROMPT_TOKENS.inc(num_tokens)
+        return made.answer
 
     async def resume(
         self,
@@ -226,6 +283,33 @@ class LocalEngine:
             if request.unfinished:
                 _submit(slot, request, ticket)
             return request.answer
+
+    async def resume_list(
+        self, saved: Sequence[ResumableRequest], emitted: Sequence[EmittedTokens], ticket: Ticket | None = None
+    ) -> Answer:
+        if len(saved) == 1:
+            return await self.resume(saved[0], emitted, ticket=ticket)
+        assert self._bridge
+        if self.is_draining:
+            raise Draining
+        slot = self._slot_of(saved[0].model_id)
+        adapter = _adapter_of(self._entries[saved[0].model_id])
+        with slot.use.preparing(ticket):
+            loaded = await self._writing(slot)
+            grammar = await compile_for_resume(saved[0].grammar, loaded.grammars, self._bridge)
+
+            def replay() -> tuple[list[PreparedRequest], list[list[Completion] | None]]:
+                prepared = [restore_request(one, loaded, (), grammar, adapter) for one in saved]
+                each = iter(emitted)
+                replayed = [replay_completions(one, list(islice(each, one.params.n))) for one in prepared]
+                return prepared, list(replayed)
+
+            prepared, completions = await self._bridge.in_pool(replay)
+            if ticket:
+                ticket.queue(sum(len(one.prompt_ids) for one in prepared), is_resumed=True)
+            made = listed_requests(prepared, completions, slot.submit, slot.drop_if_queued, ticket)
+            made.start(is_accepted=True)
+            return made.answer
 
     async def embed(
         self, model_id: str, texts: Sequence[Text], options: EmbeddingOptions, ticket: Ticket | None = None
@@ -314,21 +398,10 @@ class LocalEngine:
         *,
         has_grammar: bool,
     ) -> PreparedRequest:
-        limits, tokenizer = self._limits, loaded.tokenizer
-        params = SamplingParams.layered(
-            sampling,
-            entry.defaults,
-            limits.operator_defaults or {},
-            loaded.generation_defaults,
-            limits.builtin_defaults or {},
-        )
-        _check_token_ids(params, tokenizer.vocabulary_size)
+        tokenizer = loaded.tokenizer
         max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
         self._refuse_far_too_long(prompt, max_context)
-        if "max_tokens" in sampling and params.max_tokens > max_context:
-            raise ContextLengthExceeded(
-                max_context, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
-            )
+        params = self._params(entry, loaded, sampling, max_context)
         try:
             prompt, prompt_ids, context = self._encode(loaded, prompt, params, max_context)
         except TooManyTokens as error:
@@ -360,6 +433,45 @@ class LocalEngine:
             prediction_ids=_encode_prediction(tokenizer, prompt.prediction, max_context),
         )
         return replace(prepared, reasoning_limit=find_reasoning_limit(loaded, prepared, has_grammar=has_grammar))
+
+    def _prepare_raw(
+        self,
+        entry: CatalogueEntry,
+        loaded: LoadedModel,
+        prompts: Sequence[RawPrompt],
+        sampling: Mapping[str, Any],
+        prompt_logprobs: int | None,
+        cache_salt: str,
+    ) -> list[PreparedRequest]:
+        max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
+        params = self._params(entry, loaded, sampling, max_context)
+        adapter = _adapter_of(entry)
+        prepared = prepare_raw_prompts(
+            *(entry.id, adapter, loaded, prompts, params, max_context),
+            prompt_logprobs=prompt_logprobs,
+            cache_salt=cache_salt,
+        )
+        # No share of the tokens is for reasoning: a grammar applies from the first one on.
+        return [replace(one, reasoning_limit=find_reasoning_limit(loaded, one, has_grammar=False)) for one in prepared]
+
+    def _params(
+        self, entry: CatalogueEntry, loaded: LoadedModel, sampling: Mapping[str, Any], max_context: int
+    ) -> SamplingParams:
+        params = self._layered(sampling, entry, loaded.generation_defaults)
+        _check_token_ids(params, loaded.tokenizer.vocabulary_size)
+        if "max_tokens" in sampling and params.max_tokens > max_context:
+            raise ContextLengthExceeded(
+                max_context, f"you requested {params.max_tokens} tokens in the completion alone.", param="max_tokens"
+            )
+        return params
+
+    def _layered(
+        self, sampling: Mapping[str, Any], entry: CatalogueEntry, recommended: Mapping[str, Any]
+    ) -> SamplingParams:
+        limits = self._limits
+        return SamplingParams.layered(
+            sampling, entry.defaults, limits.operator_defaults or {}, recommended, limits.builtin_defaults or {}
+        )
 
     def _refuse_far_too_long(self, prompt: ChatPrompt, max_context: int) -> None:
         """Before rendering. What else the template renders, the tokenizer counts: tools, reasoning and calls."""
@@ -395,6 +507,11 @@ def begin_completions(prepared: PreparedRequest) -> None:
     except GenerationFailed as error:
         param = prepared.grammar.grammar.param if prepared.grammar else "response_format"
         raise BadRequest(f"{param}: {error.message}", param=param, code="schema_too_large") from None
+
+
+def begin_all_completions(prepared: Sequence[PreparedRequest]) -> None:
+    for one in prepared:
+        begin_completions(one)
 
 
 def _encode_prediction(tokenizer: Tokenizer, prediction: str, max_context: int) -> list[int]:

@@ -34,6 +34,8 @@ class PreparedRequest:
     cache_salt: str = ""  # cached prefixes are shared among requests of the same salt and adapter
     adapter: str = ""  # of LoRA, by its name; empty: the model as it is
     prediction_ids: Sequence[int] = ()  # what the client expects the answer to be
+    is_raw: bool = False  # the prompt is no chat
+    prompt_logprobs: int | None = None  # alternatives to each token of the prompt; None: no log probabilities of it
     # The completions of a constrained request, made in a thread and taken by the first `submit`.
     begun: list[list[Any]] = field(default_factory=list, compare=False)
 
@@ -60,6 +62,8 @@ class PreparedRequest:
             grammar=self.grammar.grammar if self.grammar else None,
             cache_salt=self.cache_salt,
             prediction_ids=list(self.prediction_ids),
+            is_raw=self.is_raw,
+            prompt_logprobs=self.prompt_logprobs,
         )
 
     def new_detokenizer(self) -> Detokenizer:

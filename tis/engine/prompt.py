@@ -1,4 +1,4 @@
-"""The input of a model: messages, tools, images and videos."""
+"""The input of a model: messages, tools, images and videos; or a raw text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +45,14 @@ class ChatPrompt:
     max_tokens: int | None = None  # a longer prompt is refused, if possible before all of it is encoded
     prediction: str = ""  # what the client expects the answer to be: the more of it is right, the sooner it is there
     emit_markers: bool = False  # markers of reasoning and tool calls appear in the text, as marker characters
+
+
+@dataclass(frozen=True, slots=True)
+class RawPrompt:
+    """A text that goes to the model as it is, without a chat template; or the token ids of one."""
+
+    text: str | Sequence[int]
+    adds_special_tokens: bool = True  # those that the tokenizer puts around a text, such as BOS
 
 
 def text_of(message: Message) -> str:

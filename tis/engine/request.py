@@ -46,6 +46,7 @@ class Request:
         begun: list[Completion] | None = None,
         is_resumed: bool = False,
         ticket: Ticket | None = None,
+        new_answer: Callable[[int, Callable[[], None]], Answer] = Answer,
     ) -> None:
         """`completions`: of a resumed request, replayed up to what clients have; `begun`: of a new one."""
         self.prepared = prepared
@@ -55,7 +56,7 @@ class Request:
         self.owner = ticket.owner if ticket else ""
         self.owner_share = ticket.owner_share if ticket else 1.0
         self.timing = RequestTiming(ticket, is_continued=completions is not None)
-        self.answer = Answer(len(self.unfinished), self.cancel)
+        self.answer = new_answer(len(self.unfinished), self.cancel)
         self._on_cancel = on_cancel
         self._cancelled = threading.Event()
 

@@ -34,6 +34,8 @@ class ResumableRequest:
     grammar: Grammar | None = None
     cache_salt: str = ""
     prediction_ids: list[int] = field(default_factory=list)
+    is_raw: bool = False  # the prompt is no chat
+    prompt_logprobs: int | None = None  # alternatives to each token of the prompt; None: no log probabilities of it
 
     def to_json(self) -> dict[str, Any]:
         # Not dataclasses.asdict, which copies a prompt number by number; this runs for every request.
@@ -57,6 +59,7 @@ class EmittedTokens:
 
     token_ids: list[int] = field(default_factory=list)
     finish: FinishReason | None = None
+    num_scored: int = 0  # tokens of the prompt whose log probabilities clients have
 
 
 def _params_to_json(params: SamplingParams) -> dict[str, Any]:
@@ -64,4 +67,5 @@ def _params_to_json(params: SamplingParams) -> dict[str, Any]:
         "logit_bias": {str(token_id): bias for token_id, bias in params.logit_bias.items()},
         "stop": list(params.stop),
         "stop_token_ids": list(params.stop_token_ids),
+        "logprob_token_ids": list(params.logprob_token_ids),
     }

@@ -47,8 +47,11 @@ def restore_request(
         cache_salt=saved.cache_salt,
         adapter=adapter,
         prediction_ids=saved.prediction_ids,
+        is_raw=saved.is_raw,
+        prompt_logprobs=saved.prompt_logprobs,
     )
-    limit = find_reasoning_limit(loaded, prepared, has_grammar=bool(saved.grammar and saved.grammar.covers_answer))
+    has_grammar = bool(saved.grammar and saved.grammar.covers_answer and not saved.is_raw)
+    limit = find_reasoning_limit(loaded, prepared, has_grammar=has_grammar)
     return replace(prepared, reasoning_limit=limit)
 
 

@@ -20,7 +20,10 @@ _MAX_MESSAGE_CHARS = 1000
 _MAX_VALIDATION_ERRORS = 20
 KTP_PREFIX = "/ktp-ocr"
 # Beginnings of the paths that speak as OpenAI does: `/v1`, and what other servers have beside it.
-OPENAI_PATHS = ("/v1/", "/embedding", "/rerank", "/score", "/load_model")
+OPENAI_PATHS = (
+    *("/v1/", "/embedding", "/rerank", "/score", "/load_model"),
+    *("/tokenize", "/detokenize", "/props", "/slots"),
+)
 MCP_PATH = "/mcp"
 
 

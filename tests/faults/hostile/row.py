@@ -12,6 +12,8 @@ JSON = {"Content-Type": "application/json"}
 HELLO: dict[str, Any] = {"role": "user", "content": "Halo"}
 CLOSED = 0  # for a connection that is closed without an answer
 
+_KEYED = ("/v1", "/tokenize", "/detokenize", "/props", "/slots")
+
 Content = bytes | Callable[[], bytes]
 
 
@@ -61,7 +63,7 @@ def request(row: Row, names: Names, host: str) -> bytes:
         len(body) < 65536
     ):  # a server that closes while the body still comes resets the connection, and the answer is lost
         headers["Connection"] = "close"
-    if row.path.startswith("/v1"):
+    if row.path.startswith(_KEYED):
         headers["Authorization"] = f"Bearer {EVE}"
     elif row.account:
         headers["Authorization"] = f"Bearer {names.tokens[row.account]}"

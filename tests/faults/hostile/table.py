@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tests.faults.hostile import (
     body_rows,
     chat_rows,
+    completion_rows,
     grammar_rows,
     market_rows,
     mcp_rows,
@@ -19,6 +20,7 @@ from tests.faults.hostile.row import Row
 _SECTIONS = (
     body_rows,
     chat_rows,
+    completion_rows,
     grammar_rows,
     market_rows,
     mcp_rows,

@@ -22,6 +22,7 @@ from tis.engine.batching.kv_cache import PagedCache
 from tis.engine.batching.long_ropes import LongRopes
 from tis.engine.batching.picked_row import PickedRow, pick_first
 from tis.engine.batching.positions import has_mrope, mrope_positions
+from tis.engine.batching.prompt_scores import score_prompt
 from tis.engine.batching.scheduled_runner import ScheduledRunner
 from tis.engine.batching.scheduler import Plan, ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
@@ -111,7 +112,9 @@ class BatchRunner(ScheduledRunner):
         self._set_cached_tokens(plan)
         self._cache.copy_blocks(plan.copies)
         self._encode_vision(plan, size.num_patches, deliveries)
-        return self._compute_timed(plan.chunks) if plan.chunks else []
+        rows = self._compute_timed(plan.chunks) if plan.chunks else []
+        deliveries += self._scores(plan.chunks)
+        return rows
 
     def _remove(self, request: Request) -> None:
         super()._remove(request)
@@ -228,17 +231,29 @@ class BatchRunner(ScheduledRunner):
         """Computes the chunks, and samples the next token of every sequence whose tokens are all computed."""
         # Single tokens first: the attention handles them together, and so do layers with states.
         chunks.sort(key=lambda chunk: (chunk.num_tokens > 1, not chunk.start, chunk.sequence.state_slot or 0))
+        first_read = [chunk.first_read for chunk in chunks]
         logits = self._forward(chunks)
+        if logits is not None and any(chunk.sequence.scores_prompt for chunk in chunks):
+            logits = self._score_prompts(chunks, first_read, logits)
         rows = [] if logits is None else pick_first(logits, [chunk for chunk in chunks if chunk.samples_token])
         for chunk in chunks:
             self.scheduler.mark_computed(chunk)
         return rows
 
-    def _forward(self, chunks: Listing[ScheduledChunk]) -> Any | None:
-        """Returns the logits behind the last token of each chunk that samples one, and behind each token of its draft.
+    def _score_prompts(self, chunks: Listing[ScheduledChunk], first_read: Listing[int], logits: Any) -> Any | None:
+        """Returns the rows of logits that tokens are sampled from; None if there are none."""
+        sampled: list[int] = []
+        end = 0
+        for chunk, first in zip(chunks, first_read, strict=True):
+            begin, end = end, end + chunk.num_tokens - first
+            if chunk.sequence.scores_prompt:
+                score_prompt(chunk.sequence, chunk.start, logits[begin:end], self._tokenizer)
+            if chunk.samples_token:
+                sampled += range(end - 1 - len(chunk.draft), end)
+        return logits[self._numbers(sampled)] if sampled else None
 
-        None if no chunk samples a token.
-        """
+    def _forward(self, chunks: Listing[ScheduledChunk]) -> Any | None:
+        """Returns the logits behind the tokens of each chunk from `first_read` on; None if there are none."""
         query_runs: list[QueryRun] = []
         ids: list[int] = []
         slots: list[int] = []
@@ -250,13 +265,12 @@ class BatchRunner(ScheduledRunner):
             query_runs.append(QueryRun(len(ids), chunk.num_tokens, first_slot, chunk.start, pictures, state_slot))
             ids += chunk.token_ids
             slots += range(first_slot + chunk.start, first_slot + chunk.end)
-        last = [
-            query_run.end - 1 - before
+        read = [
+            query_run.begin + at
             for query_run, chunk in zip(query_runs, chunks, strict=True)
-            if chunk.samples_token
-            for before in range(len(chunk.draft), -1, -1)
+            for at in range(chunk.first_read, chunk.num_tokens)
         ]
-        wanted = self._numbers(last) if len(last) < len(ids) else None
+        wanted = self._numbers(read) if len(read) < len(ids) else None
         batch = Batch(self._cache, query_runs, self._numbers(slots), self._kernels, wanted)
         inputs: dict[str, Any] = {
             # Without them, some models derive positions from earlier calls, which were about other requests.
@@ -272,7 +286,7 @@ class BatchRunner(ScheduledRunner):
         inputs |= embed(self._model, row, placed) if placed else {"input_ids": row[None]}
         lengths = (one for chunk in chunks for one in chunk.sequence.rope_factors(chunk.start, chunk.end))
         with batch.computed_here(), self._ropes.with_lengths(lengths), adapting(self._adapted(chunks)):
-            return self._logits(inputs, last, is_deep=bool(placed and placed[0].features.deep))
+            return self._logits(inputs, read, is_deep=bool(placed and placed[0].features.deep))
 
     def _adapted(self, chunks: Listing[ScheduledChunk]) -> list[AdapterRows]:
         """The rows of each adapter that this step has."""
@@ -289,16 +303,16 @@ class BatchRunner(ScheduledRunner):
             begin += chunk.num_tokens
         return [AdapterRows(self._adapters[name], self._numbers(of_name)) for name, of_name in rows.items()]
 
-    def _logits(self, inputs: dict[str, Any], last: list[int], *, is_deep: bool) -> Any | None:
+    def _logits(self, inputs: dict[str, Any], read: list[int], *, is_deep: bool) -> Any | None:
         """`is_deep`: features for several layers are among the inputs, which only the decoder takes."""
-        if not last:
+        if not read:
             # Not the whole model: the integer kernels of a quantised head refuse a matrix without rows.
             self._model.get_decoder()(**inputs)
             return None
         if is_deep:
-            hidden = self._model.get_decoder()(**inputs).last_hidden_state[0, self._numbers(last)]
+            hidden = self._model.get_decoder()(**inputs).last_hidden_state[0, self._numbers(read)]
             return self._model.get_output_embeddings()(hidden).float()
-        return self._model(logits_to_keep=self._numbers(last), **inputs).logits[0].float()
+        return self._model(logits_to_keep=self._numbers(read), **inputs).logits[0].float()
 
     def _positions(self, chunks: Listing[ScheduledChunk]) -> Any:
         if all(chunk.sequence.positions is None for chunk in chunks):

@@ -13,7 +13,7 @@ import torch
 
 from tis.engine.batching.picked_row import PickedRow, pick_behind_drafts
 from tis.engine.batching.places import Places
-from tis.engine.batching.scheduler import Scheduler
+from tis.engine.batching.scheduler import ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
 from tis.engine.errors import ContextLengthExceeded, OutOfMemory
 from tis.engine.faults import DeviceLost, device_answers, is_out_of_memory
@@ -114,6 +114,11 @@ class ScheduledRunner:
     def _require_device(self) -> None:
         if not self.device_answers():
             raise DeviceLost("The device answers no more after a failed step; the log has the reason.")
+
+    @staticmethod
+    def _scores(chunks: Listing[ScheduledChunk]) -> list[Delivery]:
+        """The log probabilities of prompts that these chunks completed."""
+        return [(chunk.sequence.request, piece) for chunk in chunks for piece in chunk.sequence.choice.take_scores()]
 
     def _accept(self, rows: Listing[PickedRow], deliveries: list[Delivery]) -> None:
         DRAFT_TOKENS.inc(sum(len(row.draft) for row in rows))

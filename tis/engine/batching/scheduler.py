@@ -18,6 +18,8 @@ from tis.observability.metrics import PREEMPTIONS
 
 # Reserved behind a sequence. When it has grown further and another sequence is in the way, it moves.
 _MAX_ROOM_TOKENS = 1024
+# Tokens of prompts with log probabilities in a step: each has a row of logits, as long as the vocabulary.
+_MAX_SCORED_TOKENS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,13 @@ class ScheduledChunk:
     @property
     def samples_token(self) -> bool:
         return self.stop == self.sequence.num_tokens
+
+    @property
+    def first_read(self) -> int:
+        """The logits are read behind its tokens from this one on."""
+        if self.sequence.scores_prompt:
+            return 0
+        return self.num_tokens - (1 + len(self.draft) if self.samples_token else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +179,9 @@ class Scheduler:
         return block_run.length * pool.block_size - sequence.num_tokens
 
     def _schedule_chunk(self, plan: Plan, sequence: Sequence, budget: int) -> int:
+        if sequence.scores_prompt:
+            scored = (chunk.num_tokens for chunk in plan.chunks if chunk.sequence.scores_prompt)
+            budget = min(budget, _MAX_SCORED_TOKENS - sum(scored))
         if budget <= 0 or not (
             self._ensure_blocks(sequence, plan) if sequence.block_run else self._start(sequence, plan)
         ):
@@ -212,7 +224,7 @@ class Scheduler:
         return True
 
     def _find_cached(self, sequence: Sequence) -> list[int]:
-        if self._state_slots:
+        if self._state_slots or sequence.scores_prompt:
             return []
         # The last token is always computed, because the next one is sampled from its logits.
         num_blocks = (sequence.num_tokens - 1) // self._pool.block_size

@@ -66,6 +66,11 @@ class Sequence:
         return stop
 
     @property
+    def scores_prompt(self) -> bool:
+        """The log probabilities of its prompt are wanted, so all of it is computed, whatever prefix is cached."""
+        return self.choice.next_scored is not None
+
+    @property
     def num_tokens(self) -> int:
         return len(self.choice.prompt_ids) + len(self.choice.token_ids)
 

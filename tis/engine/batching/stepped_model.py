@@ -153,6 +153,7 @@ class OwnCache:
         self._num_unread = len(prompt_ids) if self._has_encoder else 0
         self._ids = prepared.ids if self._has_encoder else prepared.ids[:, :0]
         self._outputs = ModelOutput()
+        self._rows: list[Any] | None = None  # of logits, where all are read
         # A resumed answer may contain tokens that would be places of a picture, or marks around it, in a prompt.
         self._num_apart = len(prompt_ids) if inputs or not stepped.joins_answers else 0
 
@@ -161,6 +162,15 @@ class OwnCache:
         """All that is kept of the tokens so far."""
         inputs = ("encoder_outputs", "mm_encoder_outputs", *ALL_CACHE_NAMES)
         return [*(self._arguments.get(name) for name in inputs), self.kept]
+
+    def compute_all(self, token_ids: Sequence[int]) -> Any:
+        """Computes the next tokens. Returns a row of logits behind each of them."""
+        self._rows = []
+        self.compute(token_ids)
+        rows, self._rows = torch.cat(self._rows).float(), None
+        if len(rows) != len(token_ids):
+            raise RuntimeError(f"{type(self._stepped.model).__name__} returns {len(rows)} logits of {len(token_ids)}")
+        return rows
 
     def compute(self, token_ids: Sequence[int]) -> Any:
         """Computes the next tokens of the sequence, those of the prompt included. Returns the logits behind the last.
@@ -200,7 +210,11 @@ class OwnCache:
             is_first_iteration=is_first,
             **arguments,
         )
+        if self._rows is not None and "logits_to_keep" in inputs:
+            inputs["logits_to_keep"] = 0  # all: generate() and some families ask for the last
         self._outputs = model(**inputs, return_dict=True)
+        if self._rows is not None:
+            self._rows.append(self._outputs.logits[0])
         self._outputs["logits"] = self._outputs.logits[
             :, -1:
         ].clone()  # of a whole prompt, where a family has no choice

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tis.engine.batching.picked_row import PickedRow, pick_first
+from tis.engine.batching.prompt_scores import score_prompt
 from tis.engine.batching.scheduled_runner import ScheduledRunner
 from tis.engine.batching.scheduler import ScheduledChunk, Scheduler
 from tis.engine.batching.sequence import Sequence
@@ -93,6 +94,7 @@ class TurnRunner(ScheduledRunner):
         finally:
             self._computes_whole = False
         self.scheduler.mark_computed(chunk)
+        deliveries += self._scores([chunk])
         return pick_first(logits[None], [chunk]) if chunk.samples_token else []
 
     def _next_turn(self) -> ScheduledChunk | None:
@@ -123,7 +125,12 @@ class TurnRunner(ScheduledRunner):
             request = sequence.request
             cache = self._stepped.new_cache(request.prompt_ids, self._pictures_of(request))
             self._caches[sequence] = cache
-        logits = cache.compute(chunk.token_ids)
+        if sequence.scores_prompt:
+            rows = cache.compute_all(chunk.token_ids)
+            score_prompt(sequence, chunk.start, rows, self._tokenizer)
+            logits = rows[-1]
+        else:
+            logits = cache.compute(chunk.token_ids)
         if not chunk.start or chunk.num_tokens > 1:
             self._budget.computed(chunk.num_tokens, time.monotonic() - began)
         return logits

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tis.engine.models.echo import CONTEXT_LENGTH, EchoOptions, is_echo
 from tis.engine.models.hub_files import find_local_folder
@@ -20,6 +20,12 @@ _EFFORT_NAMES = {"reasoning_effort", "enable_thinking", "thinking"}  # in chat t
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions")
 
 
+@runtime_checkable
+class TemplateTokenizer(Protocol):
+    @property
+    def template(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
     context_length: int | None = None  # of the model; None: not known before it is loaded
@@ -29,6 +35,7 @@ class ModelDescription:
     follows_effort: bool = False  # `reasoning_effort` changes something
     follows_verbosity: bool = False
     has_grammars: bool = False
+    chat_template: str = ""  # all of them, if there are several
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
     weights_bytes: int | None = None  # of its safetensors files; None: not known
 
@@ -46,6 +53,7 @@ def describe_loaded(model: LoadedWeights) -> ModelDescription:
         follows_effort=model.markers.reasoning is not None or bool(_EFFORT_NAMES & model.template_variables),
         follows_verbosity="verbosity" in model.template_variables,
         has_grammars=model.grammars is not None,
+        chat_template=model.tokenizer.template if isinstance(model.tokenizer, TemplateTokenizer) else "",
         weights_time=model.weights_time,
         weights_bytes=model.weights_bytes,
     )
@@ -71,6 +79,7 @@ def describe_unloaded(repo: str, revision: str | None = None) -> ModelDescriptio
         follows_effort=reasons or bool(_EFFORT_NAMES & words),
         follows_verbosity="verbosity" in words,
         has_grammars=(folder / "tokenizer.json").exists(),
+        chat_template=template,
         weights_time=weights_time_of(folder),
         weights_bytes=weights_bytes_of(folder),
     )

@@ -17,6 +17,7 @@ from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.prompt import ChatPrompt, text_of
 from tis.engine.request import Delivery, HandOut, Request
 from tis.engine.text.markers import REASONING_MARKERS, TOOL_FORMATS, ModelMarkers, ToolFormat
+from tis.engine.text.text_encoder import TooManyTokens
 from tis.errors import BadRequest, GenerationFailed
 
 CONTEXT_LENGTH = 32768
@@ -88,6 +89,23 @@ class CharacterTokenizer:
 
     def encode_text(self, text: str) -> list[int]:
         return [ord(character) for character in text]
+
+    def encode_raw(self, text: str, *, adds_special_tokens: bool, max_tokens: int | None = None) -> list[int]:
+        if max_tokens is not None and len(text) > max_tokens:
+            raise TooManyTokens(len(text))
+        return self.encode_text(text)
+
+    def decode_raw(self, token_ids: Sequence[int]) -> str:
+        return "".join(map(chr, token_ids))
+
+    def visible_texts(self, token_ids: Sequence[int]) -> list[str]:
+        return list(map(chr, token_ids))
+
+    def text_offsets(self, text: str, token_ids: Sequence[int], *, adds_special_tokens: bool) -> list[int]:
+        return list(range(len(token_ids)))
+
+    def token_names(self, token_ids: Sequence[int]) -> list[str]:
+        return list(map(chr, token_ids))
 
     def count_tokens(self, text: str, max_tokens: int) -> int:
         return len(text)
@@ -161,13 +179,17 @@ class EchoRunner:
             return [(request, GenerationFailed("The echo model fails here, as its option fail_after says."))]
         deliveries: list[Delivery] = []
         for completion in request.unfinished:
+            if (first := completion.next_scored) is not None:
+                num_top = completion.num_prompt_alternatives
+                completion.add_scores([_certain(token, num_top)() for token in request.prompt_ids[first:]])
+                deliveries += [(request, piece) for piece in completion.take_scores()]
             at = len(completion.token_ids)
             if at >= len(request.prompt_ids) and not completion.params.ignore_eos:
                 deliveries.append((request, completion.end()))
                 continue
             token = request.prompt_ids[at % len(request.prompt_ids)]
-            count = completion.params.top_logprobs
-            logprob = None if count is None else _certain(token, count)
+            count, wanted = completion.params.top_logprobs, completion.params.logprob_token_ids
+            logprob = None if count is None else _certain(token, count, wanted)
             if piece := completion.accept(token, logprob):
                 deliveries.append((request, piece))
         return deliveries
@@ -188,8 +210,9 @@ class EchoRunner:
         self._next_step_at += 1 / self._options.tokens_per_second
 
 
-def _certain(token_id: int, num_top: int) -> Callable[[], TokenLogprob]:
-    return lambda: replace(_logprob(token_id, 0.0), top=_top(token_id, num_top))
+def _certain(token_id: int, num_top: int, wanted: Sequence[int] = ()) -> Callable[[], TokenLogprob]:
+    others = tuple(_logprob(one, 0.0 if one == token_id else _NEVER) for one in wanted)
+    return lambda: replace(_logprob(token_id, 0.0), top=others or _top(token_id, num_top))
 
 
 def _top(token_id: int, count: int) -> tuple[TokenLogprob, ...]:

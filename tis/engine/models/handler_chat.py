@@ -11,7 +11,7 @@ from tis.engine.models.handler import REVISION, limit_of, make_handler, referenc
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.prompt import ChatPrompt
 from tis.engine.request import Delivery, HandOut, Request
-from tis.errors import GenerationFailed
+from tis.errors import BadRequest, GenerationFailed
 from tis.observability.logs import log_exception
 
 _MAX_CHARACTERS = 131_072
@@ -32,6 +32,15 @@ def load_chat_handler(entry: CatalogueEntry, folder: Path | None) -> LoadedModel
         revision=REVISION,
         weights=reference_to(handler),
         close=getattr(handler, "close", None),
+    )
+
+
+def _chats_only() -> BadRequest:
+    """Its tokens are characters and pieces of answers: a raw prompt would reach no model."""
+    return BadRequest(
+        "This model is a Python class that answers chats: it takes no raw prompts, and has no tokens to show.",
+        param="model",
+        code="model_not_supported",
     )
 
 
@@ -60,6 +69,21 @@ class PieceTokenizer:
 
     def encode_text(self, text: str) -> list[int]:
         return [ord(character) for character in text]
+
+    def encode_raw(self, text: str, *, adds_special_tokens: bool, max_tokens: int | None = None) -> list[int]:
+        raise _chats_only()
+
+    def decode_raw(self, token_ids: Sequence[int]) -> str:
+        raise _chats_only()
+
+    def visible_texts(self, token_ids: Sequence[int]) -> list[str]:
+        raise _chats_only()
+
+    def text_offsets(self, text: str, token_ids: Sequence[int], *, adds_special_tokens: bool) -> list[int]:
+        raise _chats_only()
+
+    def token_names(self, token_ids: Sequence[int]) -> list[str]:
+        raise _chats_only()
 
     def count_tokens(self, text: str, max_tokens: int) -> int:
         return len(text)

@@ -10,7 +10,7 @@ from tis.engine.models.model_status import ModelFootprint
 from tis.engine.runner import Runner
 from tis.engine.text.markers import ModelMarkers
 from tis.engine.text.reasoning import ReasoningTokens
-from tis.engine.text.tokenizer import Tokenizer
+from tis.engine.text.tokenizer import RawTokenizer
 from tis.engine.vision.vision_input import VisionProcessor
 
 
@@ -33,8 +33,9 @@ class LoadedWeights:
 class LoadedModel(LoadedWeights):
     """Writes text."""
 
-    tokenizer: Tokenizer
+    tokenizer: RawTokenizer
     generation_defaults: Mapping[str, Any]
+    has_encoder: bool = False  # which reads the prompt: then no token of it has a probability
     vision: VisionProcessor | None = None  # preprocesses images and videos; None: the model takes none
     markers: ModelMarkers = ModelMarkers()
     grammars: GrammarCompiler | None = None  # None: no structured output

@@ -126,6 +126,7 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
         context_length=runner.context_length,
         generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder), {}),
         revision=revision_of(folder),
+        has_encoder=bool(model.config.is_encoder_decoder),
         vision=vision,
         markers=ours.markers,
         grammars=GrammarCompiler(

@@ -35,6 +35,7 @@ class SamplingParams:
     max_tokens: int = 4096
     ignore_eos: bool = False
     top_logprobs: int | None = None  # None: no logprobs at all
+    logprob_token_ids: tuple[int, ...] = ()  # the tokens whose logprobs are wanted, in place of the likeliest
     n: int = 1
     # The maximum of reasoning tokens, and the same as a share of max_tokens.
     thinking_budget: int | None = None

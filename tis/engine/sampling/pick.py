@@ -91,6 +91,10 @@ def _adjust_all(logits: Any, completions: Sequence[SampledCompletion]) -> tuple[
 def _picked_token(token_id: int, logits: Any, completion: SampledCompletion) -> PickedToken:
     if completion.params.top_logprobs is None:
         return PickedToken(token_id)
+    if wanted := completion.params.logprob_token_ids:
+        logprobs = torch.log_softmax(logits, -1)
+        values = logprobs[torch.tensor(wanted, device=logits.device)].tolist()
+        return PickedToken(token_id, float(logprobs[token_id]), tuple(zip(wanted, values, strict=True)))
     return _with_logprobs(token_id, logits, completion.params.top_logprobs)
 
 

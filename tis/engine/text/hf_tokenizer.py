@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from tis.engine.prompt import ChatPrompt, Message
-from tis.engine.text.detokenizer import ByteDetokenizer, Detokenizer, WindowDetokenizer
+from tis.engine.text.detokenizer import ByteDetokenizer, Detokenizer, MarkerDetokenizer, WindowDetokenizer
 from tis.engine.text.markers import ModelMarkers, detect_markers
 from tis.engine.text.reasoning import ReasoningTokens, find_reasoning_tokens
 from tis.engine.text.render_time import RenderTooSlow, limited_rendering, watch_lookups
@@ -23,7 +23,8 @@ from tis.engine.text.template_messages import (
     with_description,
     with_one_call_each,
 )
-from tis.engine.text.text_encoder import TextEncoder, TooManyTokens
+from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TextEncoder, TooManyTokens
+from tis.engine.text.tokenizer import offsets_of
 from tis.errors import BadRequest
 
 # Mistral templates refuse a conversation unless the ids of its tool calls are nine letters and digits.
@@ -188,6 +189,39 @@ class HfTokenizer:
         with self._lock:
             ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return ids
+
+    def encode_raw(self, text: str, *, adds_special_tokens: bool, max_tokens: int | None = None) -> list[int]:
+        """As the library does it. A raw prompt is all the client's own, so it may write control tokens."""
+        if self._encoder is not None:
+            return self._encoder.encode_raw(text, adds_special_tokens, max_tokens)
+        if max_tokens is not None and len(text) > max_tokens * MAX_CHARS_PER_TOKEN:
+            raise TooManyTokens(len(text) // MAX_CHARS_PER_TOKEN)
+        with self._lock:
+            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=adds_special_tokens)
+        return ids
+
+    def decode_raw(self, token_ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(token_ids))
+
+    def visible_texts(self, token_ids: Sequence[int]) -> list[str]:
+        shown = MarkerDetokenizer(self.new_detokenizer(), self._control_texts)
+        texts = list(map(shown.feed, token_ids))
+        return [*texts[:-1], texts[-1] + shown.flush()] if texts else []
+
+    def text_offsets(self, text: str, token_ids: Sequence[int], *, adds_special_tokens: bool) -> list[int]:
+        if self._encoder is not None:
+            return self._encoder.offsets(text, adds_special_tokens)
+        return offsets_of(self.visible_texts(token_ids), len(text))
+
+    def token_names(self, token_ids: Sequence[int]) -> list[str]:
+        return [str(self._tokenizer.convert_ids_to_tokens(token_id)) for token_id in token_ids]
+
+    @cached_property
+    def _control_texts(self) -> Mapping[int, str]:
+        """Of the tokens that an answer does not show."""
+        added = self._tokenizer.added_tokens_decoder
+        hidden = self._special_ids.union(token_id for token_id, token in added.items() if token.special)
+        return {token_id: str(self._tokenizer.convert_ids_to_tokens(token_id)) for token_id in hidden}
 
     def refuse_control_tokens_in_keys(self, prompt: ChatPrompt) -> None:
         """Transformers sanitises values only, but templates print the keys of tools and arguments too."""

@@ -6,6 +6,7 @@ the text of each control token is encoded once, at the load; the rest of a chat 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 # Few tokens of any vocabulary are longer, and those are runs of blanks.
@@ -56,6 +57,19 @@ class TextEncoder:
     def encode(self, text: str) -> list[int]:
         ids: list[int] = self._backend.encode_batch_fast([text], add_special_tokens=False)[0].ids
         return ids
+
+    def encode_raw(self, text: str, adds_special_tokens: bool, max_tokens: int | None) -> list[int]:
+        """Raises TooManyTokens early if the text surely has more."""
+        if max_tokens is not None:
+            self.require_few(text, max_tokens)
+        ids: list[int] = self._backend.encode_batch_fast([text], add_special_tokens=adds_special_tokens)[0].ids
+        return ids
+
+    def offsets(self, text: str, adds_special_tokens: bool) -> list[int]:
+        """Where each token begins. A blank belongs to the token behind it, even if the library leaves it out."""
+        [encoding] = self._backend.encode_batch([text], add_special_tokens=adds_special_tokens)
+        ends = (end for _, end in encoding.offsets[:-1])
+        return list(accumulate(ends, max, initial=0))
 
     def count(self, text: str, max_tokens: int) -> int:
         """The number of tokens, in slices: a few more than in one go. Stops beyond the limit."""

@@ -8,11 +8,27 @@ from fastapi import APIRouter
 
 from tis.chat.resume import Dialects
 from tis.http.dependencies import DOCUMENTED_KEY
-from tis.openai_api.routes import chat, conversations, embeddings, model_control, models, rerank, responses, streams
-from tis.openai_api.wire import chat_writer, response_writer
+from tis.openai_api.routes import (
+    chat,
+    completions,
+    conversations,
+    decisions,
+    embeddings,
+    model_control,
+    models,
+    rerank,
+    responses,
+    server_info,
+    streams,
+    tokens,
+)
+from tis.openai_api.wire import chat_writer, completion_writer, response_writer
 
 router = APIRouter(tags=["OpenAI"])
 router.include_router(chat.router)
+router.include_router(completions.router)
+router.include_router(tokens.router)
+router.include_router(decisions.router)
 router.include_router(models.router, dependencies=[DOCUMENTED_KEY])
 router.include_router(model_control.router)
 router.include_router(streams.router)
@@ -20,13 +36,20 @@ router.include_router(responses.router)
 router.include_router(conversations.router)
 router.include_router(embeddings.router)
 router.include_router(rerank.router)
+router.include_router(server_info.router)
 
 aliases = APIRouter(tags=["OpenAI"])
 aliases.include_router(embeddings.aliases)
 aliases.include_router(rerank.aliases)
 aliases.include_router(model_control.aliases)
+aliases.include_router(tokens.aliases)
+aliases.include_router(server_info.aliases)
 
 DIALECTS = Dialects(
-    {chat_writer.DIALECT: chat_writer.ChatWriter, response_writer.DIALECT: response_writer.ResponseWriter},
+    {
+        chat_writer.DIALECT: chat_writer.ChatWriter,
+        completion_writer.DIALECT: completion_writer.CompletionWriter,
+        response_writer.DIALECT: response_writer.ResponseWriter,
+    },
     chat_writer.error_event,
 )

@@ -24,6 +24,7 @@ _OUTPUTS: Mapping[Task, str] = {"chat": "text", "embedding": "embedding", "reran
 class ApiOptions:
     strict_model: Literal["auto", "0", "1"] = "auto"
     responses_ttl_seconds: int = 2_592_000
+    max_answers: int = 32  # of a model at once, unless its catalogue entry says otherwise
 
 
 async def _options(request: Request) -> ApiOptions:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from tis.admission.ticket import Ticket
 from tis.chat.media import with_media
@@ -43,14 +43,18 @@ from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.turn import Turn
 
 # Events of an answer beyond its tokens: roles, items, ends, usage, with room to spare.
-_EVENTS_BESIDE_TOKENS = 256
+EVENTS_BESIDE_TOKENS = 256
 _MAX_REFERENCES = 256  # each may be of another response, which has to be read
 # A history beyond these is converted in a thread.
 _MANY_ITEMS = 500
 _MANY_BYTES = 256 * 1024
 
 
-def cache_salt_of(body: ChatRequest | ResponseRequest, owner: str) -> str:
+class Salted(Protocol):
+    cache_salt: str | None
+
+
+def cache_salt_of(body: Salted, owner: str) -> str:
     """Without a salt of its own, a request shares cached prefixes with those of its owner."""
     return f"salt:{body.cache_salt}" if body.cache_salt else f"owner:{owner}"
 
@@ -96,7 +100,7 @@ def form_of_chat(model_id: str) -> ChooseForm:
     return choose
 
 
-def _converted_chat(body: ChatRequest, mcp_client: McpClient) -> ConvertedChat:
+def converted_chat(body: ChatRequest, mcp_client: McpClient) -> ConvertedChat:
     body = with_allowed_tools(body)
     servers = mcp_servers_of(body, mcp_client)
     forced = forced_mcp_call([one.server for one in servers], body.tool_choice) if servers else None
@@ -118,7 +122,7 @@ async def begin_chat(
 ) -> tuple[Session, Turn]:
     """Dialects beside OpenAI's convert their requests into a `ChatRequest`, and choose the form of the answer."""
     engine = services.engine
-    chat = await in_thread_if(is_large, lambda: _converted_chat(body, services.mcp_client))
+    chat = await in_thread_if(is_large, lambda: converted_chat(body, services.mcp_client))
     body, servers, forced = chat.body, chat.servers, chat.forced
     await require_template_options(body, engine, model_id)
     prompt, attachments = await with_media(chat.prompt, model_id, engine, services.media, ticket)
@@ -128,7 +132,7 @@ async def begin_chat(
         model_id, prompt, chat.sampling, chat.grammar, cache_salt=cache_salt_of(body, wanted.owner), ticket=ticket
     )
     keep_media(ticket, attachments, None if servers else prepared)
-    max_events = prepared.params.n * (prepared.params.max_tokens + 2) + _EVENTS_BESIDE_TOKENS
+    max_events = prepared.params.n * (prepared.params.max_tokens + 2) + EVENTS_BESIDE_TOKENS
     form = (choose_form or form_of_chat(model_id))(chat, prepared)
     mcp: McpSpec | None = None
     parser: ParserConfig | None = None
@@ -252,7 +256,7 @@ class ResponseBeginning:
 
         chat, origins = await in_thread_if(self._is_large or bool(attached), convert)
         try:
-            converted = await in_thread_if(self._is_large, lambda: _converted_chat(chat, services.mcp_client))
+            converted = await in_thread_if(self._is_large, lambda: converted_chat(chat, services.mcp_client))
             await require_template_options(chat, engine, self._model_id)
             prompt = replace(converted.prompt, may_truncate=body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self._model_id, engine, services.media, self._ticket)
@@ -305,7 +309,7 @@ class ResponseBeginning:
         retention = Retention(RESPONSE, ttl_seconds, grace, self._document, self._media_names)
         fingerprint = self.response_id
         wanted = SessionRequest(owner, self.response_id, fingerprint, resumable=body.is_stored, retention=retention)
-        return wanted.with_window(prepared.params.max_tokens + _EVENTS_BESIDE_TOKENS)
+        return wanted.with_window(prepared.params.max_tokens + EVENTS_BESIDE_TOKENS)
 
     async def writer(self, response: Response) -> ResponseWriter:
         return await in_thread_if(self._is_large, lambda: ResponseWriter(response))

@@ -6,6 +6,7 @@ model cannot follow are ignored (`name_ignored`). What would change the answer a
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictStr, StringConstraints, TypeAdapter, ValidationError
@@ -251,6 +252,10 @@ class ChatRequest(SamplingFields):
             )
 
     @property
+    def has_prompt(self) -> bool:
+        return self.messages is not None
+
+    @property
     def wants_usage(self) -> bool:
         return bool(self.stream_options and self.stream_options.include_usage)
 
@@ -258,17 +263,19 @@ class ChatRequest(SamplingFields):
         """The same for requests that differ only in how the answer is sent: a repeated POST attaches to the answer."""
         fields = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
         for message in fields.get("messages", ()):
-            message["content"] = _digested(message.get("content"))
+            message["content"] = digested(message.get("content"))
         if prediction := fields.get("prediction"):
-            prediction["content"] = _digested(prediction["content"])
-        canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        try:
-            return hashlib.sha256(canonical.encode()).hexdigest()
-        except UnicodeEncodeError:
-            # JSON may contain half a surrogate pair, which cannot be encoded in the answer.
-            raise BadRequest(
-                "The body contains half a surrogate pair (like \\ud800), which is not valid text."
-            ) from None
+            prediction["content"] = digested(prediction["content"])
+        return fingerprint_of(fields)
+
+
+def fingerprint_of(fields: Mapping[str, Any]) -> str:
+    canonical = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return hashlib.sha256(canonical.encode()).hexdigest()
+    except UnicodeEncodeError:
+        # JSON may contain half a surrogate pair, which cannot be encoded in the answer.
+        raise BadRequest("The body contains half a surrogate pair (like \\ud800), which is not valid text.") from None
 
 
 _MESSAGES = TypeAdapter(list[ChatMessage])
@@ -288,13 +295,13 @@ def _num_parts(messages: list[Any]) -> int:
     return sum(len(entries) for entries in lists if isinstance(entries, list))
 
 
-def _digested(content: Any) -> Any:
+def digested(content: Any) -> Any:
     """Hashes long strings directly: to print megabytes of base64 as JSON would block the event loop."""
     if isinstance(content, str) and len(content) > _LONG_TEXT and content.isascii():
         return {"sha256": _sha256(content)}
     if isinstance(content, dict):
-        return {name: _digested(value) for name, value in content.items()}
-    return [_digested(part) for part in content] if isinstance(content, list) else content
+        return {name: digested(value) for name, value in content.items()}
+    return [digested(part) for part in content] if isinstance(content, list) else content
 
 
 def _sha256(text: str) -> str:

@@ -13,6 +13,7 @@ from tis.chat.parts import (
     CallEvent,
     ChoiceEnd,
     Events,
+    PromptScores,
     ReasoningDelta,
     RoundEnd,
     RunPart,
@@ -109,6 +110,8 @@ class ResponseWriter:
                 return items.server_call_arguments(text) if text else []
             case ToolCallEnd(_, is_cut) | ServerCallEnd(_, is_cut):
                 return items.close("incomplete" if is_cut else "completed")
+            case PromptScores():
+                return []  # of a raw prompt, which no response has
             case RoundEnd(finish) | ChoiceEnd(finish):
                 return items.close("completed" if finish == "stop" else "incomplete")
 

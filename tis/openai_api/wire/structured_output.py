@@ -1,8 +1,8 @@
 """Structured output: the `Grammar` that a request sets with response_format, tool_choice or vLLM's extensions."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from tis.engine.grammar.grammar import Grammar, Kind
 from tis.engine.grammar.schema_check import MAX_GRAMMAR_LENGTH
@@ -12,6 +12,28 @@ from tis.openai_api.wire.chat_request import ChatRequest, ResponseFormat
 from tis.openai_api.wire.tools import checked_tools
 
 _KINDS: Mapping[str, Kind] = {"json": "json_schema", "regex": "regex", "choice": "choice", "grammar": "lark"}
+
+
+class Constrained(Protocol):
+    """A request that may ask for a format of the whole answer."""
+
+    response_format: ResponseFormat | None
+    structured_outputs: dict[str, Any] | None
+    guided_json: str | dict[str, Any] | None
+    guided_regex: str | None
+    guided_choice: list[str] | None
+    guided_grammar: str | None
+
+
+def answer_grammar(body: Constrained) -> Grammar | None:
+    """Of a request without tools."""
+    requested = [
+        *_of_response_format(body.response_format),
+        *_of_structured_outputs(body.structured_outputs),
+        *_of_guided(body),
+    ]
+    _require_one(requested)
+    return requested[0] if requested else None
 
 
 def requested_grammar(body: ChatRequest) -> Grammar | None:
@@ -27,12 +49,16 @@ def requested_grammar(body: ChatRequest) -> Grammar | None:
         *_of_guided(body),
         *([forced] if forced else []),
     ]
-    if len(requested) > 1:
-        params = " and ".join(grammar.param for grammar in requested)
-        raise BadRequest(f"{params} exclude each other: an answer has only one format.", param=requested[1].param)
+    _require_one(requested)
     if not requested and body.tool_choice != "none":
         return strict_calls(tools, parallel=parallel)
     return requested[0] if requested else None
+
+
+def _require_one(requested: Sequence[Grammar]) -> None:
+    if len(requested) > 1:
+        params = " and ".join(grammar.param for grammar in requested)
+        raise BadRequest(f"{params} exclude each other: an answer has only one format.", param=requested[1].param)
 
 
 def response_format_grammar(body: ChatRequest) -> Grammar | None:
@@ -97,7 +123,7 @@ def _of_structured_outputs(requested: Mapping[str, Any] | None) -> list[Grammar]
 _IGNORED_OPTIONS = frozenset({"disable_fallback", "disable_any_whitespace"})
 
 
-def _of_guided(body: ChatRequest) -> list[Grammar]:
+def _of_guided(body: Constrained) -> list[Grammar]:
     given = {name: getattr(body, f"guided_{name}") for name in _KINDS}
     return [_guided(name, value, f"guided_{name}") for name, value in given.items() if value is not None]
 

@@ -1,0 +1,156 @@
+"""/tokenize, /detokenize and the count of a chat; what vLLM and llama.cpp say of themselves."""
+
+import base64
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import transformers
+from PIL import Image
+
+from tests.engine.batching.grammars import make_folder
+from tests.serving import Served, served, settings_with
+from tis import __version__
+
+pytestmark = [pytest.mark.model]
+
+TEXT = "<|im_start|>user\nHalo 你好 😀!"
+PATHS = ("/tokenize", "/v1/tokenize")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_folder(tmp_path_factory.mktemp("models") / "tiny", "Qwen3")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Served]:
+    settings = settings_with(
+        model_repo_id=str(folder), torch_dtype="float32", load_wait_seconds=120, api_keys=["key-of-ada-1234567"]
+    )
+    with served(settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http(server: Served) -> Iterator[httpx2.Client]:
+    key = {"Authorization": "Bearer key-of-ada-1234567"}
+    with httpx2.Client(base_url=server.url, timeout=120, headers=key) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder: Path) -> Any:
+    return transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def test_a_text_has_the_tokens_of_the_library(http: httpx2.Client, tokenizer: Any) -> None:
+    ids = tokenizer.encode(TEXT)
+    for path in PATHS:
+        answer = http.post(path, json={"prompt": TEXT, "return_token_strs": True}).json()
+        assert answer == {
+            "count": len(ids),
+            "max_model_len": 4096,
+            "tokens": ids,
+            "token_strs": tokenizer.convert_ids_to_tokens(ids),
+        }
+        assert http.post(path, json={"content": TEXT}).json() == {
+            "tokens": tokenizer.encode(TEXT, add_special_tokens=False)
+        }
+    for path in ("/detokenize", "/v1/detokenize"):
+        answer = http.post(path, json={"tokens": ids}).json()
+        assert answer["prompt"] == answer["content"] == tokenizer.decode(ids) == TEXT
+
+
+def test_pieces_are_texts_or_bytes(http: httpx2.Client) -> None:
+    found = http.post("/tokenize", json={"content": "Halo 🦜", "with_pieces": True}).json()["tokens"]
+    data = b"".join(bytes(one["piece"]) if isinstance(one["piece"], list) else one["piece"].encode() for one in found)
+    assert data.decode() == "Halo 🦜"
+    assert any(isinstance(one["piece"], list) for one in found)
+
+
+def test_a_chat_has_the_tokens_of_its_prompt(http: httpx2.Client, tokenizer: Any) -> None:
+    messages = [{"role": "user", "content": "Apa kabar?"}]
+    tool = {"type": "function", "function": {"name": "cuaca", "parameters": {"type": "object", "properties": {}}}}
+    for more in ({}, {"add_generation_prompt": False}, {"tools": [tool]}):
+        options = {"add_generation_prompt": True} | more
+        expected = tokenizer.apply_chat_template(messages, return_dict=False, **options)
+        answer = http.post("/v1/tokenize", json={"messages": messages, **more}).json()
+        assert answer["tokens"] == expected and answer["count"] == len(expected)
+        counted = http.post("/v1/chat/completions/input_tokens", json={"messages": messages, **more}).json()
+        assert counted == {"object": "response.input_tokens", "input_tokens": len(expected)}
+        used = http.post("/v1/chat/completions", json={"messages": messages, "max_tokens": 1, **more}).json()["usage"]
+        assert used["prompt_tokens"] == len(expected)
+
+
+def test_a_picture_for_a_model_that_sees_none_is_refused(http: httpx2.Client) -> None:
+    buffer = BytesIO()
+    Image.new("RGB", (8, 8)).save(buffer, "PNG")
+    url = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    messages = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]
+    answer = http.post("/v1/chat/completions/input_tokens", json={"messages": messages})
+    assert answer.status_code == 400
+
+
+def test_a_long_text_is_no_prompt_and_may_be_longer_than_the_context(http: httpx2.Client, tokenizer: Any) -> None:
+    text = "Kopi susu gula aren. " * 20_000
+    answer = http.post("/tokenize", json={"prompt": text}).json()
+    assert answer["tokens"] == tokenizer.encode(text) and answer["count"] > 4096
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/tokenize", {}, "prompt"),
+        ("/tokenize", {"prompt": "a", "content": "b"}, "content"),
+        ("/tokenize", {"prompt": 5}, "prompt"),
+        ("/tokenize", {"messages": []}, "messages"),
+        (
+            "/tokenize",
+            {"messages": [{"role": "user", "content": "x"}], "add_special_tokens": True},
+            "add_special_tokens",
+        ),
+        ("/detokenize", {}, "tokens"),
+        ("/detokenize", {"tokens": [5, 2048]}, "tokens"),
+        ("/detokenize", {"tokens": [-1]}, "tokens"),
+        ("/v1/chat/completions/input_tokens", {}, "messages"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(http: httpx2.Client, path: str, body: Any, param: str) -> None:
+    answer = http.post(path, json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["param"] == param
+
+
+def test_keys_are_asked_for_as_for_v1(server: Served) -> None:
+    with httpx2.Client(base_url=server.url) as stranger:
+        for path in ("/tokenize", "/detokenize", "/v1/tokenize", "/v1/moderations", "/v1/completions", "/v1/decisions"):
+            answer = stranger.post(path, json={})
+            assert answer.status_code == 401 and answer.json()["error"]["code"] == "invalid_api_key", path
+        for path in ("/props", "/slots"):
+            assert stranger.get(path).status_code == 401
+        assert stranger.get("/version").json() == {"version": __version__}
+
+
+def test_the_server_describes_itself_as_llama_cpp_does(http: httpx2.Client, tokenizer: Any) -> None:
+    props = http.get("/props").json()
+    settings = props["default_generation_settings"]
+    assert settings["n_ctx"] == 4096 and settings["params"]["temperature"] == 0.7
+    assert props["total_slots"] == 32 and props["chat_template"] == tokenizer.chat_template
+    assert props["modalities"] == {"vision": False, "video": False, "audio": False}
+    assert __version__ in props["build_info"] and props["model_alias"] == props["model_path"]
+    assert not props["model_path"].startswith("/tmp"), "no path of this machine"
+    slots = http.get("/slots", params={"model": props["model_alias"]}).json()
+    assert len(slots) == 32 and not any(slot["is_processing"] for slot in slots)
+    assert http.get("/props", params={"model": "nobody"}).status_code in (200, 404)
+
+
+def test_moderations_say_that_there_are_none(http: httpx2.Client) -> None:
+    answer = http.post("/v1/moderations", json={"input": "Halo"})
+    assert answer.status_code == 501 and answer.headers["x-should-retry"] == "false"
+    assert (
+        answer.json()["error"]["code"] == "not_implemented" and "/v1/moderations" in answer.json()["error"]["message"]
+    )

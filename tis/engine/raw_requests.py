@@ -1,0 +1,89 @@
+"""Prepares prompts that are no chats: the text goes to the model as it is, and so does what the model writes."""
+
+from collections.abc import Iterator, Sequence
+
+from tis.engine.errors import ContextLengthExceeded
+from tis.engine.models.loaded_model import LoadedModel
+from tis.engine.prepared_request import PreparedRequest
+from tis.engine.prompt import RawPrompt
+from tis.engine.sampling.params import SamplingParams
+from tis.engine.sampling.random_stream import new_seed
+from tis.engine.text.text_encoder import TooManyTokens
+from tis.errors import BadRequest
+
+MAX_LISTED_TOKENS = 2**18  # of all prompts of a list together
+
+
+def prepare_raw_prompts(
+    model_id: str,
+    adapter: str,
+    loaded: LoadedModel,
+    prompts: Sequence[RawPrompt],
+    params: SamplingParams,
+    max_context: int,
+    *,
+    prompt_logprobs: int | None,
+    cache_salt: str,
+) -> Iterator[PreparedRequest]:
+    """Each prompt is what it would be alone: with the same seed, it gets the same answer."""
+    if prompt_logprobs is not None and loaded.has_encoder:
+        raise BadRequest(
+            "This model reads the prompt with an encoder, so there are no log probabilities of it: send echo or "
+            "logprobs, not both.",
+            param="logprobs",
+            code="unsupported_value",
+        )
+    num_tokens = 0
+    for number, prompt in enumerate(prompts):
+        where = f"prompt.{number}" if len(prompts) > 1 else "prompt"
+        prompt_ids = encode_raw_prompt(loaded, prompt, max_context, where)
+        if len(prompt_ids) >= max_context:
+            raise _too_long(max_context, f"{len(prompt_ids)} tokens", where)
+        num_tokens += len(prompt_ids)
+        if len(prompts) > 1 and num_tokens > MAX_LISTED_TOKENS:
+            raise BadRequest(
+                f"prompt: the prompts of a list have at most {MAX_LISTED_TOKENS:,} tokens together.",
+                param="prompt",
+                code="too_many_tokens",
+            )
+        yield PreparedRequest(
+            model_id,
+            loaded.revision_with(adapter),
+            loaded.tokenizer,
+            prompt_ids,
+            params.with_max_tokens(min(params.max_tokens, max_context - len(prompt_ids))),
+            new_seed() if params.seed is None else params.seed,
+            adapter=adapter,
+            is_raw=True,
+            prompt_logprobs=prompt_logprobs,
+            cache_salt=cache_salt,
+        )
+
+
+def encode_raw_prompt(loaded: LoadedModel, prompt: RawPrompt, max_tokens: int, where: str) -> list[int]:
+    tokenizer = loaded.tokenizer
+    if isinstance(prompt.text, str):
+        try:
+            ids = tokenizer.encode_raw(
+                prompt.text, adds_special_tokens=prompt.adds_special_tokens, max_tokens=max_tokens
+            )
+        except TooManyTokens as error:
+            raise _too_long(max_tokens, f"{error.num_tokens} tokens or more", where) from None
+    else:
+        ids = list(prompt.text)
+        require_tokens(ids, tokenizer.vocabulary_size, where)
+    if not ids:
+        raise BadRequest(f"{where}: there are no tokens in it.", param=where)
+    return ids
+
+
+def require_tokens(token_ids: Sequence[int], vocabulary_size: int, where: str) -> None:
+    for at, token_id in enumerate(token_ids):
+        if not 0 <= token_id < vocabulary_size:
+            raise BadRequest(
+                f"{where}.{at}: token {token_id} is not in the vocabulary of {vocabulary_size}.", param=where
+            )
+
+
+def _too_long(max_context: int, num_tokens: str, where: str) -> ContextLengthExceeded:
+    return ContextLengthExceeded(max_context, f"you requested {num_tokens} in the prompt.", param=where)
