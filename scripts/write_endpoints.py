@@ -1,6 +1,6 @@
-"""Writes docs/endpoints.md from the routes of the app: `python scripts/write_endpoints.py` after changing one.
+"""Writes docs/endpoints.md from the routes of the app and docs/fields: `python scripts/write_endpoints.py`.
 
-A test compares the page with the app.
+Tests compare the page with both.
 """
 
 import sys
@@ -11,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.field_tables import field_sections  # noqa: E402
 from tis.app import create_app  # noqa: E402
 from tis.settings import Settings  # noqa: E402
 
@@ -18,8 +19,9 @@ PAGE = ROOT / "docs" / "endpoints.md"
 _HEAD = """\
 # Endpoints
 
-This page is generated: `python scripts/write_endpoints.py` writes it from the app. A running server shows the same with
-parameters, schemas and examples at `/docs` (`/` redirects there), and as `/openapi.json` and `/openapi.yaml`.
+This page is generated: `python scripts/write_endpoints.py` writes it from the app and from `docs/fields`. A running
+server shows the endpoints with parameters, schemas and examples at `/docs` (`/` redirects there), and as
+`/openapi.json` and `/openapi.yaml`. What it does with each field of a request stands [at the end](#fields-of-requests).
 """
 _TITLES = {
     "OpenAI": "OpenAI API",
@@ -45,7 +47,7 @@ def page(openapi: dict[str, Any]) -> str:
             lines += ["", f"## {_TITLES[tag]}", "", "| endpoint | what it does |", "|---|---|"]
             title = tag
         lines.append(f"| `{method} {path}` | {text} |")
-    return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+    return "\n".join([*lines, "", field_sections()]).replace("\n\n\n", "\n\n")
 
 
 def _operations(openapi: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:

@@ -76,6 +76,7 @@ from tis.openai_api.routes import DIALECTS
 from tis.openai_api.routes import aliases as openai_aliases
 from tis.openai_api.routes import router as openai_router
 from tis.openai_api.routes.models import ApiOptions
+from tis.openai_api.settings import hosted_servers
 from tis.settings import Settings
 from tis.shutdown import graceful_shutdown
 from tis.streaming.retention import SessionLimits
@@ -210,7 +211,12 @@ def create_app(
     keys = ApiKeys((key.get_secret_value() for key in settings.api_keys), admin_key)
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
-    app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds, settings.max_batch_size)
+    app.state.api_options = ApiOptions(
+        settings.strict_model,
+        settings.responses_ttl_seconds,
+        settings.max_batch_size,
+        hosted_servers(settings.hosted_tools),
+    )
     app.include_router(openai_router, prefix="/v1")
     app.include_router(openai_aliases)
     app.include_router(ktp_router)

@@ -9,6 +9,7 @@ import pytest
 from scripts.demo_model.checks import GET_WEATHER, SEARCH_PRODUCTS
 from tests.faults.history import DONE, Client, Seen
 from tests.faults.mortal_server import MortalServer, SharedServer
+from tests.openai_api.responses.test_codex import APPLY_PATCH, PATCH
 from tests.openai_api.test_chat import said
 from tests.openai_api.test_tools import BOOK
 from tis.openai_api.wire.chat_writer import GrowingMessage
@@ -94,3 +95,33 @@ async def test_calls_of_the_demo_model_are_resumed(shared_demo: SharedServer) ->
                 assert function["arguments"] == '{"query": "Chair Royal", "max_price": 50000}'
             else:
                 assert set(json.loads(function["arguments"])) >= {"seats", "class", "names", "note"}
+
+
+async def test_the_call_of_a_custom_tool_is_resumed_in_the_middle(shared: SharedServer) -> None:
+    """Cut within an escape, too: the client gets the text, not the JSON that the model wrote."""
+    text = 'a\n"b"\t\\é' * 12
+    written = f'<tool_call>\n{{"name": "run", "arguments": {json.dumps({"input": text})}}}\n</tool_call>'
+    body = said(written, tools=[{"type": "custom", "custom": {"name": "run"}}], stream=True)
+    async with shared.running(MODEL_REPO_ID=PACED) as server:
+        expected = await uncut(server, {**body, "session_id": "custom-uncut"})
+        for after in ((3,), (4, 5, 7)):
+            client = await cut(server, {**body, "session_id": f"custom-cut-{len(after)}"}, after=after)
+            assert without_names(client.blocks) == expected
+            [call] = message_in(client.blocks)["tool_calls"]
+            assert call["custom"] == {"name": "run", "input": text}
+
+
+@pytest.mark.model
+async def test_a_call_that_is_held_to_a_grammar_of_text_is_resumed(shared_demo: SharedServer) -> None:
+    form = {"type": "grammar", "grammar": {name: APPLY_PATCH["format"][name] for name in ("syntax", "definition")}}
+    tool = {"type": "custom", "custom": {"name": "apply_patch", "format": form}}
+    choice = {"type": "custom", "custom": {"name": "apply_patch"}}
+    body = said("Write a file.", tools=[tool], tool_choice=choice, stream=True, seed=3, temperature=1.0, max_tokens=300)
+    async with shared_demo.running() as server:
+        expected = await uncut(server, {**body, "session_id": "patch-uncut"})
+        client = await cut(server, {**body, "session_id": "patch-cut"}, after=(4, 8))
+        assert without_names(client.blocks) == expected
+        [call] = message_in(client.blocks)["tool_calls"]
+        is_whole = client.blocks[-2].chunk["choices"][0]["finish_reason"] == "tool_calls"
+        assert call["custom"]["input"].startswith("*** Begin Patch\n")
+        assert bool(PATCH.fullmatch(call["custom"]["input"])) == is_whole

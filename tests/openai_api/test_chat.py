@@ -138,9 +138,6 @@ def test_a_value_out_of_range_is_a_400_that_names_it(http: httpx2.Client, change
 
 
 NOT_SUPPORTED: list[tuple[str, Any]] = [
-    ("functions", [{"name": "f", "parameters": {}}]),
-    ("function_call", "auto"),
-    ("function_call", {"name": "f"}),
     ("audio", {"voice": "alloy", "format": "wav"}),
     ("web_search_options", {}),
     ("chat_template", "{{ messages }}"),

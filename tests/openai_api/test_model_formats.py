@@ -4,6 +4,7 @@ Their weights are random, so what they write in the format of their family, the 
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 import transformers
-from openai import LengthFinishReasonError, OpenAI
+from openai import BadRequestError, LengthFinishReasonError, OpenAI
 
 from tests.engine.batching.tiny import new_model_of
 from tests.engine.text.model_formats import FORMATS, plain_tokenizer
@@ -43,6 +44,7 @@ SCHEMAS = {"book": BOOK, "check": TEXT_WITH_PATTERN, "now": {}}
 TOOLS: list[Any] = [
     {"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in SCHEMAS.items()
 ]
+PLATE = r"[A-Z]{1,2} \"[0-9]{4}\"\n"
 MESSAGES: list[Any] = [{"role": "user", "content": "Halo"}]
 # Random weights may reason or write a text until the end: every token of it is computed.
 MAX_TOKENS = 200
@@ -125,6 +127,27 @@ def test_a_named_tool_is_called_once(client: OpenAI) -> None:
         parallel_tool_calls=False,
     )  # fmt: skip
     assert [check_call(one) for one in choice.message.tool_calls] == ["check"]
+
+
+def test_the_input_of_a_custom_tool_follows_its_grammar(client: OpenAI) -> None:
+    """Forced, in every family. Where the model chooses, no token opens a call of these: then it is refused by name."""
+    [model] = client.models.list().data
+    grammar = {"syntax": "regex", "definition": PLATE}
+    tools: Any = [{"type": "custom", "custom": {"name": "plate", "format": {"type": "grammar", "grammar": grammar}}}]
+    forced: Any = {"type": "custom", "custom": {"name": "plate"}}
+
+    def ask(seed: int) -> Any:
+        [choice] = client.chat.completions.create(
+            model=model.id, messages=MESSAGES, seed=seed, max_tokens=MAX_TOKENS, tools=tools, tool_choice=forced,
+            extra_body={"thinking_token_budget": 0},
+        ).choices  # fmt: skip
+        return choice if choice.finish_reason == "tool_calls" else None
+
+    inputs = [choice.message.tool_calls[0].custom.input for choice in filter(None, for_seeds(3, ask))]
+    assert inputs and all(re.fullmatch(PLATE, one) for one in inputs)
+    with pytest.raises(BadRequestError) as refused:
+        client.chat.completions.create(model=model.id, messages=MESSAGES, tools=tools)
+    assert refused.value.param == "tools.0.custom.format.grammar.definition"
 
 
 @pytest.mark.parametrize("format_of", ["json_schema", "json_object"])

@@ -186,7 +186,7 @@ def test_a_prompt_that_opens_a_thought_begins_in_it(http: httpx2.Client) -> None
         ({"parallel_tool_calls": "no"}, "parallel_tool_calls"),
         ({"messages": [{"role": "assistant", "tool_calls": [{"id": "1"}]}]}, "messages.0.tool_calls.0.function"),
         (
-            {"messages": [{"role": "assistant", "tool_calls": [{"type": "custom", "function": {"name": "x"}}]}]},
+            {"messages": [{"role": "assistant", "tool_calls": [{"type": "exec", "function": {"name": "x"}}]}]},
             "messages.0.tool_calls.0.type",
         ),
     ],

@@ -1,6 +1,13 @@
 """Settings of the Responses API."""
 
-from pydantic import BaseModel, Field
+from collections.abc import Mapping
+
+from pydantic import BaseModel, Field, field_validator
+
+from tis.setting_types import CommaSeparated
+
+# What OpenAI runs on its own machines, and here an MCP server may.
+HOSTED_TOOLS = ("web_search", "file_search", "code_interpreter", "image_generation", "computer")
 
 
 class ResponseSettings(BaseModel):
@@ -10,3 +17,23 @@ class ResponseSettings(BaseModel):
         2_592_000, ge=1, description="how long stored responses and conversations are kept after their last use"
     )
     max_responses: int = Field(10000, ge=1, description="max stored responses and conversations")
+    hosted_tools: CommaSeparated = Field(
+        (),
+        description="MCP servers behind the tools that OpenAI runs itself, like "
+        f"web_search=https://search.example.com/mcp: {', '.join(HOSTED_TOOLS)}; their hosts belong in "
+        "MCP_ALLOWED_HOSTS; without a server, such a tool is a 400",
+    )
+
+    @field_validator("hosted_tools")
+    @classmethod
+    def _require_kinds(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for one in given:
+            kind, _, url = one.partition("=")
+            if kind not in HOSTED_TOOLS or not url.startswith(("https://", "http://")):
+                raise ValueError(f"{one!r} is none of {', '.join(HOSTED_TOOLS)} with =https://...")
+        return given
+
+
+def hosted_servers(given: tuple[str, ...]) -> Mapping[str, str]:
+    """The URL of the MCP server for each tool."""
+    return {kind: url for kind, _, url in (one.partition("=") for one in given)}

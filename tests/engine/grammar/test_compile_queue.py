@@ -93,7 +93,7 @@ class TestRejected:
         class SlowOnce(CompileSandbox):
             was_slow = False
 
-            def compile(self, text: str) -> str:
+            def compile(self, text: str, seconds: float | None = None) -> str:
                 if not self.was_slow:
                     self.was_slow = True
                     raise TooExpensive

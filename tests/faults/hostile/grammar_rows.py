@@ -7,6 +7,7 @@ from tests.faults.hostile.row import HELLO, Row, chat, response
 
 
 def rows() -> Iterator[Row]:
+    yield from _input_rows()
     for name, schema in schemas().items():
         form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
         yield chat(f"schema: {name}", (200, 400), response_format=form)
@@ -62,6 +63,34 @@ def rows() -> Iterator[Row]:
     many = [{"type": "function", "function": {"name": name, "parameters": _wide(60)}} for name in names]
     yield chat("100 wide tools, one forced", (200, 400), tools=many, tool_choice=forced)
     yield chat("100 wide tools, any forced", (200, 400), tools=many, tool_choice="required", messages=[HELLO])
+
+
+def _input_rows() -> Iterator[Row]:
+    """Custom tools: the text that they are called with has a grammar of its own."""
+    for name, syntax, definition in (
+        ("backtracking", "regex", "(a+)+$"),
+        ("states", "regex", "(a|b)*a(a|b){20}"),
+        ("repeats", "regex", "((a{1000}){1000}){1000}"),
+        ("nothing", "regex", "[^\\s\\S]"),
+        ("half a surrogate", "regex", "\ud800"),
+        ("zero", "regex", "\0"),
+        ("itself", "lark", "start: start"),
+        ("ambiguous", "lark", 'start: a a a a a a a a\na: "x"* a | "x"*'),
+        ("a file", "lark", '%import "../../../etc/passwd"\nstart: "a"'),
+        ("llguidance's own", "lark", "%llguidance {}\nstart: <[5]>"),
+        ("JSON", "lark", 'start: %json {"type": "string"}'),
+        ("control characters", "lark", "start: /[\\x00-\\x02]/"),
+        ("3 MB", "lark", 'start: "a"\n' * 250_000),
+        ("empty", "lark", ""),
+    ):
+        grammar = {"syntax": syntax, "definition": definition}
+        tool = {"type": "custom", "custom": {"name": "c", "format": {"type": "grammar", "grammar": grammar}}}
+        yield chat(f"input: {name}", (200, 400), tools=[tool], tool_choice="required")
+        flat = {"type": "custom", "name": "c", "format": {"type": "grammar", **grammar}}
+        yield response(f"input: {name}", (200, 400), tools=[flat])
+    slow = {"syntax": "regex", "definition": "(a|b)*a(a|b){16}"}
+    many = [{"type": "custom", "name": f"c{n}", "format": {"type": "grammar", **slow}} for n in range(128)]
+    yield response("128 slow inputs", (200, 400), tools=many, tool_choice="required")
 
 
 def _wide(count: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _EVIL_IDS += ["'%20or%201=1--", "%F0%9F%92%A9", "$foreign_response", "$foreign_c
 
 def rows() -> Iterator[Row]:
     yield from _bodies()
+    yield from _tools()
     yield from _items()
     yield from _conversations()
     yield from _ids()
@@ -93,6 +94,31 @@ def _bodies() -> Iterator[Row]:
     yield response("custom tools", (200, 400), tools=[{"type": "custom", "name": "x", "format": {"type": "grammar"}}])
 
 
+def _tools() -> Iterator[Row]:
+    for name, tool in {
+        "of a type that is a list": {"type": ["custom"]},
+        "custom without a name": {"type": "custom"},
+        "custom of lists": {"type": "custom", "name": "c", "format": []},
+        "custom of a form": {"type": "custom", "name": "c", "format": {"type": {"type": "text"}}},
+        "custom with numbers": {
+            "type": "custom",
+            "name": "c",
+            "format": {"type": "grammar", "syntax": 1, "definition": 2},
+        },
+        "a search of lists": {"type": "tool_search", "execution": "client", "parameters": [[]]},
+        "a search with a schema": {"type": "tool_search", "execution": "client", "parameters": {"type": "exec"}},
+        "a hosted one": {"type": "web_search", "filters": {"allowed_domains": ["x"] * 1000}},
+    }.items():
+        yield response(f"tool: {name}", (200, 400), tools=[tool])
+    shell = [{"type": "shell"}]
+    for choice in (
+        {"type": ["shell"]},
+        {"type": "allowed_tools", "mode": "auto", "tools": [{"type": {}}]},
+        {"type": "shell"},
+    ):
+        yield response(f"tool_choice: {str(choice)[:24]}", (200, 400), tools=shell, tool_choice=choice)
+
+
 def _items() -> Iterator[Row]:
     for name, item in {
         "of nothing": {},
@@ -113,6 +139,27 @@ def _items() -> Iterator[Row]:
             "summary": [],
         },
         "reasoning of nothing": {"type": "reasoning"},
+        "reasoning that is half sealed": {"type": "reasoning", "summary": [], "encrypted_content": "tis1.\ud800"},
+        "reasoning sealed in bytes": {"type": "reasoning", "summary": [], "encrypted_content": "tis1._w=="},
+        "a custom call without input": {"type": "custom_tool_call", "call_id": "x", "name": "f"},
+        "a custom call with objects": {"type": "custom_tool_call", "call_id": [], "name": {}, "input": 5},
+        "a custom output of numbers": {"type": "custom_tool_call_output", "call_id": "x", "output": [1]},
+        "a shell of numbers": {
+            "type": "shell_call",
+            "call_id": "x",
+            "action": {"commands": [1, {}], "timeout_ms": "x"},
+        },
+        "a shell of nothing": {"type": "shell_call", "call_id": "x", "action": [[]]},
+        "outputs of a shell": {"type": "shell_call_output", "call_id": "x", "output": [{"stdout": 5}]},
+        "many outputs": {"type": "shell_call_output", "call_id": "x", "output": [{}] * 9000},
+        "a patch of a type nobody has": {"type": "apply_patch_call", "call_id": "x", "operation": {"type": ["x"]}},
+        "a local shell without a call": {"type": "local_shell_call_output", "id": "x", "output": "y"},
+        "found tools": {"type": "tool_search_output", "call_id": "x", "tools": [{"type": ["custom"]}]},
+        "found tools of tools": {
+            "type": "tool_search_output",
+            "call_id": "x",
+            "tools": [{"type": "tool_search"}] * 128,
+        },
         "a reference": {"type": "item_reference", "id": "msg_x"},
         "a reference to itself": {"type": "item_reference", "id": "$foreign_response"},
         "a long reference": {"type": "item_reference", "id": "x" * 100_000},

@@ -15,6 +15,12 @@ _SAID = ("output_text", "content_part", "content_index", "content")
 _THOUGHT = ("reasoning_text", "content_part", "content_index", "content")
 _SUMMARY = ("reasoning_summary_text", "reasoning_summary_part", "summary_index", "summary")
 
+_CALLS = {
+    "function_call": ("function_call_arguments", "arguments"),
+    "custom_tool_call": ("custom_tool_call_input", "input"),
+}
+_WITHOUT_DELTAS = ("shell_call", "local_shell_call", "apply_patch_call", "tool_search_call")
+
 
 def check_events(events: Sequence[Event]) -> Event:
     """The response that they end with."""
@@ -54,14 +60,19 @@ def _check_item(events: Sequence[Event]) -> None:
     first, done = events[0]["item"], events[-1]["item"]
     assert (first["id"], first["type"], first["status"]) == (done["id"], done["type"], "in_progress")
     assert {event["output_index"] for event in events} == {events[0]["output_index"]}
-    assert {event["item_id"] for event in events[1:-1]} == {first["id"]}
     middle = [event["type"].removeprefix("response.") for event in events[1:-1]]
+    if first["type"] in _WITHOUT_DELTAS:
+        assert first["call_id"] == done["call_id"]
+        _check_commands(events[1:-1], done)
+        return
+    assert {event["item_id"] for event in events[1:-1]} == {first["id"]}
     deltas = [event["delta"] for event in events if event["type"].endswith(".delta")]
-    if first["type"] == "function_call":
-        kind = "function_call_arguments"
+    if first["type"] in _CALLS:
+        kind, grows = _CALLS[first["type"]]
         assert middle == [f"{kind}.delta"] * len(deltas) + [f"{kind}.done"]
-        assert events[-2]["name"] == first["name"] == done["name"]
-        assert "".join(deltas) == events[-2]["arguments"] == done["arguments"]
+        assert first["name"] == done["name"] and first["call_id"] == done["call_id"] and first[grows] == ""
+        assert first["type"] != "function_call" or events[-2]["name"] == first["name"]
+        assert "".join(deltas) == events[-2][grows] == done[grows]
         return
     shape = _SAID if first["type"] == "message" else _SUMMARY if done["summary"] else _THOUGHT
     kind, part, index, among = shape
@@ -72,3 +83,12 @@ def _check_item(events: Sequence[Event]) -> None:
     if kind == "output_text":
         told = [one for event in events if event["type"].endswith(".delta") for one in event["logprobs"]]
         assert told == events[-3]["logprobs"] == done["content"][0]["logprobs"]
+
+
+def _check_commands(events: Sequence[Event], done: Event) -> None:
+    """A shell has events for each of its commands."""
+    commands = done["action"]["commands"] if done["type"] == "shell_call" else []
+    kinds = [f"response.shell_call_command.{step}" for _ in commands for step in ("added", "delta", "done")]
+    assert [event["type"] for event in events] == kinds
+    assert [event["command"] for event in events[2::3]] == [event["delta"] for event in events[1::3]] == commands
+    assert [event["command_index"] for event in events[::3]] == list(range(len(commands)))

@@ -39,6 +39,9 @@ EXTRA = {
     "response.store",
     # openai-node requires it in `response.function_call_arguments.done`.
     "name",
+    # OpenAI sends it with the call of a custom tool, too.
+    "item.status",
+    "response.output[].status",
     # The item that ends the stream must have them, and clients put it together from these.
     "logprobs[].bytes",
     "logprobs[].top_logprobs[].bytes",

@@ -13,10 +13,13 @@ from typing import Any
 
 from tis.engine.grammar.compile_sandbox import CompileSandbox, TooExpensive
 from tis.engine.grammar.grammar import Grammar
+from tis.engine.grammar.input_matcher import InputMatcher
+from tis.engine.grammar.json_string_tokens import JsonStringTokens
 from tis.engine.grammar.lark import TokenIds
-from tis.engine.grammar.limits import parser_limits
-from tis.engine.grammar.llguidance_text import compile_error, to_llguidance
+from tis.engine.grammar.limits import COMPILE_SECONDS, parser_limits
+from tis.engine.grammar.llguidance_text import compile_error, input_error, to_llguidance
 from tis.engine.grammar.matcher import Matcher
+from tis.engine.grammar.tool_input import input_format_of, input_place
 from tis.engine.grammar.validate import ValidateAnswer, answer_validator
 from tis.engine.text.markers import CALL_MARKERS, ToolFormat
 from tis.errors import BadRequest, GenerationFailed
@@ -82,6 +85,7 @@ class GrammarCompiler:
         self._token_ids = token_ids
         self._writes_xml = writes_xml
         self._tokenizer: Any = None
+        self._strings: JsonStringTokens | None = None  # takes another second
         self._sandbox = sandbox or CompileSandbox()
         self._lock = Lock()  # guards `_cache` and `_rejected`
         self._cache: OrderedDict[str, tuple[CompiledGrammar, float]] = OrderedDict()  # with the seconds it took
@@ -95,6 +99,10 @@ class GrammarCompiler:
         if call_format not in ("hermes", "llama", "mistral") or is_xml:
             return None
         return self._token_ids.get(markers[0])
+
+    def marks_calls(self, call_format: ToolFormat | None = None) -> bool:
+        """Whether every call begins with the token that opens one. Llama's models have one, and may call without."""
+        return self.opening_id(call_format) is not None and (call_format or self._call_format) != "llama"
 
     def find(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar | None:
         """Looks into the caches, without compiling. Raises the error of a grammar that was rejected lately."""
@@ -116,7 +124,8 @@ class GrammarCompiler:
         key, rejected_key = _keys_of(grammar)
         began = time.monotonic()
         try:
-            text = to_llguidance(grammar, self._token_ids)
+            places = {input_place(at): self._vocabulary_size + at for at in range(len(grammar.tools))}
+            text = to_llguidance(grammar, {**self._token_ids, **places})
             self._try_in_sandbox(grammar)
             compiled = CompiledGrammar(
                 grammar,
@@ -141,6 +150,14 @@ class GrammarCompiler:
         return grammar.in_format(call_format or self._call_format)
 
     def _try_in_sandbox(self, grammar: Grammar) -> None:
+        """All grammars of the inputs together have the time of one."""
+        end = time.monotonic() + COMPILE_SECONDS
+        for tool in grammar.tools:
+            if form := input_format_of(tool.parameters):
+                if (seconds := end - time.monotonic()) <= 0:
+                    raise TooExpensive
+                if message := self._sandbox.compile(form.to_llguidance(), seconds):
+                    raise input_error(tool, message)
         # With markers as text, because the sandbox does not have the tokens of this model.
         if message := self._sandbox.compile(to_llguidance(grammar, {})):
             raise compile_error(grammar, message)
@@ -152,12 +169,30 @@ class GrammarCompiler:
         inner = LLMatcher(self._tokenizer, text, log_level=0, limits=parser_limits())
         if inner.is_error():
             raise compile_error(grammar, inner.get_error())
+        inputs = self._new_inputs(grammar)
         matcher = Matcher(inner, self._vocabulary_size)
+        if inputs and self._strings:
+            matcher = InputMatcher(inner, self._vocabulary_size, inputs, self._strings)
         try:
             matcher.start()  # some grammars fail only with the model's own tokens
         except GenerationFailed:
             raise compile_error(grammar, inner.get_error() or "it takes too long.") from None
         return matcher
+
+    def _new_inputs(self, grammar: Grammar) -> dict[int, Any]:
+        """The matchers of inputs, by the token that has their place in the grammar of the calls."""
+        from llguidance import LLMatcher
+
+        inputs = {}
+        for at, tool in enumerate(grammar.tools):
+            if form := input_format_of(tool.parameters):
+                self._strings = self._strings or JsonStringTokens(self._tokenizer, self._vocabulary_size)
+                one = LLMatcher(self._strings.texts, form.to_llguidance(), log_level=0, limits=parser_limits())
+                one.compute_bitmask()  # so that copies begin with what it takes
+                if one.is_error():
+                    raise input_error(tool, one.get_error())
+                inputs[self._vocabulary_size + at] = one
+        return inputs
 
     def _add(self, key: str, compiled: CompiledGrammar, seconds: float) -> None:
         self._cache[key] = compiled, seconds

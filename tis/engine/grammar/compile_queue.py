@@ -4,6 +4,7 @@ from tis.admission.ticket import Ticket
 from tis.engine.errors import GenerationInterrupted
 from tis.engine.grammar.compile import CompiledGrammar, GrammarCompiler
 from tis.engine.grammar.grammar import Grammar
+from tis.engine.grammar.tool_input import input_format_of
 from tis.engine.text.markers import ToolFormat
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest
@@ -22,6 +23,8 @@ async def compile_grammar(
     """
     if grammar.covers_answer:
         return await _compile(grammar, compiler, bridge, call_format, ticket)
+    if compiler is None or not compiler.marks_calls(call_format):
+        _require_no_input_formats(grammar)
     if compiler is None or compiler.opening_id(call_format) is None:
         return None
     try:
@@ -30,6 +33,18 @@ async def compile_grammar(
         if error.param == "model":
             return None
         raise
+
+
+def _require_no_input_formats(grammar: Grammar) -> None:
+    """A grammar that nothing enforces would be a promise that the answer breaks."""
+    for tool in grammar.tools:
+        if input_format_of(tool.parameters):
+            raise BadRequest(
+                f"{tool.param}: this model has no marker that opens a call, so the grammar can be enforced only in a "
+                "forced call. Set tool_choice to required or to this tool, or the format to text.",
+                param=tool.param,
+                code="unsupported_value",
+            )
 
 
 async def _compile(

@@ -25,11 +25,11 @@ class CompileSandbox:
         self._process: SandboxProcess | None = None
         self._finalizer = weakref.finalize(self, _close, None)
 
-    def compile(self, text: str) -> str:
+    def compile(self, text: str, seconds: float | None = None) -> str:
         """Returns the compiler's error, or "". A ServiceError that is no BadRequest is not the fault of the grammar."""
         process = self._ensure_process()
         try:
-            answer = process.ask(self._seconds, text.encode("utf-8", "surrogatepass"))
+            answer = process.ask(self._seconds if seconds is None else seconds, text.encode("utf-8", "surrogatepass"))
         except NoAnswer:
             self.close()
             raise TooExpensive from None

@@ -10,6 +10,7 @@ from tis.engine.grammar.grammar import CallableTool, Grammar
 from tis.engine.grammar.harmony_rules import call_header, in_final_message, message_rules
 from tis.engine.grammar.lark import HEADER, TokenIds, marker, quoted
 from tis.engine.grammar.schema_check import MAX_GRAMMAR_LENGTH, check_schema, schema_error, subschemas
+from tis.engine.grammar.tool_input import MAX_INPUTS, around_input, input_format_of, input_place
 from tis.engine.text.markers import ToolFormat
 from tis.errors import BadRequest
 
@@ -24,7 +25,7 @@ _JSON_STYLE = {
     "json_allowed_escapes": 'nrbtf\\"',  # \\u could write half a surrogate pair, which clients cannot decode
 }
 _MAX_CHOICES = 1000
-_MAX_TOOLS = 128
+_MAX_TOOLS = MAX_INPUTS
 _MAX_CALLS = 16  # in one answer
 
 # If a schema has two of these, each may list other properties of the same object.
@@ -71,6 +72,11 @@ def compile_error(grammar: Grammar, message: str) -> BadRequest:
         if error.param != param:
             return error
     return BadRequest(f"{grammar.param}: {message}"[:400], param=grammar.param, code="invalid_grammar")
+
+
+def input_error(tool: CallableTool, message: str) -> BadRequest:
+    """What is wrong with the grammar of a tool's input."""
+    return BadRequest(f"{tool.param}: {_clean(message)}"[:400], param=tool.param, code="invalid_grammar")
 
 
 def _clean(message: str) -> str:
@@ -172,7 +178,8 @@ def _named_call_rules(grammar: Grammar, token_ids: TokenIds) -> list[str]:
     calls = [f"{quoted(tool.name)} {call_id}{args} arguments_{at}" for at, tool in enumerate(grammar.tools)]
     for tool in grammar.tools:
         check_schema(tool.parameters, tool.param)
-    return [f"start: {' | '.join(calls)}", *(_arguments_rule(at, tool) for at, tool in enumerate(grammar.tools))]
+    rules = [_arguments_rule(at, tool, token_ids) for at, tool in enumerate(grammar.tools)]
+    return [f"start: {' | '.join(calls)}", *rules]
 
 
 def _json_call_rules(
@@ -187,15 +194,30 @@ def _json_call_rules(
             rules += tagged_call_rules(f"call_{at}", tool, token_ids, _schema_text)
             continue
         if is_unmarked:
+            _require_no_input_format(tool)
             rules.append(f"call_{at}: %json {_schema_text(_call_schema(tool, arguments_key))}")
             continue
         begin, end = _around_arguments(tool.name, arguments_key, grammar.call_format, token_ids)
         rules.append(f"call_{at}: {begin} arguments_{at} {end}")
-        rules.append(_arguments_rule(at, tool))
+        rules.append(_arguments_rule(at, tool, token_ids))
     return rules
 
 
-def _arguments_rule(at: int, tool: CallableTool) -> str:
+def _require_no_input_format(tool: CallableTool) -> None:
+    if input_format_of(tool.parameters):
+        raise BadRequest(
+            f"{tool.param}: this model's calls look like its JSON answers, so the grammar cannot be enforced beside a "
+            "response_format.",
+            param=tool.param,
+            code="unsupported_value",
+        )
+
+
+def _arguments_rule(at: int, tool: CallableTool, token_ids: TokenIds) -> str:
+    if form := input_format_of(tool.parameters):
+        _non_empty_text(form.definition, tool.param)
+        begin, end = around_input()
+        return f"arguments_{at}: {begin} {marker(input_place(at), token_ids)} {end}"
     return f"arguments_{at}: %json {_schema_text(_arguments_schema(tool))}"
 
 

@@ -43,7 +43,7 @@ class Matcher:
         began = time.thread_time()
         packed = np.frombuffer(self._inner.compute_bitmask(), dtype=np.uint8)
         self._seconds += time.thread_time() - began
-        self._check()
+        self._check(self._inner)
         return np.unpackbits(packed, count=self._vocabulary_size, bitorder="little").view(bool)
 
     def forced(self) -> list[int]:
@@ -57,17 +57,17 @@ class Matcher:
         # Text that looks like a control token is tokenised as one, which the grammar does not allow inside text.
         ids = ids[: self._inner.validate_tokens(ids)] if ids else ids
         self._seconds += time.thread_time() - began
-        self._check()
+        self._check(self._inner)
         return ids
 
     def feed(self, token_id: int) -> None:
         self._inner.consume_token(token_id)
         self._num_tokens_fed += 1
-        self._check()
+        self._check(self._inner)
 
-    def _check(self) -> None:
-        if self._inner.is_error():
-            if _NOT_ALLOWED in self._inner.get_error():
+    def _check(self, inner: Any) -> None:
+        if inner.is_error():
+            if _NOT_ALLOWED in inner.get_error():
                 raise GenerationFailed("The model gave a token that the grammar does not allow.")
             raise GrammarTooComplex("The grammar became too complex for this answer. Simplify it.")
         if self._seconds > MASK_SECONDS + MASK_SECONDS_PER_TOKEN * self._num_tokens_fed:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tis.engine.grammar.grammar import CallableTool, Grammar, marked_calls_grammar, tool_call_grammar
+from tis.engine.grammar.tool_input import input_format_of
 from tis.errors import BadRequest
 
 
@@ -73,4 +74,6 @@ def _callable(at: int, tool: Mapping[str, Any]) -> CallableTool:
         raise BadRequest(f"{where}.name: Field required", param=f"{where}.name", code="missing_required_parameter")
     if parameters is not None and not isinstance(parameters, dict):
         raise BadRequest(f"{where}.parameters must be a JSON schema, which is an object.", param=f"{where}.parameters")
+    if input_format_of(parameters or {}):
+        return CallableTool(name, parameters or {}, f"tools.{at}.custom.format.grammar.definition")
     return CallableTool(name, parameters or {}, f"{where}.parameters")

@@ -12,6 +12,7 @@ from typing import Any
 
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.grammar.limits import parser_limits
+from tis.engine.grammar.tool_input import InputFormat, follows, input_format_of
 from tis.engine.grammar.written_calls import exact_number, final_message, written_calls
 from tis.errors import BadRequest
 
@@ -72,6 +73,30 @@ class _SchemaValidator:
         return check
 
 
+class _InputValidator(_SchemaValidator):
+    """Validates the arguments of a tool whose input follows a grammar, which only llguidance can check."""
+
+    def __init__(self, schema: dict[str, Any], param: str, form: InputFormat) -> None:
+        super().__init__(schema, param)
+        self._form = form
+
+    def validate(self, instance: Any) -> Fault:
+        if fault := super().validate(instance):
+            return fault
+        return None if follows(self._form, instance["input"]) else "the input does not follow its grammar"
+
+
+def _validators(grammar: Grammar) -> dict[str, _SchemaValidator]:
+    """Of the arguments, by the name of the tool."""
+    validators: dict[str, _SchemaValidator] = {}
+    for tool in grammar.tools:
+        if form := input_format_of(tool.parameters):
+            validators[tool.name] = _InputValidator(tool.parameters, tool.param, form)
+        else:
+            validators[tool.name] = _SchemaValidator(tool.parameters, tool.param)
+    return validators
+
+
 def answer_validator(grammar: Grammar) -> ValidateAnswer:
     """Raises BadRequest if a schema is invalid."""
     match grammar.kind:
@@ -84,7 +109,7 @@ def answer_validator(grammar: Grammar) -> ValidateAnswer:
         case "choice":
             return lambda text: _validate_choice(grammar.value, final_message(grammar.call_format, text))
         case "tool_calls":
-            validators = {tool.name: _SchemaValidator(tool.parameters, tool.param) for tool in grammar.tools}
+            validators = _validators(grammar)
             answer = None if grammar.value is None else _SchemaValidator(grammar.value, grammar.param)
 
             def validate(text: str) -> Fault:
@@ -95,7 +120,7 @@ def answer_validator(grammar: Grammar) -> ValidateAnswer:
 
             return validate
         case "marked_calls":
-            validators = {tool.name: _SchemaValidator(tool.parameters, tool.param) for tool in grammar.tools}
+            validators = _validators(grammar)
             return lambda text: _validate_calls(grammar, validators, text)
         case _:
             return lambda text: None  # only llguidance can check these

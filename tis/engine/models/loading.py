@@ -15,6 +15,7 @@ from typing import Any
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.errors import LoadFailed
 from tis.engine.grammar.compile import GrammarCompiler
+from tis.engine.grammar.tool_input import MAX_INPUTS
 from tis.engine.models.description import weights_bytes_of, weights_time_of
 from tis.engine.models.hub_files import HubSource, find_folder, refuse_missing_folder
 from tis.engine.models.load_progress import Report, reporting_weights
@@ -130,7 +131,7 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
         vision=vision,
         markers=ours.markers,
         grammars=GrammarCompiler(
-            ours.for_grammars,
+            partial(ours.for_grammars, MAX_INPUTS),
             ours.vocabulary_size,
             ours.markers.tool_format,
             ours.marker_ids,

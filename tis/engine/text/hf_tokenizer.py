@@ -86,8 +86,8 @@ class HfTokenizer:
     def reasoning_tokens(self) -> ReasoningTokens | None:
         return find_reasoning_tokens(self.marker_ids.get, self.encode_text, self.template)
 
-    def for_grammars(self) -> Any:
-        """The tokenizer as llguidance wants it."""
+    def for_grammars(self, num_more: int = 0) -> Any:
+        """The tokenizer as llguidance wants it. `num_more`: tokens that the model does not have."""
         from llguidance import LLTokenizer
 
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
@@ -103,7 +103,7 @@ class HfTokenizer:
         plain["padding"] = plain["truncation"] = None
         eos_ids = sorted(self.eos_ids) or self._tokenizer.eos_token_id
         try:
-            return LLTokenizer(json.dumps(plain), n_vocab=self.vocabulary_size, eos_token=eos_ids)
+            return LLTokenizer(json.dumps(plain), n_vocab=self.vocabulary_size + num_more, eos_token=eos_ids)
         except ValueError as error:
             raise _no_grammars(str(error)) from error
 

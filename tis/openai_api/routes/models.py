@@ -1,7 +1,7 @@
 """GET /v1/models, the model that the name in a request selects, and what the operator chose for the routes of `/v1`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Path, Request
@@ -25,6 +25,7 @@ class ApiOptions:
     strict_model: Literal["auto", "0", "1"] = "auto"
     responses_ttl_seconds: int = 2_592_000
     max_answers: int = 32  # of a model at once, unless its catalogue entry says otherwise
+    hosted_tools: Mapping[str, str] = field(default_factory=dict)  # the URL of the MCP server behind each
 
 
 async def _options(request: Request) -> ApiOptions:

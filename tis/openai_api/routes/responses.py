@@ -73,7 +73,9 @@ async def create_response(
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
     model_id = served_model(services.engine, body.model, options.strict_model)
-    begin_with = partial(ResponseBeginning, body, model_id, services, ticket, is_large=is_large)
+    begin_with = partial(
+        ResponseBeginning, body, model_id, services, ticket, hosted=options.hosted_tools, is_large=is_large
+    )
     beginning = await in_thread_if(is_large, begin_with)
     conversation, earlier = await read_history(store, body)
     if conversation:
@@ -119,7 +121,10 @@ async def count_input_tokens(
     is_large = is_large_body(request)
     await _require_text(request, body, is_large=is_large)
     model_id = served_model(services.engine, body.model, options.strict_model)
-    begin_with = partial(ResponseBeginning, body, model_id, services, ticket_of(request), is_large=is_large)
+    ticket = ticket_of(request)
+    begin_with = partial(
+        ResponseBeginning, body, model_id, services, ticket, hosted=options.hosted_tools, is_large=is_large
+    )
     beginning = await in_thread_if(is_large, begin_with)
     _, earlier = await read_history(store, body)
     num_tokens = await race_draining(services.engine.until_draining(), beginning.count_tokens(store, earlier))

@@ -24,6 +24,17 @@ _PREFIXES = {
     "reasoning": "rs",
     "function_call": "fc",
     "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+    "local_shell_call": "lsh",
+    "local_shell_call_output": "lsho",
+    "shell_call": "sh",
+    "shell_call_output": "sho",
+    "apply_patch_call": "apc",
+    "apply_patch_call_output": "apco",
+    "tool_search_call": "tsc",
+    "tool_search_output": "tso",
+    "compaction": "cmp",
     "mcp_list_tools": "mcpl",
     "mcp_call": "mcp",
     "mcp_approval_request": "mcpr",
@@ -78,7 +89,7 @@ def placed_media(item: Item) -> Iterator[tuple[str, dict[str, Any]]]:
     for name in ("content", "output"):
         parts = item.get(name)
         for number, part in enumerate(parts if isinstance(parts, list) else ()):
-            if part["type"] in MEDIA_KINDS:
+            if part.get("type") in MEDIA_KINDS:
                 yield f"{name}.{number}", part
 
 
@@ -105,7 +116,7 @@ def to_client_items(items: Sequence[Item], data: Mapping[str, bytes] | None = No
 def _changed(item: Item, change: Callable[[Item], Item]) -> Item:
     for name in ("content", "output"):
         if isinstance(item.get(name), list):
-            parts = [change(part) if part["type"] in MEDIA_KINDS else part for part in item[name]]
+            parts = [change(part) if part.get("type") in MEDIA_KINDS else part for part in item[name]]
             item = {**item, name: parts}
     return item
 

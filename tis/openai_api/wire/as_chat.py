@@ -8,15 +8,14 @@ from pydantic import ValidationError
 
 from tis.errors import BadRequest
 from tis.http.error_handlers import bad_request_from
-from tis.mcp_client.client import McpClient
 from tis.openai_api.store.items import MEDIA_KINDS, Item
 from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.client_items import as_function_items
 from tis.openai_api.wire.fields import SamplingFields
 from tis.openai_api.wire.input_items import as_functions
 from tis.openai_api.wire.response_request import ResponseRequest, TextFormat
-from tis.openai_api.wire.tools import requested_servers
+from tis.openai_api.wire.response_tools import chat_tools
 
-_CHOICES = ("none", "auto", "required")
 _SAME = ("model", "parallel_tool_calls", "chat_template_kwargs", "structured_outputs", *SamplingFields.model_fields)
 _RESPONSE_PARAMS = {
     "response_format.json_schema": "text.format",
@@ -38,7 +37,7 @@ def as_chat(
     if body.instructions:
         content = [{"type": "input_text", "text": body.instructions}]
         items = [("instructions", {"type": "message", "role": "system", "content": content}), *items]
-    messages, origins = messages_of(as_functions(items), attached)
+    messages, origins = messages_of(as_functions(as_function_items(items)), attached)
     fields = {name: getattr(body, name) for name in _SAME}
     fields |= {"messages": messages, "max_completion_tokens": body.max_output_tokens}
     fields |= chat_tools(tools, body.tool_choice)
@@ -71,7 +70,7 @@ def with_response_params(error: BadRequest, origins: Sequence[str]) -> BadReques
             param = ours + param.removeprefix(theirs)
             break
     if param.startswith("tools."):
-        param = param.replace(".function", "", 1)
+        param = param.replace(".function", "", 1).replace(".custom", "", 1).replace(".format.grammar", ".format", 1)
     if param != given_param:
         error.param = param
         error.message = error.message.replace(given_param, param, 1)
@@ -153,74 +152,3 @@ def _shown(part: Item, attached: Mapping[str, bytes]) -> Item:
         return part
     data = base64.b64encode(attached[part["attached"]]).decode()
     return {"type": part["type"], "b64_json": data, **({"detail": part["detail"]} if "detail" in part else {})}
-
-
-class ResponseTools:
-    """The functions of the client, and the MCP servers."""
-
-    def __init__(self, given: Sequence[Mapping[str, Any]], mcp_client: McpClient) -> None:
-        of_servers = requested_servers(given, mcp_client)
-        self.servers = [one.server for one in of_servers]
-        servers = iter(of_servers)
-        # As the response returns them.
-        self.shown: list[Mapping[str, Any]] = [
-            next(servers).shown if tool.get("type") == "mcp" else _checked(tool, f"tools.{position}")
-            for position, tool in enumerate(given)
-        ]
-        self.functions = [tool for tool in self.shown if tool["type"] == "function"]
-
-
-def chat_tools(tools: Sequence[Mapping[str, Any]], choice: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The equivalent fields of a chat request."""
-    chosen: Any = choice
-    named: Sequence[str] = [tool["name"] for tool in tools]
-    if isinstance(choice, str) and choice not in _CHOICES:
-        raise _refused(f"tool_choice must be one of {', '.join(_CHOICES)}, or an object.")
-    if isinstance(choice, Mapping):
-        chosen, named = _chosen(choice, named)
-    functions = [{"type": "function", "function": _function(tool)} for tool in tools if tool["name"] in named]
-    return {"tools": functions or None, "tool_choice": chosen}
-
-
-def _checked(tool: Mapping[str, Any], where: str) -> dict[str, Any]:
-    if tool.get("type") != "function":
-        raise BadRequest(
-            f"{where}: tools of type {str(tool.get('type'))[:40]!r} are not supported.",
-            param=f"{where}.type",
-            code="unsupported_value",
-        )
-    function = tool["function"] if isinstance(tool.get("function"), dict) else tool  # as chat has it
-    name, parameters = function.get("name"), function.get("parameters")
-    if not (isinstance(name, str) and 0 < len(name) <= 256):
-        raise BadRequest(f"{where}: a function needs a name.", param=f"{where}.name")
-    if not isinstance(parameters, dict | None):
-        raise BadRequest(f"{where}.parameters must be a JSON schema.", param=f"{where}.parameters", code="invalid_type")
-    more = {"description": function.get("description"), "parameters": parameters, "strict": function.get("strict")}
-    return {"type": "function", "name": name, **more}
-
-
-def _chosen(choice: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    if choice.get("type") == "function":
-        name = choice.get("name")
-        if name not in names:
-            raise _refused(f"tool_choice: there is no tool {str(name)[:64]!r}.")
-        return {"type": "function", "function": {"name": name}}, names
-    if choice.get("type") == "allowed_tools" and choice.get("mode") in ("auto", "required"):
-        tools = choice.get("tools")
-        allowed = (
-            [tool["name"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
-            if isinstance(tools, list)
-            else []
-        )
-        if not allowed or not set(allowed) <= set(names):
-            raise _refused("tool_choice.tools must be some of the tools.")
-        return choice["mode"], allowed
-    raise _refused(f"tool_choice of type {str(choice.get('type'))[:40]!r} is not supported.")
-
-
-def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tool[name] for name in ("name", "description", "parameters", "strict") if tool[name] is not None}
-
-
-def _refused(message: str) -> BadRequest:
-    return BadRequest(message, param="tool_choice", code="unsupported_value")

@@ -22,20 +22,24 @@ from tis.openai_api.store.conversations import StoredConversation
 from tis.openai_api.store.items import Item, media_names, media_parts, new_response_id, with_media_names
 from tis.openai_api.store.responses import RESPONSE, ResponseStore, StoredItem, encode_document
 from tis.openai_api.wire import chat_writer, response_writer
-from tis.openai_api.wire.as_chat import ResponseTools, as_chat, with_response_params
+from tis.openai_api.wire.as_chat import as_chat, with_response_params
 from tis.openai_api.wire.chat_prompt import chat_prompt, requested_sampling, require_template_options
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import ChatWriter, chat_writer_state
 from tis.openai_api.wire.input_items import PlacedItem, approved_requests, checked_items, listed_before
-from tis.openai_api.wire.response_request import ResponseRequest
-from tis.openai_api.wire.response_writer import Response, ResponseWriter, new_response
+from tis.openai_api.wire.old_functions import naming_old_functions, with_tools_of_functions
+from tis.openai_api.wire.response_request import ENCRYPTED_REASONING, ResponseRequest
+from tis.openai_api.wire.response_tools import HostedTools, ResponseTools
+from tis.openai_api.wire.response_writer import Response, ResponseWriter, new_response, writer_state
 from tis.openai_api.wire.structured_output import requested_grammar, response_format_grammar
 from tis.openai_api.wire.tools import (
     ServerTool,
+    custom_names,
     forced_mcp_call,
     requested_servers,
     tools_offered,
     with_allowed_tools,
+    with_custom_choice,
 )
 from tis.streaming.retention import Retention
 from tis.streaming.session import Session
@@ -94,6 +98,8 @@ def form_of_chat(model_id: str) -> ChooseForm:
             with_usage=bool(body.stream and body.wants_usage),
             may_call=bool(tools_offered(body) or chat.servers),
             hides_reasoning=body.include_reasoning is False,
+            custom_tools=custom_names(body),
+            has_old_shape=body.functions is not None,
         )
         return AnswerForm(chat_writer.DIALECT, state["id"], state, ChatWriter)
 
@@ -101,7 +107,7 @@ def form_of_chat(model_id: str) -> ChooseForm:
 
 
 def converted_chat(body: ChatRequest, mcp_client: McpClient) -> ConvertedChat:
-    body = with_allowed_tools(body)
+    body = with_custom_choice(with_allowed_tools(with_tools_of_functions(body)))
     servers = mcp_servers_of(body, mcp_client)
     forced = forced_mcp_call([one.server for one in servers], body.tool_choice) if servers else None
     if forced is not None:  # tools that are not listed yet cannot be checked before
@@ -122,15 +128,17 @@ async def begin_chat(
 ) -> tuple[Session, Turn]:
     """Dialects beside OpenAI's convert their requests into a `ChatRequest`, and choose the form of the answer."""
     engine = services.engine
-    chat = await in_thread_if(is_large, lambda: converted_chat(body, services.mcp_client))
+    with naming_old_functions(body):
+        chat = await in_thread_if(is_large, lambda: converted_chat(body, services.mcp_client))
     body, servers, forced = chat.body, chat.servers, chat.forced
     await require_template_options(body, engine, model_id)
     prompt, attachments = await with_media(chat.prompt, model_id, engine, services.media, ticket)
     if sessions.durability == "memory":
         attachments = {}  # nobody will read them again
-    prepared = await engine.prepare(
-        model_id, prompt, chat.sampling, chat.grammar, cache_salt=cache_salt_of(body, wanted.owner), ticket=ticket
-    )
+    with naming_old_functions(body):
+        prepared = await engine.prepare(
+            model_id, prompt, chat.sampling, chat.grammar, cache_salt=cache_salt_of(body, wanted.owner), ticket=ticket
+        )
     keep_media(ticket, attachments, None if servers else prepared)
     max_events = prepared.params.n * (prepared.params.max_tokens + 2) + EVENTS_BESIDE_TOKENS
     form = (choose_form or form_of_chat(model_id))(chat, prepared)
@@ -216,13 +224,20 @@ class ResponseBeginning:
     """A request on its way to the engine."""
 
     def __init__(
-        self, body: ResponseRequest, model_id: str, services: Services, ticket: Ticket, *, is_large: bool = False
+        self,
+        body: ResponseRequest,
+        model_id: str,
+        services: Services,
+        ticket: Ticket,
+        *,
+        hosted: HostedTools,
+        is_large: bool = False,
     ) -> None:
         """Takes long if the body is large: see `in_thread_if`."""
         if body.input is None and body.conversation_id is None and body.previous_response_id is None:
             raise BadRequest("input: Field required", param="input", code="missing_required_parameter")
         self.response_id = new_response_id()
-        self.tools = ResponseTools(body.tools or (), services.mcp_client)
+        self.tools = ResponseTools(body.tools or (), services.mcp_client, hosted)
         self._body = body
         self._model_id = model_id
         self._services = services
@@ -252,6 +267,7 @@ class ResponseBeginning:
             body = body.model_copy(update={"tool_choice": None})
 
         def convert() -> tuple[ChatRequest, list[str]]:
+            self.tools.add_found(items)
             return as_chat(body, items, self.tools.functions, attached)
 
         chat, origins = await in_thread_if(self._is_large or bool(attached), convert)
@@ -312,7 +328,7 @@ class ResponseBeginning:
         return wanted.with_window(prepared.params.max_tokens + EVENTS_BESIDE_TOKENS)
 
     async def writer(self, response: Response) -> ResponseWriter:
-        return await in_thread_if(self._is_large, lambda: ResponseWriter(response))
+        return await in_thread_if(self._is_large, lambda: ResponseWriter(self._writer_state(response)))
 
     def run(self, prepared: PreparedRequest, response: Response, writer: ResponseWriter) -> Run:
         only_round, spec = None if self._mcp else prepared, self._spec(prepared, response)
@@ -321,7 +337,12 @@ class ResponseBeginning:
         )
 
     def _spec(self, prepared: PreparedRequest, response: Response) -> RunSpec:
-        return RunSpec(response_writer.DIALECT, self.response_id, response, prepared.resumable, self._parser, self._mcp)
+        state = self._writer_state(response)
+        return RunSpec(response_writer.DIALECT, self.response_id, state, prepared.resumable, self._parser, self._mcp)
+
+    def _writer_state(self, response: Response) -> Response:
+        seals_reasoning = ENCRYPTED_REASONING in (self._body.include or ())
+        return writer_state(response, seals_reasoning=seals_reasoning, calls=self.tools.calls)
 
     def _mcp_parts(self, own: Sequence[PlacedItem], items: Sequence[PlacedItem]) -> dict[str, Any] | None:
         """What an `McpSpec` has beside the prompt; None if no server is called."""

@@ -16,7 +16,7 @@ from tis.media.media_types import MediaSource
 from tis.openai_api.store.items import MEDIA_KINDS
 from tis.openai_api.wire.chat_request import TEXT_TYPES, ChatMessage, ChatRequest, ContentPart, MediaRef
 from tis.openai_api.wire.fields import MAX_TEXT_CHARS
-from tis.openai_api.wire.tools import checked_tools, past_call
+from tis.openai_api.wire.tools import checked_tools
 
 Encoding = Literal["url", "base64"]
 # Settings of `generate()`, with our names.
@@ -144,7 +144,7 @@ def _message(position: int, message: ChatMessage) -> dict[str, Any]:
     plain = message.model_dump(exclude_none=True, exclude={"content", "reasoning", "tool_calls", "mcp_calls"})
     plain["content"] = _content(position, message)
     if message.tool_calls:
-        plain["tool_calls"] = [past_call(call) for call in message.tool_calls]
+        plain["tool_calls"] = [call.for_template() for call in message.tool_calls]
     if message.reasoning and not message.reasoning_content:
         plain["reasoning_content"] = message.reasoning
     return plain

@@ -9,10 +9,22 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StrictBool, StrictStr, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictStr,
+    StringConstraints,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+)
 
 from tis.bounds import MaxItems
+from tis.chat.rounds import arguments_object
 from tis.errors import BadRequest
+from tis.openai_api.wire.custom_tools import CustomTool, CustomToolCall
 from tis.openai_api.wire.examples import CHAT_REQUESTS
 from tis.openai_api.wire.fields import (
     MAX_CALLS,
@@ -30,12 +42,12 @@ from tis.openai_api.wire.fields import (
     RequestModel,
     SamplingFields,
     Text,
+    ToolName,
     Verbosity,
 )
 
 TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
-TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 _LONG_TEXT = 4096
 _HASHED_CHARS = 2**20  # hashlib releases the interpreter meanwhile, a copy of the text does not
 _SLICE_COST = 2048  # messages and their parts and calls
@@ -44,8 +56,6 @@ Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 _NOT_SUPPORTED: Any = Field(None, exclude=True, description="not supported")
 # Fields of OpenAI, and one of vLLM, that the server does not support, and what a client can do.
 _INSTEAD = {
-    "functions": "use tools",
-    "function_call": "use tool_choice",
     "audio": "the server answers with text only",
     "web_search_options": "add an MCP server that searches the web as a tool",
     "chat_template": "use chat_template_kwargs to set options of the model's own template",
@@ -74,6 +84,12 @@ class ContentPart(RequestModel):
     detail: Name | None = None
 
 
+def _kind(given: Any) -> str:
+    """The branch of a union that errors are about; what has no known type is taken for a function."""
+    kind = given.get("type") if isinstance(given, dict) else getattr(given, "type", None)
+    return str(kind).capitalize() if kind in ("custom", "mcp") else "Function"
+
+
 class CalledFunction(RequestModel):
     name: Name
     arguments: Text | JsonObject = "{}"
@@ -84,10 +100,16 @@ class ToolCall(RequestModel):
     type: Literal["function"] = "function"
     function: CalledFunction
 
+    def for_template(self) -> dict[str, Any]:
+        plain: dict[str, Any] = self.model_dump(exclude_none=True)
+        if isinstance(self.function.arguments, str):
+            plain["function"]["arguments"] = arguments_object(self.function.arguments)
+        return plain
+
 
 class FunctionTool(RequestModel):
     # This order of fields is the one in the prompts that models were trained on.
-    name: Annotated[StrictStr, StringConstraints(pattern=TOOL_NAME, max_length=64)]
+    name: ToolName
     description: Text | None = None
     parameters: JsonObject | None = None
 
@@ -100,6 +122,17 @@ class Tool(RequestModel):
 
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
 
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.function.parameters or {}
+
+    def for_template(self) -> dict[str, Any]:
+        return self.model_dump(exclude_unset=True)
+
 
 class McpServerTool(RequestModel):
     """An MCP server, whose tools this server calls. `requested_servers` checks the other fields."""
@@ -107,6 +140,16 @@ class McpServerTool(RequestModel):
     type: Literal["mcp"]
 
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+
+
+# The names of the branches are no fields, so errors leave out what begins with a capital letter.
+AnyTool = Annotated[
+    Annotated[Tool, Tag("Function")] | Annotated[CustomTool, Tag("Custom")] | Annotated[McpServerTool, Tag("Mcp")],
+    Discriminator(_kind),
+]
+AnyToolCall = Annotated[
+    Annotated[ToolCall, Tag("Function")] | Annotated[CustomToolCall, Tag("Custom")], Discriminator(_kind)
+]
 
 
 class McpCall(RequestModel):
@@ -123,11 +166,16 @@ class ChatMessage(RequestModel):
     role: Role
     content: Text | Annotated[list[ContentPart], MaxItems(MAX_PARTS)] | None = None
     name: Name | None = None
-    tool_calls: Annotated[list[ToolCall], MaxItems(MAX_CALLS)] | None = None
+    tool_calls: Annotated[list[AnyToolCall], MaxItems(MAX_CALLS)] | None = None
     tool_call_id: Name | None = None
+    function_call: CalledFunction | None = None  # the one call of `functions`
     mcp_calls: Annotated[list[McpCall], MaxItems(MAX_CALLS)] | None = None
     reasoning_content: Text | None = None
     reasoning: Text | None = None
+
+
+class ChosenFunction(RequestModel):
+    name: Name
 
 
 class StreamOptions(RequestModel):
@@ -172,10 +220,13 @@ class ChatRequest(SamplingFields):
     cache_salt: CacheSalt | None = None
     prediction: Prediction | None = None
 
-    tools: Annotated[list[Tool | McpServerTool], MaxItems(MAX_TOOLS)] | None = None
+    tools: Annotated[list[AnyTool], MaxItems(MAX_TOOLS)] | None = None
     parallel_tool_calls: StrictBool | None = None
     include_reasoning: StrictBool | None = None  # false: reasoning is generated and counted, but not sent
     tool_choice: Name | JsonObject | None = None
+    # The old names of `tools` and `tool_choice`.
+    functions: Annotated[list[FunctionTool], MaxItems(MAX_TOOLS)] | None = None
+    function_call: Name | ChosenFunction | None = None
     response_format: ResponseFormat | None = None
     add_generation_prompt: StrictBool | None = None
     continue_final_message: StrictBool | None = None
@@ -201,8 +252,6 @@ class ChatRequest(SamplingFields):
     metadata: Annotated[Metadata | None, Field(exclude=True)] = None
 
     # Not supported: `check` rejects them.
-    functions: Any = _NOT_SUPPORTED
-    function_call: Any = _NOT_SUPPORTED
     modalities: Any = Field(None, exclude=True, description="only text")
     audio: Any = _NOT_SUPPORTED
     web_search_options: Any = _NOT_SUPPORTED

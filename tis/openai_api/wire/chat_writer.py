@@ -21,11 +21,13 @@ from tis.chat.parts import (
     RunUsage,
     ServerCall,
     TextDelta,
+    ToolCallEnd,
     ToolCallStart,
 )
 from tis.engine.answer import FinishReason, TokenLogprob
 from tis.errors import ServiceError, error_with_code
 from tis.http.error_handlers import error_body, internal_error
+from tis.openai_api.wire.custom_tools import CustomInput
 
 DIALECT = "chat"
 DONE = b"[DONE]"
@@ -33,7 +35,13 @@ _TEXT = "\0text\0"  # stands for the text while a chunk is made into a template;
 
 
 def chat_writer_state(
-    model: str, *, with_usage: bool, may_call: bool = False, hides_reasoning: bool = False
+    model: str,
+    *,
+    with_usage: bool,
+    may_call: bool = False,
+    hides_reasoning: bool = False,
+    custom_tools: Sequence[str] = (),
+    has_old_shape: bool = False,
 ) -> dict[str, Any]:
     return {
         "model": model,
@@ -42,6 +50,8 @@ def chat_writer_state(
         "with_usage": with_usage,
         "may_call": may_call,
         "hides_reasoning": hides_reasoning,
+        "custom_tools": list(custom_tools),
+        "has_old_shape": has_old_shape,
     }
 
 
@@ -57,6 +67,9 @@ class ChatWriter:
         self._with_usage: bool = state["with_usage"]  # then every chunk has the field, null in all but the last
         self._may_call: bool = state["may_call"]  # then an answer has no content until there is some
         self._hides_reasoning: bool = state["hides_reasoning"]
+        self._custom_tools = frozenset(state.get("custom_tools", ()))
+        self._has_old_shape: bool = state.get("has_old_shape", False)  # `function_call`, for a request with `functions`
+        self._inputs: dict[tuple[int, int], CustomInput] = {}  # of calls of custom tools, by choice and index
         self._around_text: dict[tuple[int, type], list[bytes]] = {}
         self._context: Mapping[str, Any] | None = None
         # The kinds of text of earlier rounds, and of this one: what is written in two rounds is no single sentence.
@@ -73,12 +86,14 @@ class ChatWriter:
             case TextDelta() | ReasoningDelta():
                 return self._text(choice, part)
             case ToolCallStart(index, call_id, name):
-                function = {"name": name, "arguments": ""}
-                call = {"index": index, "id": call_id, "type": "function", "function": function}
-                return [self._chunk(choice, {"tool_calls": [call]}, part.logprobs)]
-            case ArgumentsDelta(index, text) if text or part.logprobs:
-                delta = {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
-                return [self._chunk(choice, delta, part.logprobs)]
+                return [self._chunk(choice, self._begun_call(choice, index, call_id, name), part.logprobs)]
+            case ArgumentsDelta(index, text):
+                found = self._inputs.get((choice, index))
+                text = found.add(text) if found else text
+                if text or part.logprobs:
+                    return [self._chunk(choice, self._more_of_call(choice, index, text), part.logprobs)]
+            case ToolCallEnd(index) if rest := self._rest_of_input(choice, index):
+                return [self._chunk(choice, self._more_of_call(choice, index, rest))]
             case ChoiceEnd():
                 self._context = part.context
                 return [self._end(choice, part)]
@@ -134,11 +149,33 @@ class ChatWriter:
             around = self._around_text[choice, kind] = chunk.split(encode_basestring(_TEXT).encode())
         return encode_basestring(text).encode().join(around)
 
+    def _begun_call(self, choice: int, index: int, call_id: str, name: str) -> dict[str, Any]:
+        if self._has_old_shape:
+            return {"function_call": {"name": name, "arguments": ""}}
+        if name in self._custom_tools:
+            self._inputs[choice, index] = CustomInput()
+            custom = {"name": name, "input": ""}
+            return {"tool_calls": [{"index": index, "id": call_id, "type": "custom", "custom": custom}]}
+        function = {"name": name, "arguments": ""}
+        return {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": function}]}
+
+    def _more_of_call(self, choice: int, index: int, text: str) -> dict[str, Any]:
+        if self._has_old_shape:
+            return {"function_call": {"arguments": text}}
+        if (choice, index) in self._inputs:
+            return {"tool_calls": [{"index": index, "custom": {"input": text}}]}
+        return {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
+
+    def _rest_of_input(self, choice: int, index: int) -> str:
+        found = self._inputs.get((choice, index))
+        return found.end() if found else ""
+
     def _end(self, choice: int, end: ChoiceEnd) -> bytes:
         if end.finish == "cancelled":
             # OpenAI has no word for it: clients see an ordinary stop, and whoever looks sees why.
             return self._chunk(choice, {}, finish="stop", cancelled=True)
-        finish = "tool_calls" if end.has_calls and end.finish == "stop" else end.finish
+        of_calls = "function_call" if self._has_old_shape else "tool_calls"
+        finish = of_calls if end.has_calls and end.finish == "stop" else end.finish
         return self._chunk(choice, {}, finish=finish)
 
     def _announced_fields(self, call: ServerCall) -> dict[str, Any]:
@@ -282,6 +319,7 @@ class GrowingMessage:
         self._reasoning: list[str] = []
         self._calls: dict[int, dict[str, Any]] = {}
         self._mcp_calls: dict[int, dict[str, Any]] = {}
+        self._old_call: dict[str, Any] | None = None  # the call of `functions`
 
     def add(self, delta: Mapping[str, Any]) -> None:
         if content := delta.get("content"):
@@ -289,19 +327,24 @@ class GrowingMessage:
         if reasoning := delta.get("reasoning_content"):
             self._reasoning.append(reasoning)
         for call in delta.get("tool_calls", ()):
-            function = call["function"]
+            called, text = ("custom", "input") if "custom" in call else ("function", "arguments")
             if "id" in call:
-                self._calls[call["index"]] = {"id": call["id"], "name": function["name"], "arguments": []}
-            self._calls[call["index"]]["arguments"].append(function["arguments"])
+                self._calls[call["index"]] = {"id": call["id"], "type": called, "name": call[called]["name"], text: []}
+            self._calls[call["index"]][text].append(call[called][text])
+        if old := delta.get("function_call"):
+            self._old_call = self._old_call or {"name": old["name"], "arguments": []}
+            self._old_call["arguments"].append(old["arguments"])
         for call in delta.get("mcp_calls", ()):
             self._mcp_calls.setdefault(call["index"], {}).update(call)
 
     def whole(self) -> dict[str, Any]:
         content, reasoning = "".join(self._content), "".join(self._reasoning)
-        calls = {"tool_calls": self._function_calls(), "mcp_calls": self._server_calls()}
+        calls: dict[str, Any] = {"tool_calls": self._client_calls(), "mcp_calls": self._server_calls()}
+        if old := self._old_call:
+            calls["function_call"] = {"name": old["name"], "arguments": "".join(old["arguments"])}
         return {
             "role": "assistant",
-            "content": content if content or not self._calls else None,
+            "content": content if content or not (self._calls or self._old_call) else None,
             "refusal": None,
             **({"reasoning_content": reasoning, "reasoning": reasoning} if reasoning else {}),
             **{name: some for name, some in calls.items() if some},
@@ -311,12 +354,10 @@ class GrowingMessage:
         calls = [call for _, call in sorted(self._mcp_calls.items())]
         return [{name: value for name, value in call.items() if name != "index"} for call in calls]
 
-    def _function_calls(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "id": call["id"],
-                "type": "function",
-                "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
-            }
-            for _, call in sorted(self._calls.items())
-        ]
+    def _client_calls(self) -> list[dict[str, Any]]:
+        calls = []
+        for _, call in sorted(self._calls.items()):
+            text = "input" if call["type"] == "custom" else "arguments"
+            called = {"name": call["name"], text: "".join(call[text])}
+            calls.append({"id": call["id"], "type": call["type"], call["type"]: called})
+        return calls

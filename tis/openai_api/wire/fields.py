@@ -15,6 +15,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    StringConstraints,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -38,6 +39,7 @@ MAX_CHOICES = 1000  # of guided_choice
 MAX_KEYS = 1024
 
 Name = Annotated[StrictStr, Field(max_length=512)]  # ids, models, users, kinds of things
+ToolName = Annotated[StrictStr, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,64}$", max_length=64)]
 Url = Annotated[StrictStr, Field(max_length=8192)]
 Text = Annotated[StrictStr, Field(max_length=MAX_TEXT_CHARS)]
 # A URL or base64. MAX_BODY_MB and MAX_MEDIA_MB are stricter.

@@ -13,7 +13,9 @@ from tis.mcp_client.tool_types import McpTool
 from tis.mcp_client.toolbox import tool_from_json, tool_to_json
 from tis.openai_api.store.items import MEDIA_KINDS, Item, input_id, lists_tools_of
 from tis.openai_api.wire.chat_request import ContentPart
+from tis.openai_api.wire.client_items import CLIENT_KINDS, checked_client_item
 from tis.openai_api.wire.response_request import require_text
+from tis.openai_api.wire.sealed_text import unsealed
 
 _MAX_TOOLS = 128  # of one server
 MCP_KINDS = ("mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response")
@@ -43,12 +45,16 @@ def _checked(item: Mapping[str, Any], where: str) -> Item:
     if kind == "function_call":
         texts = {name: require_text(item, name, where) for name in ("call_id", "name", "arguments")}
         return _identified(item) | {"type": kind, **texts, "status": "completed"}
-    if kind == "function_call_output":
+    if kind in CLIENT_KINDS:
+        return _identified(item) | checked_client_item(item, where)
+    if kind in ("function_call_output", "custom_tool_call_output"):
         call_id, output = require_text(item, "call_id", where), item.get("output")
         output = output if isinstance(output, str) else _parts(output, f"{where}.output", "input_text")
         return _identified(item) | {"type": kind, "call_id": call_id, "output": output, "status": "completed"}
     if kind == "reasoning":
-        content = [{"type": "reasoning_text", "text": text} for text in _texts(item.get("content"))]
+        sealed = unsealed(item.get("encrypted_content"))
+        thought = _texts(item.get("content")) or ([sealed] if sealed else [])
+        content = [{"type": "reasoning_text", "text": text} for text in thought]
         summary = [{"type": "summary_text", "text": text} for text in _texts(item.get("summary"))]
         reasoning = {"summary": summary, "content": content, "encrypted_content": None, "status": "completed"}
         return _identified(item) | {"type": kind, **reasoning}

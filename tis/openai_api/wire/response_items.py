@@ -8,9 +8,17 @@ from typing import Any
 
 from tis.chat.parts import ServerCall
 from tis.openai_api.store.items import Item, output_id, tool_list_id
+from tis.openai_api.wire.client_tools import OF_CALLS
+from tis.openai_api.wire.custom_tools import CustomInput
 from tis.openai_api.wire.encoded_json import EncodedList, encode_json
+from tis.openai_api.wire.sealed_text import sealed
 
-_CALLS = {"function_call": "function_call_arguments", "mcp_call": "mcp_call_arguments"}
+# What the events of a growing call are called, and the field of its item that grows.
+_CALLS = {
+    "function_call": ("function_call_arguments", "arguments"),
+    "mcp_call": ("mcp_call_arguments", "arguments"),
+    "custom_tool_call": ("custom_tool_call_input", "input"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +63,28 @@ class _OpenItem:
     item: Item
     kind: str
     shape: _PartShape | None  # None: it is a call, which grows by its arguments
-    around: tuple[bytes, bytes]  # of its deltas
+    around: tuple[bytes, bytes] | None  # of its deltas; None: it has no deltas
     text: list[str] = field(default_factory=list)
     logprobs: EncodedList = field(default_factory=EncodedList)
 
 
 class OutputItems:
-    def __init__(self, response_id: str, numbered: NumberedEvents, *, summarises: bool = False) -> None:
+    def __init__(
+        self,
+        response_id: str,
+        numbered: NumberedEvents,
+        *,
+        summarises: bool = False,
+        seals_reasoning: bool = False,
+        calls: Mapping[str, str] | None = None,
+    ) -> None:
+        """`calls`: the types of the items that calls of some tools become, by the names that the model has for them."""
         self._response_id = response_id
         self._numbered = numbered
         self._shapes = {"message": _TEXT, "reasoning": _SUMMARY if summarises else _REASONING}
+        self._seals_reasoning = seals_reasoning
+        self._calls = calls or {}
+        self._input = CustomInput()  # of the call of a custom tool that grows
         self._done: list[Item] = []
         self._open: _OpenItem | None = None
         self._early_logprobs: list[Any] = []  # of tokens without text, before a message that may come
@@ -79,7 +99,7 @@ class OutputItems:
     def items(self, *, is_over: bool = False) -> list[Item]:
         """As they are now."""
         status = "incomplete" if is_over else "in_progress"
-        return [*self._done, *([_whole(self._open, status)] if self._open else [])]
+        return [*self._done, *([self._whole(self._open, status)] if self._open else [])]
 
     def text(self, text: str, logprobs: Sequence[Any] = ()) -> list[bytes]:
         """Tokens without text make no message: those behind a call may be all that comes."""
@@ -94,11 +114,20 @@ class OutputItems:
     def reasoning(self, text: str) -> list[bytes]:
         return self._grow("reasoning", text)
 
-    def start_function(self, name: str, call_id: str) -> list[bytes]:
-        return self.close() + self._add("function_call", {"call_id": call_id, "name": name, "arguments": ""})
+    def start_call(self, name: str, call_id: str) -> list[bytes]:
+        """Of a tool that the client runs."""
+        events, kind = self.close(), self._calls.get(name, "function_call")
+        if tool := OF_CALLS.get(kind):
+            return events + self._add(kind, {"call_id": call_id, **tool.begun()})
+        self._input = CustomInput()
+        _, grows = _CALLS[kind]
+        return events + self._add(kind, {"call_id": call_id, "name": name, grows: ""})
 
-    def function_arguments(self, text: str) -> list[bytes]:
-        return self._grow("function_call", text)
+    def call_arguments(self, text: str) -> list[bytes]:
+        kind = self._open.kind if self._open else "function_call"
+        if kind == "custom_tool_call":
+            text = self._input.add(text)
+        return self._grow(kind, text) if text else []
 
     def start_server_call(self, call: ServerCall, *, needs_approval: bool = False) -> list[bytes]:
         events = self.close()
@@ -164,15 +193,19 @@ class OutputItems:
             return self._close_request(status)
         if self._open is None:
             return []
+        events = self._rest_of_input()
         grown, self._open = self._open, None
-        item, place, text = _whole(grown, status), self._place(grown.item), "".join(grown.text)
+        item, place, text = self._whole(grown, status), self._place(grown.item), "".join(grown.text)
         number = len(self._done)
         if grown.kind == "mcp_call":
             self._done.append({**item, "status": "in_progress"})  # until a server has answered
             return []
-        if (shape := grown.shape) is None:
-            done = {**place, "name": item["name"], "arguments": text}
-            events = [self._event("response.function_call_arguments.done", done)]
+        if grown.kind in OF_CALLS:
+            events = self._shell_commands(item) if grown.kind == "shell_call" else []
+        elif (shape := grown.shape) is None:
+            name, grows = _CALLS[grown.kind]
+            named = {"name": item["name"]} if grown.kind == "function_call" else {}
+            events.append(self._event(f"response.{name}.done", {**place, **named, grows: text}))
         else:
             part, within = item[shape.among][0], {**place, shape.index: 0}
             whole = {"text": text, **({"logprobs": grown.logprobs} if grown.kind == "message" else {})}
@@ -182,6 +215,22 @@ class OutputItems:
             ]
         self._done.append(item)
         return [*events, self._item_done(number)]
+
+    def _rest_of_input(self) -> list[bytes]:
+        rest = self._input.end() if self._open and self._open.kind == "custom_tool_call" else ""
+        return self._grow("custom_tool_call", rest) if rest else []
+
+    def _shell_commands(self, item: Item) -> list[bytes]:
+        """A command is certain once all arguments are there."""
+        events = []
+        for number, command in enumerate(item["action"]["commands"]):
+            place = {"output_index": len(self._done), "command_index": number}
+            events += [
+                self._event("response.shell_call_command.added", {**place, "command": ""}),
+                self._event("response.shell_call_command.delta", {**place, "delta": command}),
+                self._event("response.shell_call_command.done", {**place, "command": command}),
+            ]
+        return events
 
     def _close_request(self, status: str) -> list[bytes]:
         assert self._asking
@@ -213,7 +262,7 @@ class OutputItems:
             within = {**self._place(self._open.item), "content_index": 0}
             delta = {**within, "delta": text, "logprobs": list(logprobs)}
             events.append(self._event("response.output_text.delta", delta))
-        elif text:
+        elif text and self._open.around:
             events.append(self._numbered.delta(self._open.around, text))
         return events
 
@@ -226,12 +275,24 @@ class OutputItems:
         elif kind == "reasoning":
             item |= {"summary": [], "content": [], "encrypted_content": None}
         place, shape = self._place(item), self._shapes.get(kind)
-        self._open = _OpenItem(item, kind, shape, _around(place, kind, shape))
+        self._open = _OpenItem(item, kind, shape, None if kind in OF_CALLS else _around(place, kind, shape))
         events = [self._event("response.output_item.added", {"output_index": number, "item": item})]
         if shape:
             part = {**place, shape.index: 0, "part": _part(shape, "", EncodedList())}
             events.append(self._event(f"response.{shape.part}.added", part))
         return events
+
+    def _whole(self, grown: _OpenItem, status: str) -> Item:
+        item, text = {**grown.item, "status": status}, "".join(grown.text)
+        if tool := OF_CALLS.get(grown.kind):
+            whole = tool.whole(text)
+            return item | (whole or {}) | {"status": tool.status(status, is_whole=whole is not None)}
+        if grown.shape is None:
+            _, grows = _CALLS[grown.kind]
+            return item | {grows: text}
+        if grown.kind == "reasoning" and self._seals_reasoning and status != "in_progress":
+            item["encrypted_content"] = sealed(text)
+        return item | {grown.shape.among: [_part(grown.shape, text, grown.logprobs)]}
 
     def _place(self, item: Item) -> dict[str, Any]:
         return {"item_id": item["id"], "output_index": len(self._done)}
@@ -246,20 +307,13 @@ class OutputItems:
         return self._numbered.event(kind, fields)
 
 
-def _whole(grown: _OpenItem, status: str) -> Item:
-    item, text = {**grown.item, "status": status}, "".join(grown.text)
-    if grown.shape is None:
-        return item | {"arguments": text}
-    return item | {grown.shape.among: [_part(grown.shape, text, grown.logprobs)]}
-
-
 def _part(shape: _PartShape, text: str, logprobs: EncodedList) -> Item:
     part: Item = {"type": shape.type, "text": text}
     return part | ({"annotations": [], "logprobs": logprobs} if shape is _TEXT else {})
 
 
 def _around(place: Mapping[str, Any], kind: str, shape: _PartShape | None) -> tuple[bytes, bytes]:
-    name, index = (shape.text, {shape.index: 0}) if shape else (_CALLS[kind], {})
+    name, index = (shape.text, {shape.index: 0}) if shape else (_CALLS[kind][0], {})
     before = {"type": f"response.{name}.delta", **place, **index}
     start = json.dumps(before, separators=(",", ":")).encode()[:-1] + b',"delta":'
     return start, (b',"logprobs":[]' if shape is _TEXT else b"") + b',"sequence_number":'

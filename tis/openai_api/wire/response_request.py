@@ -27,6 +27,7 @@ from tis.openai_api.wire.fields import (
 )
 
 LOGPROBS = "message.output_text.logprobs"
+ENCRYPTED_REASONING = "reasoning.encrypted_content"
 IMAGE_URLS = "message.input_image.image_url"
 Include = Literal[
     "file_search_call.results",

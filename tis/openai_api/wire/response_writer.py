@@ -41,17 +41,26 @@ Response = dict[str, Any]
 _STATUS = {"stop": "completed", "length": "incomplete", "cancelled": "cancelled"}
 
 
+_OWN = "writer"  # what the writer begins with beside the response; no event has it
 _REPEATED = ("instructions", "tools", "text", "metadata")  # of the request, in each event with the whole response
 
 
 class ResponseWriter:
-    def __init__(self, response: Response) -> None:
+    def __init__(self, state: Response) -> None:
         """Takes long if the response repeats megabytes of the request: see `in_thread_if`."""
+        response = {name: value for name, value in state.items() if name != _OWN}
+        own = state.get(_OWN, {})
         repeated = {name: EncodedValue(response[name]) for name in _REPEATED if response.get(name)}
         self._response = response | repeated
         self._numbered = NumberedEvents()
         wants_summary = bool((response.get("reasoning") or {}).get("summary"))
-        self._items = OutputItems(response["id"], self._numbered, summarises=wants_summary)
+        self._items = OutputItems(
+            response["id"],
+            self._numbered,
+            summarises=wants_summary,
+            seals_reasoning=own.get("seals_reasoning", False),
+            calls=own.get("calls"),
+        )
         self._is_over = False
 
     def begun(self, num_choices: int) -> Events:
@@ -101,9 +110,9 @@ class ResponseWriter:
             case ReasoningDelta(text):
                 return items.reasoning(text) if text else []
             case ToolCallStart(_, call_id, name):
-                return items.start_function(name, call_id)
+                return items.start_call(name, call_id)
             case ArgumentsDelta(_, text):
-                return items.function_arguments(text) if text else []
+                return items.call_arguments(text) if text else []
             case ServerCallStart(call, tool):
                 return items.start_server_call(call, needs_approval=tool.needs_approval)
             case ServerCallDelta(_, text):
@@ -142,6 +151,11 @@ class ResponseWriter:
 
     def _lifecycle(self, kind: str) -> bytes:
         return self._numbered.event(f"response.{kind}", {"response": self._response})
+
+
+def writer_state(response: Response, *, seals_reasoning: bool, calls: Mapping[str, str]) -> Response:
+    """`calls`: the types of the items that calls of some tools become, by name."""
+    return response | {_OWN: {"seals_reasoning": seals_reasoning, "calls": dict(calls)}}
 
 
 def new_response(

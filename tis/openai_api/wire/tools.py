@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from pydantic import Field, StrictStr, ValidationError
 
 from tis.chat.parse.config import ToolSchemas
-from tis.chat.rounds import arguments_object
 from tis.chat.run_spec import ForcedCall
 from tis.errors import BadRequest
 from tis.http.error_handlers import bad_request_from
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.requested_server import Approval, Approvals, RequestedServer, ToolFilter, ToolNames
 from tis.mcp_client.tool_types import McpServer
-from tis.openai_api.wire.chat_request import ChatRequest, Tool, ToolCall
+from tis.openai_api.wire.chat_request import ChatRequest, Tool
+from tis.openai_api.wire.custom_tools import CustomTool
 from tis.openai_api.wire.fields import MAX_TOOLS, RequestModel, Text, Url
 
 _MAX_SERVERS = 16
@@ -56,7 +56,24 @@ def tools_offered(body: ChatRequest) -> ToolSchemas:
     """The parameter schemas of the functions by name; empty if the model must not call any."""
     if body.tool_choice == "none":
         return {}
-    return {tool.function.name: tool.function.parameters or {} for _, tool in _functions(body)}
+    return {tool.name: tool.parameters for _, tool in _functions(body)}
+
+
+def custom_names(body: ChatRequest) -> list[str]:
+    return [tool.name for _, tool in _functions(body) if isinstance(tool, CustomTool)]
+
+
+def with_custom_choice(body: ChatRequest) -> ChatRequest:
+    """Replaces a tool_choice of type custom by that of the function that the tool is to the model."""
+    choice = body.tool_choice
+    if not (isinstance(choice, dict) and choice.get("type") == "custom"):
+        return body
+    custom = choice.get("custom")
+    name = custom.get("name") if isinstance(custom, dict) else None
+    if name not in custom_names(body):
+        param = "tool_choice.custom.name"
+        raise BadRequest(f"{param}: there is no custom tool {str(name)[:64]!r}.", param=param)
+    return body.model_copy(update={"tool_choice": {"type": "function", "function": {"name": name}}})
 
 
 def with_allowed_tools(body: ChatRequest) -> ChatRequest:
@@ -66,7 +83,7 @@ def with_allowed_tools(body: ChatRequest) -> ChatRequest:
     """
     choice = body.tool_choice
     tools = body.tools or ()
-    is_of_functions = all(isinstance(tool, Tool) for tool in tools)
+    is_of_functions = all(isinstance(tool, Tool | CustomTool) for tool in tools)
     if not (isinstance(choice, dict) and choice.get("type") == "allowed_tools" and is_of_functions):
         return body
     param = "tool_choice.allowed_tools"
@@ -78,22 +95,22 @@ def with_allowed_tools(body: ChatRequest) -> ChatRequest:
         raise BadRequest(f"{param}.mode must be auto or required.", param=f"{param}.mode", code="unsupported_value")
     if not isinstance(references, list) or not 0 < len(references) <= MAX_TOOLS:
         raise BadRequest(f"{param}.tools must be a list of 1 to {MAX_TOOLS} tools.", param=f"{param}.tools")
-    known = {tool.function.name for _, tool in _functions(body)}
+    known = {tool.name for _, tool in _functions(body)}
     names = [_allowed_name(reference) for reference in references]
     for position, name in enumerate(names):
         if name not in known:
             where = f"{param}.tools.{position}"
             message = f'{where} must name one of the tools: {{"type": "function", "function": {{"name": ...}}}}.'
             raise BadRequest(message, param=where)
-    chosen = [tool for _, tool in _functions(body) if tool.function.name in names]
+    chosen = [tool for _, tool in _functions(body) if tool.name in names]
     return body.model_copy(update={"tools": chosen, "tool_choice": mode})
 
 
 def _allowed_name(reference: Any) -> str | None:
-    """Chat has the name within `function`, Responses beside the type."""
+    """Chat has the name within `function` or `custom`, Responses beside the type."""
     if not isinstance(reference, dict):
         return None
-    function = reference.get("function")
+    function = reference.get("custom" if reference.get("type") == "custom" else "function")
     name = function.get("name") if isinstance(function, dict) else reference.get("name")
     return name if isinstance(name, str) else None
 
@@ -102,24 +119,18 @@ def checked_tools(body: ChatRequest) -> list[dict[str, Any]]:
     """The tools as chat templates take them."""
     names: set[str] = set()
     for position, tool in _functions(body):
-        if tool.function.name in names:
-            param = f"tools.{position}.function.name"
-            raise BadRequest(f"{param}: two tools are named {tool.function.name!r}.", param=param)
-        names.add(tool.function.name)
-    return [tool.model_dump(exclude_unset=True) for _, tool in _functions(body)]
+        if tool.name in names:
+            param = f"tools.{position}.{tool.type}.name"
+            raise BadRequest(f"{param}: two tools are named {tool.name!r}.", param=param)
+        names.add(tool.name)
+        if isinstance(tool, CustomTool):
+            tool.require_grammar(position)
+    return [tool.for_template() for _, tool in _functions(body)]
 
 
-def past_call(call: ToolCall) -> dict[str, Any]:
-    """A call in the history, as chat templates take it."""
-    plain: dict[str, Any] = call.model_dump(exclude_none=True)
-    if isinstance(call.function.arguments, str):
-        plain["function"]["arguments"] = arguments_object(call.function.arguments)
-    return plain
-
-
-def _functions(body: ChatRequest) -> Iterator[tuple[int, Tool]]:
-    """The functions among the tools, each with its position."""
-    return ((position, tool) for position, tool in enumerate(body.tools or ()) if isinstance(tool, Tool))
+def _functions(body: ChatRequest) -> Iterator[tuple[int, Tool | CustomTool]]:
+    """The functions and custom tools among the tools, each with its position."""
+    return ((position, tool) for position, tool in enumerate(body.tools or ()) if isinstance(tool, Tool | CustomTool))
 
 
 def forced_mcp_call(servers: Sequence[RequestedServer], given: Any) -> ForcedCall:
