@@ -88,8 +88,8 @@ def _input_rows() -> Iterator[Row]:
         yield chat(f"input: {name}", (200, 400), tools=[tool], tool_choice="required")
         flat = {"type": "custom", "name": "c", "format": {"type": "grammar", **grammar}}
         yield response(f"input: {name}", (200, 400), tools=[flat])
-    slow = {"syntax": "regex", "definition": "(a|b)*a(a|b){16}"}
-    many = [{"type": "custom", "name": f"c{n}", "format": {"type": "grammar", **slow}} for n in range(128)]
+    slow = [{"type": "grammar", "syntax": "regex", "definition": f"(a|b)*a(a|b){{16}}{n}"} for n in range(128)]
+    many = [{"type": "custom", "name": f"c{n}", "format": form} for n, form in enumerate(slow)]
     yield response("128 slow inputs", (200, 400), tools=many, tool_choice="required")
 
 

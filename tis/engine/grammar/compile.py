@@ -12,14 +12,14 @@ from threading import Lock
 from typing import Any
 
 from tis.engine.grammar.compile_sandbox import CompileSandbox, TooExpensive
-from tis.engine.grammar.grammar import Grammar
+from tis.engine.grammar.grammar import CallableTool, Grammar
 from tis.engine.grammar.input_matcher import InputMatcher
 from tis.engine.grammar.json_string_tokens import JsonStringTokens
 from tis.engine.grammar.lark import TokenIds
 from tis.engine.grammar.limits import COMPILE_SECONDS, parser_limits
 from tis.engine.grammar.llguidance_text import compile_error, input_error, to_llguidance
 from tis.engine.grammar.matcher import Matcher
-from tis.engine.grammar.tool_input import input_format_of, input_place
+from tis.engine.grammar.tool_input import InputFormat, input_format_of, input_place
 from tis.engine.grammar.validate import ValidateAnswer, answer_validator
 from tis.engine.text.markers import CALL_MARKERS, ToolFormat
 from tis.errors import BadRequest, GenerationFailed
@@ -152,12 +152,11 @@ class GrammarCompiler:
     def _try_in_sandbox(self, grammar: Grammar) -> None:
         """All grammars of the inputs together have the time of one."""
         end = time.monotonic() + COMPILE_SECONDS
-        for tool in grammar.tools:
-            if form := input_format_of(tool.parameters):
-                if (seconds := end - time.monotonic()) <= 0:
-                    raise TooExpensive
-                if message := self._sandbox.compile(form.to_llguidance(), seconds):
-                    raise input_error(tool, message)
+        for form, tool in _inputs_of(grammar).items():
+            if (seconds := end - time.monotonic()) <= 0:
+                raise TooExpensive
+            if message := self._sandbox.compile(form.to_llguidance(), seconds):
+                raise input_error(tool, message)
         # With markers as text, because the sandbox does not have the tokens of this model.
         if message := self._sandbox.compile(to_llguidance(grammar, {})):
             raise compile_error(grammar, message)
@@ -183,21 +182,36 @@ class GrammarCompiler:
         """The matchers of inputs, by the token that has their place in the grammar of the calls."""
         from llguidance import LLMatcher
 
-        inputs = {}
-        for at, tool in enumerate(grammar.tools):
-            if form := input_format_of(tool.parameters):
-                self._strings = self._strings or JsonStringTokens(self._tokenizer, self._vocabulary_size)
-                one = LLMatcher(self._strings.texts, form.to_llguidance(), log_level=0, limits=parser_limits())
-                one.compute_bitmask()  # so that copies begin with what it takes
-                if one.is_error():
-                    raise input_error(tool, one.get_error())
-                inputs[self._vocabulary_size + at] = one
-        return inputs
+        found = _inputs_of(grammar)
+        if found and self._strings is None:
+            self._strings = JsonStringTokens(self._tokenizer, self._vocabulary_size)
+        matchers: dict[InputFormat, Any] = {}
+        end = time.monotonic() + COMPILE_SECONDS
+        for form, tool in found.items():
+            assert self._strings
+            if time.monotonic() > end:
+                raise TooExpensive
+            one = LLMatcher(self._strings.texts, form.to_llguidance(), log_level=0, limits=parser_limits())
+            one.compute_bitmask()  # so that copies begin with what it takes
+            if one.is_error():
+                raise input_error(tool, one.get_error())
+            matchers[form] = one
+        forms = ((at, input_format_of(tool.parameters)) for at, tool in enumerate(grammar.tools))
+        return {self._vocabulary_size + at: matchers[form] for at, form in forms if form}
 
     def _add(self, key: str, compiled: CompiledGrammar, seconds: float) -> None:
         self._cache[key] = compiled, seconds
         while len(self._cache) > _MAX_CACHED or sum(cost for _, cost in self._cache.values()) > _MAX_CACHED_SECONDS:
             self._cache.popitem(last=False)
+
+
+def _inputs_of(grammar: Grammar) -> dict[InputFormat, CallableTool]:
+    """The formats of inputs, each once, with a tool that has it."""
+    inputs: dict[InputFormat, CallableTool] = {}
+    for tool in grammar.tools:
+        if form := input_format_of(tool.parameters):
+            inputs.setdefault(form, tool)
+    return inputs
 
 
 def _too_expensive(grammar: Grammar) -> BadRequest:

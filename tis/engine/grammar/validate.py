@@ -73,25 +73,28 @@ class _SchemaValidator:
         return check
 
 
-class _InputValidator(_SchemaValidator):
+class _InputValidator:
     """Validates the arguments of a tool whose input follows a grammar, which only llguidance can check."""
 
-    def __init__(self, schema: dict[str, Any], param: str, form: InputFormat) -> None:
-        super().__init__(schema, param)
+    def __init__(self, form: InputFormat) -> None:
         self._form = form
 
     def validate(self, instance: Any) -> Fault:
-        if fault := super().validate(instance):
-            return fault
-        return None if follows(self._form, instance["input"]) else "the input does not follow its grammar"
+        match instance:
+            case {"input": str(text)} if len(instance) == 1:
+                return None if follows(self._form, text) else "the input does not follow its grammar"
+        return "its arguments are no input"
 
 
-def _validators(grammar: Grammar) -> dict[str, _SchemaValidator]:
+_ArgumentsValidator = _SchemaValidator | _InputValidator
+
+
+def _validators(grammar: Grammar) -> dict[str, _ArgumentsValidator]:
     """Of the arguments, by the name of the tool."""
-    validators: dict[str, _SchemaValidator] = {}
+    validators: dict[str, _ArgumentsValidator] = {}
     for tool in grammar.tools:
         if form := input_format_of(tool.parameters):
-            validators[tool.name] = _InputValidator(tool.parameters, tool.param, form)
+            validators[tool.name] = _InputValidator(form)
         else:
             validators[tool.name] = _SchemaValidator(tool.parameters, tool.param)
     return validators
@@ -137,7 +140,7 @@ def _validate_json(validator: _SchemaValidator, text: str) -> Fault:
         return f"it is not valid JSON ({type(error).__name__})"
 
 
-def _validate_calls(grammar: Grammar, validators: Mapping[str, _SchemaValidator], text: str) -> Fault:
+def _validate_calls(grammar: Grammar, validators: Mapping[str, _ArgumentsValidator], text: str) -> Fault:
     schemas = {tool.name: tool.parameters for tool in grammar.tools}
     try:
         calls = list(written_calls(grammar.call_format, text, schemas))
