@@ -23,6 +23,7 @@ parameters, schemas and examples at `/docs` (`/` redirects there), and as `/open
 """
 _TITLES = {
     "OpenAI": "OpenAI API",
+    "Ollama": "Ollama API",
     "KTP": "Identity cards",
     "MCP": "MCP server",
     "status": "Status and metrics",

@@ -26,6 +26,7 @@ PYTHON = (
     ("frameworks", "langchain_chat.py"),
     ("frameworks", "pydantic_ai_agents.py"),
     ("frameworks", "openai_agents.py"),
+    ("ollama", "ollama_client.py"),
 )
 NODE = ("openai_chat", "openai_responses", "ai_sdk", "eventsource")
 

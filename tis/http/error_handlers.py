@@ -22,6 +22,7 @@ KTP_PREFIX = "/ktp-ocr"
 # Beginnings of the paths that speak as OpenAI does: `/v1`, and what other servers have beside it.
 OPENAI_PATHS = ("/v1/", "/embedding", "/rerank", "/score", "/load_model")
 MCP_PATH = "/mcp"
+OLLAMA_PREFIX = "/ollama"
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -50,6 +51,8 @@ def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     headers = error.headers
     if path == "/v1" or path.startswith(OPENAI_PATHS):
         body = error_body(error)
+    elif _is_below(path, OLLAMA_PREFIX):
+        body = {"error": error.message[:_MAX_MESSAGE_CHARS]}
     elif _is_below(path, KTP_PREFIX):
         body, headers = detail_body(error), {**headers, "Cache-Control": "no-store"}
     return JSONResponse(body, status_code=error.status, headers=headers)
