@@ -35,7 +35,18 @@ FIELDS = {
     "pull": ["name", "stream", "insecure"],
     "create": ["from", "files"],
 }
+GOOD: dict[str, Any] = {
+    "stream": False, "format": "json", "options": {"num_predict": 3}, "think": False, "keep_alive": "5m",
+    "logprobs": True,
+    "top_logprobs": 2, "system": "Be brief.", "tools": [], "truncate": True, "name": "echo", "verbose": True,
+    "input": ["a", "b"], "num_predict": 3, "temperature": 0.5, "top_k": 40, "top_p": 0.9, "min_p": 0.1, "seed": 1,
+    "stop": ["zz"], "repeat_penalty": 1.1, "presence_penalty": 0.1, "frequency_penalty": 0.1, "num_ctx": 512,
+}  # fmt: skip
 FUNCTION = {"name": "f", "arguments": {}}
+
+
+def random_value(chance: Random, name: str, wrong: float) -> Any:
+    return GOOD[name] if name in GOOD and chance.random() > wrong else chance.choice(VALUES)
 
 
 def random_message(chance: Random) -> Any:
@@ -54,21 +65,18 @@ def random_message(chance: Random) -> Any:
 def random_body(chance: Random, path: str) -> Any:
     if chance.random() < 0.05:
         return chance.choice(VALUES)
-    body: dict[str, Any] = {"model": chance.choice(MODELS) if chance.random() < 0.3 else "echo"}
+    body: dict[str, Any] = {"model": chance.choice(MODELS) if chance.random() < 0.2 else "echo"}
     good = {"messages": [{"role": "user", "content": "Halo"}], "prompt": "Halo", "input": "Halo"}
     body |= {name: good[name] for name in FIELDS[path] if name in good}
     for name in chance.sample(FIELDS[path], min(len(FIELDS[path]), chance.randrange(4))):
-        body[name] = chance.choice(VALUES)
+        body[name] = random_value(chance, name, 0.3)
     if chance.random() < 0.5 and "options" in FIELDS[path]:
-        body["options"] = {name: chance.choice(VALUES) for name in chance.sample(OPTIONS, 3)}
-    if chance.random() < 0.5 and path == "chat":
+        body["options"] = {name: random_value(chance, name, 0.2) for name in chance.sample(OPTIONS, 3)}
+    if chance.random() < 0.3 and path == "chat":
         body["messages"] = [random_message(chance) for _ in range(chance.randrange(1, 4))]
     if chance.random() < 0.2 and path == "chat":
-        function = {
-            "name": "f",
-            "parameters": {"type": "object"},
-            chance.choice(["name", "parameters"]): chance.choice(VALUES),
-        }
+        function = {"name": "f", "parameters": {"type": "object"}}
+        function[chance.choice(["name", "parameters", "x"])] = chance.choice(VALUES)
         body["tools"] = [{"type": "function", "function": function}]
     return body
 

@@ -9,11 +9,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from scripts.demo_model.checks import GET_WEATHER
 from tests.faults.forms import short_or_long
 from tests.faults.mortal_server import MortalServer, SharedServer, until
 from tests.faults.test_kill import PACED, story
 from tests.openai_api.test_chat import said
-from tests.openai_api.test_tools import CALL, GET_WEATHER
+from tests.openai_api.test_tools import CALL
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -107,8 +108,8 @@ async def test_after_a_kill_every_reader_gets_exactly_the_missing_lines(shared: 
             for place, (reader, fresh) in enumerate(zip(readers, again, strict=True)):
                 assert reader.lines == fresh.lines, reader.session_id
                 texts = texts_of(reader)
-                assert texts["thinking"] == story(place, 40)
-                assert (texts["content"] or texts["response"]).strip() == story(place, 60)
+                assert texts["thinking"] == story(place, 40).strip()
+                assert (texts["content"] or texts["response"]).strip() == story(place, 60).strip()
                 calls = [line for line in reader.lines if '"tool_calls"' in line]
                 assert len(calls) == (place % 4 == 3)
                 last = json.loads(reader.lines[-1])

@@ -233,7 +233,7 @@ def test_a_body_without_a_type_is_json_unless_a_page_sends_it(http: httpx2.Clien
     error_of(http.post(CHAT, content=body, headers=page))
 
 
-class TestTheDemoModel:
+class TestOllamaOnTheDemoModel:
     pytestmark = pytest.mark.model
 
     @pytest.fixture
@@ -282,5 +282,5 @@ class TestTheDemoModel:
         answer = whole(demo, {"model": "demo", "prompt": "?", "images": many, "options": {"num_predict": 1}}, GENERATE)
         assert answer["prompt_eval_count"] > without
         broken = {"role": "user", "content": "x", "images": [small[0], "%%%"]}
-        message = error_of(demo.post(CHAT, json={"model": "demo", "messages": [broken]}))
-        assert message.startswith("messages.0.images.1")
+        refused = demo.post(CHAT, json={"model": "demo", "messages": [broken]})
+        assert error_of(refused).startswith("messages.0.images.1")

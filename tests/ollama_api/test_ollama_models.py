@@ -10,9 +10,11 @@ import numpy
 import pytest
 import yaml
 
+from tests.engine.conftest import DEMO
+from tests.engine.models.hub import REPO, hub_with
 from tests.engine.pooling.models import TEXTS, add_sentence_files, save
 from tests.openai_api.test_chat import said
-from tests.serving import Served, served, settings_with
+from tests.serving import Served, served, server_process, settings_with, wait_until_live
 from tis.app import create_app
 
 KEY, ADMIN = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer root"}
@@ -75,9 +77,9 @@ def test_show_says_what_a_model_can_do(http: httpx2.Client) -> None:
     assert info["general.architecture"] == family and info["general.parameter_count"] > 10**6
     assert info[f"{family}.context_length"] > 0 and info[f"{family}.embedding_length"] > 0
     assert "messages" in shown["template"] and shown["modelfile"] == "FROM demo:latest"
-    assert [line.split() for line in shown["parameters"].splitlines()] == [
-        ["temperature", "0.5"],
+    assert sorted(line.split() for line in shown["parameters"].splitlines()) == [
         ["repeat_penalty", "1.1"],
+        ["temperature", "0.5"],
     ]
     assert http.post("/api/show", json={"name": "demo:latest"}).json() == shown
     assert http.post("/api/show", json={"model": "bge:small"}).json()["capabilities"] == ["embedding"]
@@ -155,13 +157,30 @@ def test_a_model_that_is_here_is_pulled_at_once(http: httpx2.Client) -> None:
     assert http.post("/api/pull", json={"name": "demo", "stream": False}).json() == {"status": "success"}
 
 
-def test_a_model_that_may_not_be_downloaded_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "models.yaml").write_text("models: {echo: {repo: echo}, far: {repo: nobody/nothing}}")
-    settings = settings_with(models="far", model_config_path=str(tmp_path / "models.yaml"), auto_download_models=False)
-    with served(settings) as server, httpx2.Client(base_url=server.url, timeout=60) as http:
-        *_, last = http.post("/api/pull", json={"model": "far"}).text.splitlines()
-        assert "could not be loaded" in json.loads(last)["error"]
-        whole = http.post("/api/pull", json={"model": "far", "stream": False})
+def pulled(url: str, **more: Any) -> list[dict[str, Any]]:
+    answer = httpx2.post(f"{url}/api/pull", json={"model": REPO, **more}, timeout=60)
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+@pytest.mark.slow
+def test_a_download_is_shown_in_bytes_and_a_failure_as_an_error(tmp_path: Path) -> None:
+    with (
+        hub_with(Path(DEMO), extra={}) as hub,
+        server_process(MODEL_REPO_ID=REPO, HF_ENDPOINT=hub, HF_HOME=str(tmp_path)) as server,
+    ):
+        wait_until_live(server.url)
+        first, *between, last = pulled(server.url)
+        assert (first, last) == ({"status": "pulling manifest"}, {"status": "success"})
+        counted = [line for line in between if "total" in line]
+        assert counted and all(0 <= line["completed"] <= line["total"] for line in counted)
+        assert all(line["digest"].startswith("sha256:") for line in counted)
+        assert pulled(server.url, stream=False) == [{"status": "success"}]
+    nowhere = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "empty")}
+    with server_process(MODEL_REPO_ID=REPO, **nowhere) as server:
+        wait_until_live(server.url)
+        assert "could not be loaded" in pulled(server.url)[-1]["error"]
+        whole = httpx2.post(f"{server.url}/api/pull", json={"model": REPO, "stream": False}, timeout=60)
         assert whole.status_code == 503 and "could not be loaded" in whole.json()["error"]
 
 

@@ -168,10 +168,18 @@ def test_errors_are_those_that_the_client_knows(client: Client) -> None:
     with pytest.raises(ResponseError, match="model 'llama3.2' not found") as missing:
         client.show("llama3.2")
     assert missing.value.status_code == 404
-    with pytest.raises(ResponseError, match="does not support thinking"):
-        list(client.chat("demo", STORY, think=True, stream=True))
     with pytest.raises(ResponseError, match="options.temperature"):
         client.generate("demo", "Halo", options={"temperature": 9})
+
+
+def test_thinking(client: Client, slow_client: Client) -> None:
+    asked = [{"role": "user", "content": "What is 12 + 7?"}]
+    answer = client.chat("demo", asked, think=True, options={"temperature": 0, "num_predict": 200})
+    parts = list(client.chat("demo", asked, think=True, stream=True, options={"temperature": 0, "num_predict": 200}))
+    assert "".join(part.message.thinking or "" for part in parts) == (answer.message.thinking or "")
+    assert not client.chat("demo", asked, think=False, options=GREEDY).message.thinking
+    with pytest.raises(ResponseError, match="does not support thinking"):
+        list(slow_client.chat("echo", asked, think=True, stream=True))
 
 
 def test_a_stream_that_is_left_is_read_to_its_end_by_its_session(slow_client: Client) -> None:

@@ -40,8 +40,7 @@ _REFUSED: Mapping[str, str] = {
 async def pull_model(body: PullRequest, engine: EngineDep) -> Response:
     """Download a model of the catalogue, load it, and stream how that goes on. Also at `/api/pull`.
 
-    Needs `ADMIN_KEY`, if there is one. A model whose files are here is not loaded, and downloaded only if the operator
-    allows that (`AUTO_DOWNLOAD_MODELS`).
+    Needs `ADMIN_KEY`, if there is one. A model whose files are here is not loaded.
     """
     entry = named(engine, body.model or body.name)
     if body.stream is not False:
