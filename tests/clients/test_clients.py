@@ -27,6 +27,7 @@ PYTHON = (
     ("frameworks", "pydantic_ai_agents.py"),
     ("frameworks", "openai_agents.py"),
     ("ollama", "ollama_client.py"),
+    ("ollama", "langchain_with_ollama.py"),
 )
 NODE = ("openai_chat", "openai_responses", "ai_sdk", "eventsource")
 
