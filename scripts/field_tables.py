@@ -16,6 +16,9 @@ ENDPOINTS = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "completions": "/v1/completions",
+    "ollama-chat": "/api/chat",
+    "ollama-generate": "/api/generate",
+    "ollama-embed": "/api/embed",
 }
 _MAX_SHOWN_CHARS = 40
 _HEAD = """\

@@ -30,7 +30,7 @@ from tis.arguments import (
     session_limits_of,
     session_store_of,
 )
-from tis.chat.resume import resume_with
+from tis.chat.resume import Dialects, resume_with
 from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.faults import EXIT_CODE
@@ -47,6 +47,7 @@ from tis.http.documents import DocumentCache
 from tis.http.error_handlers import (
     KTP_PREFIX,
     MCP_PATH,
+    OLLAMA_PREFIX,
     OPENAI_PATHS,
     UnhandledErrorMiddleware,
     install_error_handlers,
@@ -72,6 +73,9 @@ from tis.media.loader import MediaLoader
 from tis.observability.logs import configure_logs
 from tis.observability.loop_watch import LoopWatch
 from tis.observability.request_log import RequestLogMiddleware
+from tis.ollama_api.paths import OllamaPathMiddleware
+from tis.ollama_api.routes import WRITERS as OLLAMA_WRITERS
+from tis.ollama_api.routes import router as ollama_router
 from tis.openai_api.routes import DIALECTS
 from tis.openai_api.routes import aliases as openai_aliases
 from tis.openai_api.routes import router as openai_router
@@ -95,7 +99,7 @@ _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
 _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
-_KEYED = [*OPENAI_PATHS, KTP_PREFIX]  # these paths need a key as soon as there is one
+_KEYED = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = (
     "X-Session-Id X-Session-Durability X-Request-Id Retry-After ETag Link Location X-Total-Count X-Total-Count-Is "
@@ -217,8 +221,10 @@ def create_app(
         settings.max_batch_size,
         hosted_servers(settings.hosted_tools),
     )
+    app.state.model_idle_seconds = settings.model_idle_seconds
     app.include_router(openai_router, prefix="/v1")
     app.include_router(openai_aliases)
+    app.include_router(ollama_router)
     app.include_router(ktp_router)
     if settings.mcp_server:
         app.include_router(mcp_router)
@@ -266,12 +272,14 @@ def _wrap(
 ) -> None:
     """Adds the middlewares, the innermost first: the one added last sees a request first."""
     app.add_middleware(TrailingSlashMiddleware, prefix="/v1/")
+    app.add_middleware(TrailingSlashMiddleware, prefix=f"{OLLAMA_PREFIX}/")
     app.add_middleware(TrailingSlashMiddleware, prefix=f"{KTP_PREFIX}/")
     app.add_middleware(TrailingSlashMiddleware, prefix=MCP_PATH)
     app.add_middleware(
         LazyMarketplaceMiddleware, marketplace=marketplace, also_for=[MCP_PATH] if settings.mcp_server else []
     )
-    app.add_middleware(JsonScanMiddleware, prefixes=OPENAI_PATHS, max_text_bytes=round(settings.max_text_mb * 2**20))
+    scanned = (*OPENAI_PATHS, f"{OLLAMA_PREFIX}/")
+    app.add_middleware(JsonScanMiddleware, prefixes=scanned, max_text_bytes=round(settings.max_text_mb * 2**20))
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
     max_body_bytes = int(settings.max_body_mb * 2**20)
     app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max_body_bytes)
@@ -293,6 +301,7 @@ def _wrap(
         allow_headers=["*"],  # SDKs add headers with every version
         expose_headers=_EXPOSED_HEADERS,
     )
+    app.add_middleware(OllamaPathMiddleware)
     app.add_middleware(RequestLogMiddleware)
 
 
@@ -343,7 +352,8 @@ def _assistant_model(settings: Settings, services: Services) -> StructuredAnswer
 
 def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: bool) -> ResumeSource:
     """Turns of the assistant are resumed by the marketplace, all others are runs."""
-    resume_run = resume_with(services, DIALECTS, resume=resume)
+    dialects = Dialects({**DIALECTS.writers, **OLLAMA_WRITERS}, DIALECTS.failed_event)
+    resume_run = resume_with(services, dialects, resume=resume)
 
     def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
         if not request.startswith(_MARKETPLACE_TURN):

@@ -26,6 +26,8 @@ PYTHON = (
     ("frameworks", "langchain_chat.py"),
     ("frameworks", "pydantic_ai_agents.py"),
     ("frameworks", "openai_agents.py"),
+    ("ollama", "ollama_client.py"),
+    ("ollama", "langchain_with_ollama.py"),
 )
 NODE = ("openai_chat", "openai_responses", "ai_sdk", "eventsource")
 

@@ -50,6 +50,19 @@ def test_media_are_set_aside_and_put_back(text: str, chunk_size: int, ascii_only
     assert found == body
 
 
+@pytest.mark.parametrize("chunk_size", [7, 1000, 4100, 10**6])
+@pytest.mark.parametrize("separators", [(",", ":"), (" ,\n  ", " : ")])
+def test_lists_of_images_are_set_aside_and_put_back(chunk_size: int, separators: tuple[str, str]) -> None:
+    """As Ollama's clients send them. A long key behind a picture is no picture."""
+    pictures = [letter * 5000 for letter in "ABCD"]
+    body = {"images": pictures[:3], "messages": [{"images": [*pictures, "short"], "content": "x"}], "y" * 5000: 1}
+    remaining, scanned = _scanned(json.dumps(body, separators=separators).encode(), chunk_size)
+    assert len(scanned.media) == 7 and len(remaining) < 6000
+    found = json.loads(remaining)
+    scanned.restore(found)
+    assert found == body
+
+
 def test_escapes_of_other_clients_are_understood_in_media() -> None:
     """PHP escapes slashes, .NET plus signs."""
     remaining, scanned = _scanned(b'{"input": [{"content": [{"url": "%b"}]}]}' % (rb"\/\u002B\u002bA" * 1000), 4096)

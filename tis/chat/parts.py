@@ -162,7 +162,7 @@ CallEvent = ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | 
 
 @dataclass(slots=True)
 class RunUsage:
-    """In tokens, of all rounds."""
+    """In tokens, of all rounds. The times are recorded once: a process that resumes the run reads them."""
 
     num_prompt: int = 0
     num_cached: int = 0
@@ -170,6 +170,9 @@ class RunUsage:
     num_reasoning: int = 0
     num_predicted: int = 0  # by the client, of all choices together
     num_predicted_right: int = 0
+    # In nanoseconds since 1970; 0: it has not come that far.
+    first_token_at: int = 0
+    ended_at: int = 0
 
 
 class Writer(Protocol):

@@ -6,6 +6,7 @@ replay its records.
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -135,7 +136,7 @@ class Run:
             rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
             async for blocks in rounds:
                 yield blocks
-            last = self._log.add("ended", self._finish)
+            last = self._log.add("ended", self._finish, time.time_ns())
             if self.before_end:
                 await self.before_end(last[-1].data)
             yield last
@@ -223,6 +224,8 @@ class Run:
         if self._cancelled.is_set():
             self._answer.cancel()
         async for pieces in self._answer.batches():
+            if not self._log.has_tokens:
+                self._log.add("first_token", time.time_ns())
             num_cached = self._answer.cached_tokens
             blocks = [block for piece in pieces for block in self._log.add_piece(piece, num_cached)]
             if blocks:

@@ -83,6 +83,10 @@ class RunLog:
         return self._usage.num_made
 
     @property
+    def has_tokens(self) -> bool:
+        return bool(self._usage.first_token_at)
+
+    @property
     def usage(self) -> RunUsage:
         usage, current = self._usage, self.round
         if current is None:
@@ -95,6 +99,8 @@ class RunLog:
             # A run of several rounds has no prediction.
             len(current.predictions) * len(current.request.prediction_ids),
             sum(one.num_right for one in current.predictions),
+            usage.first_token_at,
+            usage.ended_at,
         )
 
     @property
@@ -162,7 +168,11 @@ class RunLog:
             case ["failed"]:
                 self.is_over, self.outcome = True, "failed"
                 return []
-            case ["ended", finish]:
+            case ["first_token", at]:
+                self._usage.first_token_at = at
+                return []
+            case ["ended", finish, *at]:
+                self._usage.ended_at = next(iter(at), 0)
                 return self._end(finish)
         if not (self.toolbox and self.transcript):
             raise ValueError(f"the record {record[:1]} in a run without MCP servers")

@@ -25,6 +25,7 @@ OPENAI_PATHS = (
     *("/tokenize", "/detokenize", "/props", "/slots"),
 )
 MCP_PATH = "/mcp"
+OLLAMA_PREFIX = "/ollama"
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -53,6 +54,8 @@ def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     headers = error.headers
     if path == "/v1" or path.startswith(OPENAI_PATHS):
         body = error_body(error)
+    elif _is_below(path, OLLAMA_PREFIX):
+        body = {"error": error.message[:_MAX_MESSAGE_CHARS]}
     elif _is_below(path, KTP_PREFIX):
         body, headers = detail_body(error), {**headers, "Cache-Control": "no-store"}
     return JSONResponse(body, status_code=error.status, headers=headers)

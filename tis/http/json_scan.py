@@ -1,7 +1,8 @@
 """Scans a JSON body while it arrives, before any parser sees it: counts its values and levels, and sets media aside.
 
-A long string behind a name such as `image_url` is media. It is taken out of the body, and a short placeholder is put in
-its place, so that the parser and pydantic only see the text, which is bounded. `ScannedBody.restore` puts them back.
+A long string behind a name such as `image_url`, or in a list behind `images`, is media. It is taken out of the body,
+and a short placeholder is put in its place, so that the parser and pydantic only see the text, which is bounded.
+`ScannedBody.restore` puts them back.
 """
 
 import json
@@ -27,6 +28,7 @@ _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPENING = frozenset(b"[{")
 # The names of fields that may hold media: see `ContentPart` of the chat API.
 _MEDIA_NAME = re.compile(rb'"(?:url|image_url|image|video_url|video|b64_json|data)"[ \t\r\n]*:[ \t\r\n]*\Z')
+_LIST_NAME = re.compile(rb'"images"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*\Z')  # as Ollama has them
 _NAME_BYTES = 64  # enough of what is before a string to find its name
 _LISTS = ("messages", "input", "items")
 _PARTS = ("content", "output")
@@ -72,6 +74,7 @@ class JsonScanner:
         self._held = b""  # the beginning of a string, or a backslash whose character has not arrived
         self._before = b""  # the end of what was passed on
         self._nonce = ""
+        self._last_in_list = ""  # the placeholder of a medium in a list: another one may follow
 
     def add(self, chunk: bytes, *, is_last: bool = False) -> bytes:
         """What remains of the body. Raises at the first limit, so that a huge body costs no more than its start."""
@@ -126,13 +129,21 @@ class JsonScanner:
     def _begin_long(self, data: bytes, at: int, parts: list[bytes]) -> tuple[bytes, bytes]:
         """`at` is the place behind the quote that opens a long string."""
         self._count(parts)
-        if not _MEDIA_NAME.search((self._before + data[: at - 1])[-_NAME_BYTES:]):
+        before = (self._before + data[: at - 1])[-_NAME_BYTES:]
+        is_in_list = _LIST_NAME.search(before) or self._is_next_in_list(before)
+        if not (is_in_list or _MEDIA_NAME.search(before)):
             self._in_text = True
             return self._pass(data[:at]), data[at:]
         self._nonce = self._nonce or secrets.token_hex(16)
         placeholder = f"set aside {self._nonce} {len(self.body.media)}"
+        self._last_in_list = placeholder if is_in_list else ""
         self._pieces = self.body.media[placeholder] = []
         return self._pass(data[:at] + placeholder.encode() + b'"'), data[at:]
+
+    def _is_next_in_list(self, before: bytes) -> bool:
+        before = before.rstrip(b" \t\r\n")
+        last = f'"{self._last_in_list}"'.encode()
+        return bool(self._last_in_list) and before.endswith(b",") and before[:-1].rstrip().endswith(last)
 
     def _pass(self, remaining: bytes) -> bytes:
         self.body.num_text_bytes += len(remaining)
@@ -193,13 +204,20 @@ def _put_back(holder: Any, key: Any, values: dict[str, str]) -> None:
         holder[key] = value
 
 
-def _parts_of(body: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """The texts of the parts of messages and items, each with its holder."""
+def _parts_of(body: Any) -> Iterator[tuple[Any, Any]]:
+    """The texts of the parts of messages and items, each with its holder; and what stands in lists of images."""
+    yield from _images_in(body)
     for name in _LISTS if isinstance(body, dict) else ():
         for message in _list_in(body, name):
+            yield from _images_in(message)
             for parts in _PARTS:
                 for part in _list_in(message, parts):
                     yield from _texts_in(part, depth=2)
+
+
+def _images_in(holder: Any) -> Iterator[tuple[Any, Any]]:
+    images = _list_in(holder, "images")
+    return ((images, number) for number, image in enumerate(images) if isinstance(image, str))
 
 
 def _texts_in(part: Any, depth: int) -> Iterator[tuple[dict[str, Any], str]]:

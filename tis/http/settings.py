@@ -84,5 +84,5 @@ class AccessSettings(BaseModel):
         "counted, and their X-Forwarded-For names the client",
     )
     max_text_mb: float = Field(
-        4, gt=0, description="largest body below /v1 in MiB without its images and videos; more is a 413"
+        4, gt=0, description="largest body below /v1 and /ollama in MiB without its images and videos; more is a 413"
     )

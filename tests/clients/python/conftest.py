@@ -26,3 +26,8 @@ def base_url(url: str) -> str:
 @pytest.fixture(scope="session")
 def api_key() -> str:
     return os.environ["CLIENTS_API_KEY"]
+
+
+@pytest.fixture(scope="session")
+def admin_key() -> str:
+    return os.environ["CLIENTS_ADMIN_KEY"]

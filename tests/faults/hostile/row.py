@@ -10,6 +10,7 @@ EVE, ADA = "key-of-eve-7d1f", "key-of-ada-93c2"  # the table comes from Eve; Ada
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 JSON = {"Content-Type": "application/json"}
 HELLO: dict[str, Any] = {"role": "user", "content": "Halo"}
+_OF_OLLAMA = [f"/api/{name}" for name in ("chat", "generate", "tags", "show", "ps", "version", "embed", "pull")]
 CLOSED = 0  # for a connection that is closed without an answer
 
 _KEYED = ("/v1", "/tokenize", "/detokenize", "/props", "/slots")
@@ -29,6 +30,11 @@ class Row:
     account: str = ""  # of the marketplace: its name among `Names.tokens`
     pause_at: int = 0  # the client sends so many bytes, and the rest when an answer or nothing came
     leaves_after: int = 0  # bytes that the client reads before it is gone
+
+    @property
+    def is_ollama(self) -> bool:
+        path = self.path.partition("?")[0]
+        return self.raw is None and (path.startswith("/ollama/") or path in _OF_OLLAMA or "/api/blobs/" in path)
 
     @property
     def is_v1(self) -> bool:
@@ -63,7 +69,7 @@ def request(row: Row, names: Names, host: str) -> bytes:
         len(body) < 65536
     ):  # a server that closes while the body still comes resets the connection, and the answer is lost
         headers["Connection"] = "close"
-    if row.path.startswith(_KEYED):
+    if row.path.startswith(_KEYED) or row.is_ollama:
         headers["Authorization"] = f"Bearer {EVE}"
     elif row.account:
         headers["Authorization"] = f"Bearer {names.tokens[row.account]}"

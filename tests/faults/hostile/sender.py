@@ -83,6 +83,9 @@ class Sender:
             names = {"message", "code"} if "jsonrpc" in body else {"message", "type", "param", "code"}
             if set(error) != names or not error["message"]:
                 yield f"an error of {set(error)}"
+        elif row.is_ollama:
+            if not (isinstance(error, str) and error and list(body) == ["error"]):
+                yield "an error that is not Ollama's"
         elif not isinstance(body, dict) or not body.get("detail") or row.is_v1:
             yield "an error of another shape"
 

@@ -10,6 +10,7 @@ from tests.faults.hostile import (
     market_rows,
     mcp_rows,
     media_rows,
+    ollama_rows,
     response_rows,
     route_rows,
     sheet_rows,
@@ -26,6 +27,7 @@ _SECTIONS = (
     mcp_rows,
     sheet_rows,
     media_rows,
+    ollama_rows,
     response_rows,
     wire_rows,
 )
