@@ -23,6 +23,7 @@ parameters, schemas and examples at `/docs` (`/` redirects there), and as `/open
 """
 _TITLES = {
     "OpenAI": "OpenAI API",
+    "Anthropic": "Anthropic API",
     "KTP": "Identity cards",
     "MCP": "MCP server",
     "status": "Status and metrics",

@@ -42,9 +42,9 @@ DOORS: dict[str, tuple[str, ...]] = {
         "chat.run.first_prompt",
         "engine.text.markers.join_markers",
         "marketplace.reading.measures.with_spaced_measures",
+        "openai_api.wire.begin.count_prompt_tokens",
     ),
     "it knows what no caller should: sockets and addresses, the process, its limits and its numbers": (
-        "http.json_bodies.json_response",
         "network.url.redirected",
         "observability.collector.collect_exempt_objects",
         "observability.collector.exempt_living_objects",

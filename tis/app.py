@@ -17,6 +17,8 @@ from starlette.types import Receive, Scope, Send
 from tis import __version__, pages, status
 from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
+from tis.anthropic_api.routes import WRITERS as ANTHROPIC_WRITERS
+from tis.anthropic_api.routes import router as anthropic_router
 from tis.arguments import (
     admission_limits_of,
     card_limits_of,
@@ -30,7 +32,7 @@ from tis.arguments import (
     session_limits_of,
     session_store_of,
 )
-from tis.chat.resume import resume_with
+from tis.chat.resume import Dialects, resume_with
 from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
 from tis.engine.faults import EXIT_CODE
@@ -97,9 +99,9 @@ _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
 _KEYED = [*OPENAI_PATHS, KTP_PREFIX]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = (
-    "X-Session-Id X-Session-Durability X-Request-Id Retry-After ETag Link Location X-Total-Count X-Total-Count-Is "
-    "X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings X-Ignored-Parameters X-Cut-Query "
-    "X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
+    "X-Session-Id X-Session-Durability X-Request-Id Request-Id Retry-After ETag Link Location "
+    "X-Total-Count X-Total-Count-Is X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings "
+    "X-Ignored-Parameters X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
 ).split()
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
@@ -211,6 +213,7 @@ def create_app(
     app.state.admin_guard = AdminGuard(admin_key, keys, settings.cors_origins)
     app.state.documents = DocumentCache()
     app.state.api_options = ApiOptions(settings.strict_model, settings.responses_ttl_seconds)
+    app.include_router(anthropic_router, prefix="/v1")
     app.include_router(openai_router, prefix="/v1")
     app.include_router(openai_aliases)
     app.include_router(ktp_router)
@@ -337,7 +340,8 @@ def _assistant_model(settings: Settings, services: Services) -> StructuredAnswer
 
 def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: bool) -> ResumeSource:
     """Turns of the assistant are resumed by the marketplace, all others are runs."""
-    resume_run = resume_with(services, DIALECTS, resume=resume)
+    dialects = Dialects({**DIALECTS.writers, **ANTHROPIC_WRITERS}, DIALECTS.failed_event)
+    resume_run = resume_with(services, dialects, resume=resume)
 
     def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
         if not request.startswith(_MARKETPLACE_TURN):

@@ -26,6 +26,8 @@ PYTHON = (
     ("frameworks", "langchain_chat.py"),
     ("frameworks", "pydantic_ai_agents.py"),
     ("frameworks", "openai_agents.py"),
+    ("anthropic", "anthropic_messages.py"),
+    ("anthropic", "anthropic_readme.py"),
 )
 NODE = ("openai_chat", "openai_responses", "ai_sdk", "eventsource")
 
@@ -50,7 +52,8 @@ def test_node_clients_work_unmodified(name: str, servers: dict[str, str]) -> Non
 
 def run(servers: dict[str, str], *command: str, where: Path) -> None:
     """One suite; what it said is the message if it fails."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OPENAI_"))}
+    own = ("PYTEST_", "OPENAI_", "ANTHROPIC_")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     done = subprocess.run(
         command,
         cwd=where,

@@ -30,6 +30,7 @@ class Piece:
     finish: FinishReason | None = None
     # Markers that the model wrote as single tokens, each with its place in the text. The text itself has none of them.
     markers: tuple[tuple[int, str], ...] = ()
+    stop: str | None = None  # the stop string of the request that ended it
 
 
 class Answer:

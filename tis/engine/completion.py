@@ -32,6 +32,7 @@ class Completion:
         self._detokenizer = prepared.new_detokenizer()
         self._has_markers = bool(prepared.visible_markers)
         self._stops = StopStrings(prepared.stops)
+        self._requested_stop = prepared.requested_stop
         # Accepted, but in no piece yet.
         self._pending_ids: list[int] = []
         self._pending_logprobs: list[TokenLogprob] = []
@@ -163,7 +164,9 @@ class Completion:
 
     def _piece(self, text: str, finish: FinishReason | None = None) -> Piece:
         text, markers = split_markers(text) if self._has_markers else (text, ())
-        piece = Piece(self.index, text, tuple(self._pending_ids), tuple(self._pending_logprobs), finish, markers)
+        ids, logprobs = tuple(self._pending_ids), tuple(self._pending_logprobs)
+        stop = self._requested_stop(self._stops.found) if finish == "stop" else None
+        piece = Piece(self.index, text, ids, logprobs, finish, markers, stop)
         self._pending_ids, self._pending_logprobs = [], []
         self.finish = finish
         return piece

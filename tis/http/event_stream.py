@@ -77,9 +77,11 @@ async def turn_after_cursor(
     return turn
 
 
-def event_stream(session: Session, turn: Turn, after: int, framing: Framing) -> StreamingResponse:
+def event_stream(
+    session: Session, turn: Turn, after: int, framing: Framing, heartbeat: bytes = HEARTBEAT
+) -> StreamingResponse:
     return StreamingResponse(
-        _blocks(session, turn, after, framing),
+        _blocks(session, turn, after, framing, heartbeat),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", **session_headers(session)},
     )
@@ -89,7 +91,7 @@ def session_headers(session: Session) -> dict[str, str]:
     return {"X-Session-Id": session.id} | ({"X-Session-Durability": "memory"} if session.is_volatile else {})
 
 
-async def _blocks(session: Session, turn: Turn, after: int, framing: Framing) -> AsyncIterator[bytes]:
+async def _blocks(session: Session, turn: Turn, after: int, framing: Framing, heartbeat: bytes) -> AsyncIterator[bytes]:
     id_prefix = b"%s:" % session.id.encode()
     with session.listening(turn, after) as reader:
         if reader.has_everything:
@@ -97,7 +99,7 @@ async def _blocks(session: Session, turn: Turn, after: int, framing: Framing) ->
         try:
             async for events in reader.batches():
                 if not events:
-                    yield HEARTBEAT
+                    yield heartbeat
                 elif data := b"".join([_block(framing, id_prefix, event) for event in events]):
                     yield data
         except ServiceError as error:

@@ -9,6 +9,7 @@ from tests.faults.hostile import (
     market_rows,
     mcp_rows,
     media_rows,
+    message_rows,
     response_rows,
     route_rows,
     sheet_rows,
@@ -25,6 +26,7 @@ _SECTIONS = (
     sheet_rows,
     media_rows,
     response_rows,
+    message_rows,
     wire_rows,
 )
 

@@ -19,12 +19,13 @@ from tis.http.event_stream import (
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
+from tis.openai_api.wire import chat_writer
 from tis.openai_api.wire.begin import begin_chat
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import fold
 from tis.openai_api.wire.examples import CHAT_RESPONSES
 from tis.openai_api.wire.ignored import name_ignored
-from tis.openai_api.wire.sse import UsageView, follow, turn_behind
+from tis.openai_api.wire.sse import UsageView, follow, require_dialect, turn_behind
 from tis.streaming.errors import SessionConflict
 from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
@@ -71,6 +72,7 @@ async def chat_completions(
             beginning = begin_chat(body, services, sessions, wanted, model_id, ticket, is_large=is_large)
             found = await race_draining(services.engine.until_draining(), beginning)
         session, turn = found
+    require_dialect(turn, chat_writer.DIALECT)
     ticket.answer()
     if body.stream:
         answer: Response = await follow(session, turn, cursor[1] if cursor else turn.first_index - 1, view)

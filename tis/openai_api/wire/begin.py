@@ -146,6 +146,22 @@ async def begin_chat(
     return start_run(sessions, wanted.with_window(max_events), begin)
 
 
+async def count_prompt_tokens(
+    body: ChatRequest, services: Services, owner: str, model_id: str, ticket: Ticket, *, is_large: bool = False
+) -> int:
+    """Of the prompt that `begin_chat` would make. Lists the tools of MCP servers, and calls none."""
+    chat = await in_thread_if(is_large, lambda: _converted_chat(body, services.mcp_client))
+    await require_template_options(chat.body, services.engine, model_id)
+    prompt, _ = await with_media(chat.prompt, model_id, services.engine, services.media, ticket)
+    salt = cache_salt_of(body, owner)
+    prepared = await services.engine.prepare(model_id, prompt, chat.sampling, cache_salt=salt, ticket=ticket)
+    if chat.servers:
+        mcp = chat_mcp_spec(chat.body, chat.servers, prompt, chat.forced)
+        spec = RunSpec("", "", {}, prepared.resumable, mcp=mcp)
+        prepared = await first_prompt(spec, mcp, services, ticket)
+    return len(prepared.prompt_ids)
+
+
 def start_run(sessions: Sessions, wanted: SessionRequest, begin: Callable[[], Run]) -> tuple[Session, Turn]:
     """Begins a run and its turn, or finds the turn that answers the request already.
 
