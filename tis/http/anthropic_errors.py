@@ -37,7 +37,7 @@ def speaks_anthropic(scope: Scope) -> bool:
 
 def anthropic_error(error: ServiceError) -> dict[str, Any]:
     """The error object. `details` is where Anthropic's SDKs look for a code that names the cause."""
-    details = {"error_code": error.code, "param": error.param}
+    details = {"error_code": error.code, "param": error.param, **error.details}
     found = {"type": anthropic_type(error), "message": error.message[:_MAX_MESSAGE_CHARS]}
     return {**found, "details": {name: value for name, value in details.items() if value is not None}}
 

@@ -33,11 +33,8 @@ MAX_MESSAGE_TOOLS = 1024  # agents offer the tools of several MCP servers
 _MAX_SERVERS = 16
 _MAX_EXAMPLES = 64
 _SLICE_COST = 2048  # messages and their blocks
-# Of Anthropic; each changes what the answer is.
-_INSTEAD = {
-    "thread": "send the whole conversation in messages",
-    "compaction": "ask for a summary in a message of the user",
-}
+# By this code, Anthropic's SDKs know that they have to send the whole conversation; their tool runner does it by itself.
+_NO_THREADS = "thread_unsupported_request"
 
 
 class BlockSource(RequestModel):
@@ -199,10 +196,15 @@ class MessagesRequest(RequestModel):
         return {**fields, "messages": [*validated, *messages[len(validated) :]]}
 
     def check(self) -> None:
-        """Rejects what the server does not support."""
-        for name, instead in _INSTEAD.items():
-            if getattr(self, name) is not None:
-                raise BadRequest(f"{name} is not supported: {instead}.", param=name, code="unsupported_parameter")
+        """Rejects what the server does not support, and what changes the answer."""
+        if self.thread is not None:
+            message = "thread is not supported: send the whole conversation in messages."
+            refused = BadRequest(message, param="thread", code=_NO_THREADS)
+            refused.details = {"unsupported": ["thread"]}
+            raise refused
+        if self.compaction is not None:
+            message = "compaction is not supported: ask for a summary in a message of the user."
+            raise BadRequest(message, param="compaction", code="unsupported_parameter")
 
 
 NO_EFFECT = ("metadata", "service_tier", "container", "context_management")
