@@ -45,7 +45,7 @@ ODD: tuple[Any, ...] = (
     {"a": {"b": []}},
     1e308,
 )
-NAMES = ("f", "g", "bash", "a b", "", "f" * 200)
+NAMES = ("f", "f", "g", "g", "h", "bash", "a_b", "F-1", "f" * 100, "a b")
 
 
 class RandomMessages:
@@ -64,10 +64,10 @@ class RandomMessages:
         fields: dict[str, Callable[[], Any]] = {
             "system": lambda: one.choice([one.choice(TEXTS), [self._text() for _ in range(one.randrange(3))]]),
             "stream": lambda: one.random() < 0.6,
-            "temperature": lambda: one.choice([0, 0.5, 1, 2.5]),
-            "top_p": lambda: one.choice([0.1, 1, 0]),
+            "temperature": lambda: one.choice([0, 0.5, 1, 1.9]),
+            "top_p": lambda: one.choice([0.1, 0.5, 1]),
             "top_k": lambda: one.choice([-1, 1, 40]),
-            "stop_sequences": lambda: [one.choice(TEXTS) for _ in range(one.randrange(4))],
+            "stop_sequences": lambda: [one.choice(TEXTS[1:]) for _ in range(one.randrange(4))],
             "tools": lambda: [self._tool() for _ in range(one.randrange(4))],
             "tool_choice": self._choice,
             "thinking": self._thinking,
@@ -82,9 +82,9 @@ class RandomMessages:
             "unknown": lambda: one.choice(ODD),
         }
         for name, make in fields.items():
-            if one.random() < (0.1 if name in ("mcp_servers", "output_format") else 0.25):
+            if one.random() < (0.02 if name in ("mcp_servers", "output_format") else 0.2):
                 body[name] = make()
-        for _ in range(one.choice([0, 0, 1, 1, 2, 4])):
+        for _ in range(one.choice([0, 0, 0, 1, 1, 3])):
             self._spoil(body)
         return body
 
@@ -100,7 +100,8 @@ class RandomMessages:
         ids = {"id": one.choice(["t1", "t2"]), "name": one.choice(NAMES), "input": {"a": one.choice(TEXTS)}}
         of_users: list[Callable[[], dict[str, Any]]] = [
             self._text,
-            lambda: {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGFsbG8="}},
+            self._text,
+            self._text,
             lambda: {"type": "document", "title": one.choice(TEXTS), "source": self._source()},
             lambda: {"type": "search_result", "source": "s", "title": "t", "content": [self._text()]},
             self._result,
@@ -117,17 +118,20 @@ class RandomMessages:
             },
             lambda: {"type": "redacted_thinking", "data": "x"},
         ]
-        right = of_assistants if role == "assistant" else of_users
-        return one.choice(right if one.random() < 0.9 else [*of_users, *of_assistants])()
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGFsbG8="}}
+        if one.random() < 0.03:  # the echo does not see
+            return one.choice([*of_users, *of_assistants, lambda: image])()
+        right = {"assistant": of_assistants, "user": of_users}.get(role, [self._text])
+        return one.choice(right)()
 
     def _source(self) -> dict[str, Any]:
-        kind = self._chance.choice(["text", "content", "base64"])
+        kind = self._chance.choice(["text"] * 5 + ["content"] * 4 + ["base64"])
         content = [self._text(), {"type": "image", "source": {"type": "url", "url": "https://localhost:1/x.png"}}]
         return {
             "type": kind,
             "data": "some text",
             "media_type": "text/plain",
-            "content": content[: self._chance.randrange(3)],
+            "content": content[: self._chance.choice([0, 1, 1, 1, 2])],
         }
 
     def _result(self) -> dict[str, Any]:
@@ -147,11 +151,11 @@ class RandomMessages:
         one = self._chance
         hosted = one.choice(["bash_20250124", "text_editor_20250728", "memory_20250818", "web_search_20250305"])
         own = {"name": one.choice(NAMES), "description": one.choice(TEXTS), "input_schema": {"type": "object"}}
-        return {"type": hosted, "name": "bash"} if one.random() < 0.2 else {**own, "strict": one.random() < 0.2}
+        return {"type": hosted, "name": "bash"} if one.random() < 0.1 else {**own, "strict": False}
 
     def _choice(self) -> dict[str, Any]:
         return {
-            "type": self._chance.choice(["auto", "any", "tool", "none"]),
+            "type": self._chance.choice(["auto"] * 4 + ["none"] * 4 + ["any", "tool"]),
             "name": "f",
             "disable_parallel_tool_use": True,
         }
