@@ -28,6 +28,8 @@ PYTHON = (
     ("frameworks", "openai_agents.py"),
     ("anthropic", "anthropic_messages.py"),
     ("anthropic", "anthropic_readme.py"),
+    ("anthropic-frameworks", "langchain_anthropic_chat.py"),
+    ("anthropic-frameworks", "litellm_anthropic.py"),
 )
 NODE = ("openai_chat", "openai_responses", "ai_sdk", "eventsource")
 

@@ -118,9 +118,8 @@ class RandomMessages:
             },
             lambda: {"type": "redacted_thinking", "data": "x"},
         ]
-        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGFsbG8="}}
         if one.random() < 0.03:  # the echo does not see
-            return one.choice([*of_users, *of_assistants, lambda: image])()
+            return one.choice([*of_users, *of_assistants, _image])()
         right = {"assistant": of_assistants, "user": of_users}.get(role, [self._text])
         return one.choice(right)()
 
@@ -182,6 +181,10 @@ class RandomMessages:
             else:
                 holder[key] = one.choice(ODD)
             return
+
+
+def _image() -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGFsbG8="}}
 
 
 async def test_random_requests_are_answered_or_refused(shared: SharedServer) -> None:

@@ -33,7 +33,7 @@ MAX_MESSAGE_TOOLS = 1024  # agents offer the tools of several MCP servers
 _MAX_SERVERS = 16
 _MAX_EXAMPLES = 64
 _SLICE_COST = 2048  # messages and their blocks
-# By this code, Anthropic's SDKs know that they have to send the whole conversation; their tool runner does it by itself.
+# By this code, Anthropic's SDKs know that they have to send the whole conversation; their tool runner does so.
 _NO_THREADS = "thread_unsupported_request"
 
 
