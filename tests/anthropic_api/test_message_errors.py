@@ -73,6 +73,15 @@ def test_unknown_paths_and_methods_are_answered_in_this_shape(http: httpx2.Clien
     assert error_of(http.delete(COUNT), 405)["type"] == "invalid_request_error"
 
 
+@pytest.mark.parametrize("path", [MESSAGES, "/v1/models"])
+def test_headers_that_are_too_large_are_refused_with_an_id(http: httpx2.Client, path: str) -> None:
+    """Before any of them is read: there the path alone says whose client it is."""
+    answer = http.get(path, headers={**VERSION, "x-request-id": "mine", "x-long": "x" * 40_000})
+    assert answer.status_code == 431 and answer.headers["x-request-id"] == "mine"
+    if path == MESSAGES:
+        assert error_of(answer, 431)["details"] == {"error_code": "headers_too_large"}
+
+
 def test_what_only_begins_like_this_path_has_the_shape_of_openai(http: httpx2.Client) -> None:
     assert set(http.get("/v1/messages-of-others").json()["error"]) == {"message", "type", "param", "code"}
 
