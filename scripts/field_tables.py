@@ -16,6 +16,7 @@ ENDPOINTS = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "completions": "/v1/completions",
+    "messages": "/v1/messages",
     "ollama-chat": "/api/chat",
     "ollama-generate": "/api/generate",
     "ollama-embed": "/api/embed",

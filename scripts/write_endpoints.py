@@ -25,6 +25,7 @@ server shows the endpoints with parameters, schemas and examples at `/docs` (`/`
 """
 _TITLES = {
     "OpenAI": "OpenAI API",
+    "Anthropic": "Anthropic API",
     "Ollama": "Ollama API",
     "KTP": "Identity cards",
     "MCP": "MCP server",

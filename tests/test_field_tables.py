@@ -1,7 +1,7 @@
 """What docs/fields says of each field of a request is what a server does, with the demo model.
 
-A new endpoint has a CSV in docs/fields, its path in `ENDPOINTS` and its body in `BODIES`. Ollama's are sent by
-tests/ollama_api.
+A new endpoint has a CSV in docs/fields, its path in `ENDPOINTS` and its body in `BODIES`. Those of
+other dialects are sent by tests/anthropic_api and tests/ollama_api.
 """
 
 import json
@@ -18,7 +18,6 @@ from openai.types.responses.response_create_params import ResponseCreateParamsSt
 from pydantic import BaseModel
 
 from scripts.field_tables import ENDPOINTS, FOLDER, FieldRow, field_rows, field_sections
-from tests.ollama_api.test_ollama_fields import BODIES as OLLAMA_BODIES
 from tests.serving import REPOSITORY, Served
 from tis.openai_api.wire.chat_request import ChatRequest, MediaRef
 from tis.openai_api.wire.completion_request import CompletionRequest
@@ -33,6 +32,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "responses": {"input": "Halo", "max_output_tokens": 4},
     "completions": {"prompt": "Halo", "max_tokens": 4},
 }
+OTHER_DIALECTS = {"messages", "ollama-chat", "ollama-generate", "ollama-embed"}
 # What a field needs beside it.
 NEEDS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("chat", "stream_options"): {"stream": True},
@@ -61,7 +61,7 @@ def _name(value: Any) -> str:
 
 
 def test_every_table_belongs_to_an_endpoint() -> None:
-    assert {path.stem for path in FOLDER.glob("*.csv")} == ENDPOINTS.keys() == BODIES.keys() | OLLAMA_BODIES.keys()
+    assert {path.stem for path in FOLDER.glob("*.csv")} == ENDPOINTS.keys() == BODIES.keys() | OTHER_DIALECTS
 
 
 @pytest.mark.model

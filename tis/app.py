@@ -17,6 +17,8 @@ from starlette.types import Receive, Scope, Send
 from tis import __version__, pages, status
 from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
+from tis.anthropic_api.routes import WRITERS as ANTHROPIC_WRITERS
+from tis.anthropic_api.routes import router as anthropic_router
 from tis.arguments import (
     admission_limits_of,
     card_limits_of,
@@ -102,9 +104,9 @@ _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
 _KEYED = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = (
-    "X-Session-Id X-Session-Durability X-Request-Id Retry-After ETag Link Location X-Total-Count X-Total-Count-Is "
-    "X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings X-Ignored-Parameters X-Cut-Query "
-    "X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
+    "X-Session-Id X-Session-Durability X-Request-Id Request-Id Retry-After ETag Link Location "
+    "X-Total-Count X-Total-Count-Is X-Corrected-Query X-Understood X-Relaxed-Query X-By-Meaning X-Warnings "
+    "X-Ignored-Parameters X-Cut-Query X-Did-You-Mean X-Nothing-In-Place X-Facet-Counts-Are Idempotent-Replayed"
 ).split()
 _DESCRIPTION = "A model of your own behind the OpenAI API. Streams can be resumed after a disconnect."
 
@@ -222,6 +224,7 @@ def create_app(
         hosted_servers(settings.hosted_tools),
     )
     app.state.model_idle_seconds = settings.model_idle_seconds
+    app.include_router(anthropic_router, prefix="/v1")
     app.include_router(openai_router, prefix="/v1")
     app.include_router(openai_aliases)
     app.include_router(ollama_router)
@@ -352,7 +355,8 @@ def _assistant_model(settings: Settings, services: Services) -> StructuredAnswer
 
 def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: bool) -> ResumeSource:
     """Turns of the assistant are resumed by the marketplace, all others are runs."""
-    dialects = Dialects({**DIALECTS.writers, **OLLAMA_WRITERS}, DIALECTS.failed_event)
+    writers = {**DIALECTS.writers, **ANTHROPIC_WRITERS, **OLLAMA_WRITERS}
+    dialects = Dialects(writers, DIALECTS.failed_event)
     resume_run = resume_with(services, dialects, resume=resume)
 
     def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:

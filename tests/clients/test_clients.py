@@ -28,6 +28,10 @@ PYTHON = (
     ("frameworks", "openai_agents.py"),
     ("ollama", "ollama_client.py"),
     ("ollama", "langchain_with_ollama.py"),
+    ("anthropic", "anthropic_messages.py"),
+    ("anthropic", "anthropic_readme.py"),
+    ("anthropic-frameworks", "langchain_anthropic_chat.py"),
+    ("anthropic-frameworks", "litellm_anthropic.py"),
 )
 NODE = ("openai_chat", "openai_responses", "ai_sdk", "eventsource")
 
@@ -52,7 +56,8 @@ def test_node_clients_work_unmodified(name: str, servers: dict[str, str]) -> Non
 
 def run(servers: dict[str, str], *command: str, where: Path) -> None:
     """One suite; what it said is the message if it fails."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "OPENAI_"))}
+    own = ("PYTEST_", "OPENAI_", "ANTHROPIC_")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     done = subprocess.run(
         command,
         cwd=where,

@@ -56,6 +56,19 @@ def test_nothing_ends_the_answer_before_min_tokens() -> None:
     assert made.finish == "stop"
 
 
+def test_the_last_piece_names_the_stop_string_that_ended_the_answer() -> None:
+    assert [piece.stop for piece in feed(completion(stop=("zz", "cd", "d")), "abcd")] == [None, None, "cd"]
+    assert feed(completion(stop=("x",)), "ab\0")[-1].stop is None
+    assert feed(completion(stop=("x",), max_tokens=2), "ab")[-1].stop is None
+
+
+def test_a_stop_string_with_a_marker_is_named_as_the_request_has_it() -> None:
+    params = SamplingParams(stop=("</think>",))
+    prepared = PreparedRequest("m", "r1", TokenizerWithEos(), [1], params, 1, visible_markers={"</think>": 5})
+    assert [prepared.requested_stop(stop) for stop in prepared.stops] == ["</think>", "</think>"]
+    assert len(prepared.stops) == 2 and prepared.requested_stop(None) is None
+
+
 def test_max_tokens_emits_the_text_that_waited_for_a_stop_string() -> None:
     made = completion(max_tokens=3, stop=("cde",))
     assert (text_of(feed(made, "abcde")), made.finish) == ("abc", "length")

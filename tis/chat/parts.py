@@ -114,6 +114,7 @@ class ChoiceEnd:
     finish: FinishReason
     has_calls: bool  # of functions, which the client has to make
     context: Mapping[str, Any] | None  # what compression did
+    stop: str | None = None  # the stop string that ended it
 
 
 RunPart = Part | ServerCallStart | ServerCallDelta | ServerCallEnd | PromptScores | RoundEnd | ChoiceEnd

@@ -46,6 +46,7 @@ class ModelRound:
         self.emitted = [EmittedTokens() for _ in choices]
         self.readers = [PartReader(parser, choice, request.visible_markers) for choice in choices]
         self.predictions = [PredictionMatch(request.prediction_ids) for _ in choices] if request.prediction_ids else []
+        self.stops: list[str | None] = [None for _ in choices]  # the stop strings that ended the choices
         self.num_cached = 0
 
     @property
@@ -206,6 +207,8 @@ class RunLog:
         if current.predictions:
             current.predictions[piece.choice].feed(piece.token_ids)
         emitted.finish = piece.finish
+        if piece.stop:
+            current.stops[piece.choice] = piece.stop
         self._usage.num_made += len(piece.token_ids)
         if num_cached > current.num_cached:
             current.num_cached = num_cached
@@ -229,15 +232,16 @@ class RunLog:
         if self.transcript:
             for call in self.transcript.unfinished_calls:
                 events += self._writer.call(CallDropped(call))
-            context = self.round.request.context if self.round else None
-            events += self._writer.part(0, ChoiceEnd(finish, self.transcript.has_whole_functions, context))
+            context, stop = (self.round.request.context, self.round.stops[0]) if self.round else (None, None)
+            events += self._writer.part(0, ChoiceEnd(finish, self.transcript.has_whole_functions, context, stop))
         return [*events, *self._writer.ended(finish, self.usage)]
 
     def _choice_end(self, choice: int) -> ChoiceEnd:
         assert self.round
         finish = self.round.emitted[choice].finish
         assert finish
-        return ChoiceEnd(finish, self.round.readers[choice].has_whole_calls, self.round.request.context)
+        has_calls, stop = self.round.readers[choice].has_whole_calls, self.round.stops[choice]
+        return ChoiceEnd(finish, has_calls, self.round.request.context, stop)
 
 
 def encode_piece(piece: Piece, num_cached: int) -> str:
@@ -247,17 +251,19 @@ def encode_piece(piece: Piece, num_cached: int) -> str:
         if len(token_ids) == 1:
             return f"[{piece.choice},{text},[{token_ids[0]}],{num_cached}]"
         return f"[{piece.choice},{text},{list(token_ids)},{num_cached}]"
-    logprobs = [[_logprob_to_json(one) for one in some] for some in (piece.logprobs, piece.prompt_logprobs)]
-    more = json.dumps([piece.finish, piece.markers, *(logprobs if piece.prompt_logprobs else logprobs[:1])])
+    logprobs, scores = ([_logprob_to_json(one) for one in some] for some in (piece.logprobs, piece.prompt_logprobs))
+    rare = [piece.stop, scores] if scores else [piece.stop] if piece.stop else []
+    more = json.dumps([piece.finish, piece.markers, logprobs, *rare])
     return f"[{piece.choice},{text},{list(token_ids)},{num_cached},{more[1:]}"
 
 
 def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
     choice, text, token_ids, num_cached, *more = record
-    finish, markers, logprobs, *of_prompt = more or (None, (), ())
-    parsed, scores = (tuple(map(_logprob_from_json, some)) for some in (logprobs, *(of_prompt or [()])))
+    finish, markers, logprobs, *rare = more or (None, (), ())
+    stop, scores = rare[0] if rare else None, rare[1] if rare[1:] else ()
     placed = tuple((at, marker) for at, marker in markers)
-    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scores), num_cached
+    parsed, scored = (tuple(map(_logprob_from_json, some)) for some in (logprobs, scores))
+    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop), num_cached
 
 
 def _logprob_to_json(one: TokenLogprob) -> list[object]:

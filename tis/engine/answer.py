@@ -32,6 +32,7 @@ class Piece:
     markers: tuple[tuple[int, str], ...] = ()
     # Of the next tokens of the prompt, before the answer begins. That of its first token says nothing.
     prompt_logprobs: tuple[TokenLogprob, ...] = ()
+    stop: str | None = None  # the stop string of the request that ended it
 
 
 class Answer:

@@ -34,6 +34,7 @@ class Completion:
         self._detokenizer = prepared.new_detokenizer()
         self._has_markers = bool(prepared.visible_markers)
         self._stops = StopStrings(prepared.stops)
+        self._requested_stop = prepared.requested_stop
         # Only one completion computes the prompt; the others share it.
         self._scores_prompt = prepared.prompt_logprobs is not None and index == 0
         self.num_prompt_alternatives = prepared.prompt_logprobs or 0
@@ -190,7 +191,9 @@ class Completion:
 
     def _piece(self, text: str, finish: FinishReason | None = None) -> Piece:
         text, markers = split_markers(text) if self._has_markers else (text, ())
-        piece = Piece(self.index, text, tuple(self._pending_ids), tuple(self._pending_logprobs), finish, markers)
+        ids, logprobs = tuple(self._pending_ids), tuple(self._pending_logprobs)
+        stop = self._requested_stop(self._stops.found) if finish == "stop" else None
+        piece = Piece(self.index, text, ids, logprobs, finish, markers, stop=stop)
         self._pending_ids, self._pending_logprobs = [], []
         self.finish = finish
         return piece

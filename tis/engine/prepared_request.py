@@ -76,12 +76,18 @@ class PreparedRequest:
     @property
     def stops(self) -> tuple[str, ...]:
         """The stop strings, and once more those with a marker in them, as the detokenizer emits it."""
-        with_chars = []
-        for stop in self.params.stop:
-            for marker in self.visible_markers:
-                stop = stop.replace(marker, marker_char(marker))
-            with_chars.append(stop)
-        return tuple(dict.fromkeys((*self.params.stop, *with_chars)))
+        return tuple(dict.fromkeys((*self.params.stop, *map(self._as_emitted, self.params.stop))))
+
+    def requested_stop(self, found: str | None) -> str | None:
+        """One of `stops` as the request has it."""
+        if found is None or found in self.params.stop:
+            return found
+        return next(stop for stop in self.params.stop if self._as_emitted(stop) == found)
+
+    def _as_emitted(self, stop: str) -> str:
+        for marker in self.visible_markers:
+            stop = stop.replace(marker, marker_char(marker))
+        return stop
 
     def new_constraint(self) -> TokenConstraint | None:
         if not self.is_constrained:

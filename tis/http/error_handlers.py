@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tis.errors import BadRequest, NotFound, ServiceError, TooLarge, Unprocessable
+from tis.http.anthropic_errors import anthropic_response, speaks_anthropic
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 from tis.streaming.stores.store import StoreRefused
@@ -50,6 +51,8 @@ def error_response(scope: Scope, error: ServiceError) -> JSONResponse:
     path = get_route_path(scope)
     if _is_below(path, MCP_PATH):
         return json_rpc_error(error)
+    if speaks_anthropic(scope):
+        return anthropic_response(scope, error)
     body: Mapping[str, Any] = {"detail": error.message[:_MAX_MESSAGE_CHARS]}
     headers = error.headers
     if path == "/v1" or path.startswith(OPENAI_PATHS):

@@ -26,7 +26,7 @@ _MIN_MEDIA_BYTES = 4096  # shorter ones stay where they are, as text
 _NEVER_IN_UTF8_JSON = (b"\x00", b"\xfe", b"\xff")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPENING = frozenset(b"[{")
-# The names of fields that may hold media: see `ContentPart` of the chat API.
+# The names of fields that may hold media: see `ContentPart` of the chat API, and `BlockSource` of the Messages API.
 _MEDIA_NAME = re.compile(rb'"(?:url|image_url|image|video_url|video|b64_json|data)"[ \t\r\n]*:[ \t\r\n]*\Z')
 _LIST_NAME = re.compile(rb'"images"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*\Z')  # as Ollama has them
 _NAME_BYTES = 64  # enough of what is before a string to find its name
@@ -213,6 +213,8 @@ def _parts_of(body: Any) -> Iterator[tuple[Any, Any]]:
             for parts in _PARTS:
                 for part in _list_in(message, parts):
                     yield from _texts_in(part, depth=2)
+                    for inner in _list_in(part, "content"):  # a result of a tool, in the Messages API
+                        yield from _texts_in(inner, depth=2)
 
 
 def _images_in(holder: Any) -> Iterator[tuple[Any, Any]]:
@@ -221,7 +223,9 @@ def _images_in(holder: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _texts_in(part: Any, depth: int) -> Iterator[tuple[dict[str, Any], str]]:
-    for key, value in list(part.items()) if isinstance(part, dict) and depth else ():
+    if not isinstance(part, dict) or (part.get("type") == "text" and "data" in part):
+        return  # the data of a document that is text
+    for key, value in list(part.items()) if depth else ():
         if isinstance(value, str):
             yield part, key
         else:

@@ -19,6 +19,11 @@ def url() -> str:
 
 
 @pytest.fixture(scope="session")
+def slow_url() -> str:
+    return os.environ["CLIENTS_SLOW_URL"]
+
+
+@pytest.fixture(scope="session")
 def base_url(url: str) -> str:
     return f"{url}/v1"
 

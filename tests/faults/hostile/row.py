@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 EVE, ADA = "key-of-eve-7d1f", "key-of-ada-93c2"  # the table comes from Eve; Ada's streams run beside it
-CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 JSON = {"Content-Type": "application/json"}
 HELLO: dict[str, Any] = {"role": "user", "content": "Halo"}
 _OF_OLLAMA = [f"/api/{name}" for name in ("chat", "generate", "tags", "show", "ps", "version", "embed", "pull")]

@@ -81,6 +81,8 @@ class Sender:
         error = body.get("error") if isinstance(body, dict) else None
         if isinstance(error, dict):
             names = {"message", "code"} if "jsonrpc" in body else {"message", "type", "param", "code"}
+            if body.get("type") == "error":  # as Anthropic has it
+                names = {"message", "type", "details"}
             if set(error) != names or not error["message"]:
                 yield f"an error of {set(error)}"
         elif row.is_ollama:

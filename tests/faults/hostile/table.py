@@ -10,6 +10,7 @@ from tests.faults.hostile import (
     market_rows,
     mcp_rows,
     media_rows,
+    message_rows,
     ollama_rows,
     response_rows,
     route_rows,
@@ -29,6 +30,7 @@ _SECTIONS = (
     media_rows,
     ollama_rows,
     response_rows,
+    message_rows,
     wire_rows,
 )
 

@@ -1,23 +1,28 @@
 """Ends a text at the first stop string, without ever showing the beginning of one."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 
 class StopStrings:
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stops)
         self._held = ""
-        self.reached = False
+        self.found: str | None = None  # the stop string that ended the text
+
+    @property
+    def reached(self) -> bool:
+        return self.found is not None
 
     def feed(self, text: str) -> str:
         """What may be shown now. After a stop string was seen: what stood before it, then nothing."""
         if not self._stops or self.reached:
             return "" if self.reached else text
         waiting = self._held + text
-        begins = [at for stop in self._stops if (at := waiting.find(stop)) >= 0]
+        begins = [(at, stop) for stop in self._stops if (at := waiting.find(stop)) >= 0]
         if begins:
-            self.reached, self._held = True, ""
-            return waiting[: min(begins)]
+            (at, self.found), self._held = min(begins, key=itemgetter(0)), ""
+            return waiting[:at]
         keep = longest_beginning(waiting, self._stops)
         self._held = waiting[len(waiting) - keep :]
         return waiting[: len(waiting) - keep]

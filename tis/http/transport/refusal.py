@@ -8,6 +8,7 @@ import httptools
 from starlette.responses import JSONResponse
 
 from tis.errors import BadRequest, ServiceError
+from tis.http.anthropic_errors import REQUEST_ID_HEADER
 from tis.http.error_handlers import error_body, error_response
 from tis.http.errors import HeadersTooLarge, HttpVersionNotSupported, RequestTimeout
 from tis.observability.metrics import TRANSPORT_REFUSALS
@@ -86,7 +87,8 @@ class Refusal:
     def _response(self) -> JSONResponse:
         if self._path:
             path = self._root_path + self._path
-            return error_response({"type": "http", "path": path, "root_path": self._root_path}, self._error)
+            scope = {"type": "http", "path": path, "root_path": self._root_path, REQUEST_ID_HEADER: self._request_id}
+            return error_response(scope, self._error)
         body = {**error_body(self._error), "detail": self._error.message}
         return JSONResponse(body, status_code=self._error.status, headers=self._error.headers)
 

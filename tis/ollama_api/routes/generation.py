@@ -131,7 +131,7 @@ class _Answering:
         chat = await in_thread_if(self._is_large, lambda: as_chat_request(body))
         fingerprint = await in_thread_if(self._is_large, chat.fingerprint)
         resumable = bool(body.is_streamed or session_id)
-        wanted = SessionRequest(owner, session_id, f"{DIALECT} {self._kind} {self._model_id} {fingerprint}", resumable)
+        wanted = SessionRequest(owner, session_id, f"{DIALECT}:{self._kind} {self._model_id} {fingerprint}", resumable)
         found = sessions.find_turn(wanted)
         if found is None:
             engine = self._services.engine

@@ -8,6 +8,7 @@ from tis.http.scanned_route import ScannedBodyRoute, is_large_body
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.recorded import RecordedAnswer
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
+from tis.openai_api.wire import chat_writer
 from tis.openai_api.wire.begin import begin_chat
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import fold
@@ -39,6 +40,7 @@ async def chat_completions(
         request,
         sessions,
         owner,
+        dialect=chat_writer.DIALECT,
         prompt_field="messages",
         chunk_object="chat.completion.chunk",
         last_event_id=last_event_id,

@@ -8,6 +8,7 @@ from tis.http.scanned_route import ScannedBodyRoute, is_large_body
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.recorded import RecordedAnswer
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
+from tis.openai_api.wire import completion_writer
 from tis.openai_api.wire.begin_completion import begin_completion
 from tis.openai_api.wire.completion_examples import COMPLETION_RESPONSES
 from tis.openai_api.wire.completion_request import CompletionRequest
@@ -43,6 +44,7 @@ async def create_completion(
         sessions,
         owner,
         prompt_field="prompt",
+        dialect=completion_writer.DIALECT,
         chunk_object="text_completion",
         last_event_id=last_event_id,
         last_event_id_query=last_event_id_query,

@@ -19,7 +19,7 @@ from tis.http.event_stream import (
 )
 from tis.http.scanned_route import in_thread_if, is_large_body
 from tis.openai_api.wire.chat_request import StreamOptions
-from tis.openai_api.wire.sse import UsageView, follow, turn_behind
+from tis.openai_api.wire.sse import UsageView, follow, require_dialect, turn_behind
 from tis.streaming.errors import SessionConflict
 from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
@@ -57,6 +57,7 @@ class RecordedAnswer:
         sessions: Sessions,
         owner: str,
         *,
+        dialect: str,
         prompt_field: str,
         chunk_object: str,
         last_event_id: str | None,
@@ -66,6 +67,7 @@ class RecordedAnswer:
         self._request = request
         self._sessions = sessions
         self._owner = owner
+        self._dialect = dialect
         self._prompt_field = prompt_field
         self._mark = b'","object":"%b",' % chunk_object.encode()
         self._is_large = is_large_body(request)
@@ -92,6 +94,7 @@ class RecordedAnswer:
         return await race_draining(engine.until_draining(), begin(wanted))
 
     async def response(self, session: Session, turn: Turn, fold: Fold) -> Response:
+        require_dialect(turn, self._dialect)
         if self._body.stream:
             after = self._cursor[1] if self._cursor else turn.first_index - 1
             return await follow(session, turn, after, self._view)

@@ -145,4 +145,4 @@ class CompletionRequest(SamplingFields):
         fields = self.model_dump(exclude={"stream", "stream_options", "session_id"}, exclude_none=True)
         if self.prompt:
             fields["prompt"] = digested(self.prompt)
-        return fingerprint_of({"completion": fields})
+        return f"completion:{fingerprint_of(fields)}"

@@ -18,20 +18,27 @@ IGNORED_PARAMETERS = "X-Ignored-Parameters"
 _MAX_NAMES = 32
 _MAX_NAME_CHARS = 64
 # Hints whose name in the body depends on the API, by what a model must follow.
-_EFFORTS = ("reasoning_effort", "reasoning.effort")
+_EFFORTS = ("reasoning_effort", "reasoning.effort", "output_config.effort")
 _VERBOSITIES = ("verbosity", "text.verbosity")
 # Values that ask for what the server does anyway.
-_AS_IT_IS: Mapping[str, Sequence[Any]] = {"service_tier": ("auto", "default")}
+_AS_IT_IS: Mapping[str, Sequence[Any]] = {"service_tier": ("auto", "default", "standard_only")}
 
 
 async def name_ignored(
-    response: Response, request: Request, body: BaseModel, engine: Engine, model_id: str, no_effect: Sequence[str] = ()
+    response: Response,
+    request: Request,
+    body: BaseModel,
+    engine: Engine,
+    model_id: str,
+    no_effect: Sequence[str] = (),
+    also: Sequence[str] = (),
 ) -> Response:
-    """Adds the header. `no_effect`: known fields that change nothing."""
+    """Adds the header. `no_effect`: known fields that change nothing. `also`: what this request says in vain."""
     given = await request.json()
     given = {name: value for name, value in given.items() if value not in _AS_IT_IS.get(name, ())}
     names = dict.fromkeys(_unknown(given, (type(body),)))
     names |= dict.fromkeys(name for name in no_effect if given.get(name) is not None)
+    names |= dict.fromkeys(also)
     hinted = [name for name in (*_EFFORTS, *_VERBOSITIES) if _value(given, name) is not None]
     if hinted:
         known = await engine.describe(model_id)

@@ -8,7 +8,9 @@ from fastapi.responses import StreamingResponse
 from tis.errors import ServiceError
 from tis.http.error_handlers import error_body
 from tis.http.event_stream import Framing, event_stream, turn_after_cursor
+from tis.openai_api.wire import chat_writer
 from tis.openai_api.wire.chat_writer import DONE, error_event
+from tis.streaming.errors import SessionConflict
 from tis.streaming.session import Session
 from tis.streaming.source import Block
 from tis.streaming.stores.store import Event
@@ -19,6 +21,8 @@ _BEFORE_NAME = len(b'{"type":"')
 
 class ChatFraming:
     def block(self, id_prefix: bytes, event: Event, retry: bytes) -> bytes:
+        if event.data.startswith(b'{"type":"'):  # of another dialect, which has named events
+            return ResponseFraming().block(id_prefix, event, retry)
         return b"id: %s%d\n%sdata: %s\n\n" % (id_prefix, event.index, retry, event.data)
 
     def error_block(self, error: ServiceError) -> bytes:
@@ -38,6 +42,17 @@ class ResponseFraming:
 
 def _name(data: bytes) -> bytes:
     return data[_BEFORE_NAME : data.index(b'"', _BEFORE_NAME)] if data.startswith(b'{"type":"') else b"error"
+
+
+def require_dialect(turn: Turn, dialect: str) -> None:
+    """A session may have answers of several APIs. The fingerprint of one that is no chat begins with its dialect."""
+    found = turn.fingerprint.partition(":")[0] if ":" in turn.fingerprint else chat_writer.DIALECT
+    if found != dialect:
+        raise SessionConflict(
+            f"This answer was requested by another API ({found}). Read it with GET /v1/stream and the id of its "
+            "session, or resume it where it began.",
+            param="session_id",
+        )
 
 
 @dataclass(frozen=True, slots=True)
