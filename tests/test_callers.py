@@ -40,7 +40,6 @@ DOORS: dict[str, tuple[str, ...]] = {
         "chat.media.MediumPlaceholder",
         "engine.text.markers.join_markers",
         "marketplace.reading.measures.with_spaced_measures",
-        "openai_api.wire.begin.count_prompt_tokens",
     ),
     "it knows what no caller should: sockets and addresses, the process, its limits and its numbers": (
         "network.url.redirected",
