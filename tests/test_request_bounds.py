@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from tests.serving import settings_with
 from tis.app import create_app
 from tis.bounds import MaxItems
+from tis.http.error_handlers import OLLAMA_PREFIX, OPENAI_PATHS
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.response_request import ResponseRequest
 
@@ -142,7 +143,7 @@ def _unbounded(where: str, schema: Any, counted: Any = None) -> Iterator[str]:
     if kind in ("str", "bytes") and "max_length" not in schema:
         yield f"{where}: {kind} without max_length"
     is_free = kind in FREE_FORMS or schema.get("extra_behavior") == "allow"
-    if is_free and not (" /v1/" in where or " /ollama/" in where):
+    if is_free and not any(f" {prefix}" in where for prefix in (*OPENAI_PATHS, f"{OLLAMA_PREFIX}/")):
         yield f"{where}: {kind} outside of what is counted as a whole"
     if kind == "function-before" and isinstance(getattr(schema["function"]["function"], "__self__", None), MaxItems):
         counted = schema["schema"].get("schema", schema["schema"]) if schema["schema"]["type"] == "nullable" else None

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 STORY = "Tell me a short story."
 
 
-class Inhabitant(BaseModel):
+class PersonAndCity(BaseModel):
     name: str
     city: str
 
@@ -52,7 +52,7 @@ def test_a_tool_is_called_and_its_result_is_read(chat: Any) -> None:
 
 def test_an_answer_is_an_object(chat: Any) -> None:
     asked = "Answer in JSON: name and city of Sari from Bandung."
-    found = chat.with_structured_output(Inhabitant, method="json_schema").invoke(asked)
+    found = chat.with_structured_output(PersonAndCity, method="json_schema").invoke(asked)
     assert isinstance(found.name, str) and isinstance(found.city, str)
 
 

@@ -18,7 +18,7 @@ from tis.engine.prepared_request import PreparedRequest
 from tis.errors import BadRequest
 from tis.http.admission import ticket_of
 from tis.http.anthropic_errors import REQUEST_ID_HEADER
-from tis.http.dependencies import OwnerDep, SessionsDep
+from tis.http.dependencies import DOCUMENTED_KEY, OwnerDep, SessionsDep
 from tis.http.event_stream import (
     CLIENT_CLOSED_REQUEST,
     ClientGone,
@@ -99,7 +99,7 @@ async def create_message(
     return await name_ignored(answer, request, body, services.engine, model_id, NO_EFFECT, also=converted.ignored)
 
 
-@router.post("/messages/count_tokens", responses=COUNT_RESPONSES)
+@router.post("/messages/count_tokens", responses=COUNT_RESPONSES, dependencies=[DOCUMENTED_KEY])
 async def count_message_tokens(
     body: MessagesRequest,
     request: Request,
