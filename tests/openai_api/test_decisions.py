@@ -12,6 +12,8 @@ from openai import OpenAI
 
 from tests.engine.batching.grammars import make_folder
 from tests.serving import Served, served, settings_with
+from tis.engine.local_engine import LocalEngine
+from tis.engine.raw_requests import MAX_LISTED_TOKENS
 
 pytestmark = [pytest.mark.model]
 
@@ -113,6 +115,22 @@ def test_messages_calls_and_json_are_inputs(client: OpenAI) -> None:
     assert answer.type == "predicate"
 
 
+def test_questions_with_too_many_tokens_are_refused_before_all_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, lengths = LocalEngine.prepare, []
+
+    async def counted(*given: Any, **more: Any) -> Any:
+        prepared = await prepare(*given, **more)
+        lengths.append(len(prepared.prompt_ids))
+        return prepared
+
+    monkeypatch.setattr(LocalEngine, "prepare", counted)
+    with served(settings_with()) as running:
+        body = {"input": "x" * 30_000, "questions": [PREDICATE] * 400}
+        answer = httpx2.post(f"{running.url}/v1/decisions", json=body, timeout=60)
+    assert answer.status_code == 400 and answer.json()["error"]["code"] == "too_many_tokens"
+    assert sum(lengths[:-1]) <= MAX_LISTED_TOKENS < sum(lengths)
+
+
 @pytest.mark.parametrize(
     ("change", "param"),
     [
@@ -127,6 +145,13 @@ def test_messages_calls_and_json_are_inputs(client: OpenAI) -> None:
         ({"input": []}, "input"),
         ({"input": [{"type": "function_call_output", "call_id": "x", "output": ""}]}, "input.0.call_id"),
         ({"input": [{"role": "robot", "content": "x"}]}, "input.0.role"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input.0.type"),
+        ({"input": [{"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}]}, "input.0.type"),
+        ({"input": [{"type": "mcp_list_tools", "server_label": "a", "tools": []}]}, "input.0.type"),
+        (
+            {"input": [{"type": "apply_patch_call_output", "call_id": "c", "status": "failed"}]},
+            "input.0.type",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused_by_name(server: Served, change: dict[str, Any], param: str) -> None:
