@@ -14,6 +14,7 @@ from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import load_echo
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import RawPrompt
+from tis.engine.prompt_list import MAX_QUEUED
 from tis.engine.resumable_request import EmittedTokens
 from tis.errors import BadRequest, GenerationFailed, QueueFull
 
@@ -91,6 +92,16 @@ async def test_a_full_queue_refuses_a_list_as_a_whole(open_engine: Open) -> None
     assert len(waiting) == 2
 
 
+async def test_lists_leave_room_in_the_queue(open_engine: Open) -> None:
+    engine = await open_engine("echo?hang_after=1", queue_size=64, stall_seconds=0)
+    engine.submit((await prepared(engine, ["abc"]))[0])
+    while not engine.statuses[0].num_running:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    for number in range(1, 4):
+        engine.submit_list(await prepared(engine, ["abc"] * 60))
+        assert engine.statuses[0].num_waiting == number * MAX_QUEUED
+
+
 async def test_a_resumed_list_goes_on_in_each_prompt(open_engine: Open) -> None:
     engine = await open_engine()
     requests = await prepared(engine, ["abc", "defg", "hi"])
@@ -116,7 +127,9 @@ async def test_echoed_log_probabilities_have_a_bound(open_engine: Open) -> None:
 
 async def test_a_prompt_that_is_computed_whole_has_few_log_probabilities() -> None:
     engine = LocalEngine(
-        [CatalogueEntry("m", "echo")], lambda entry, _: replace(load_echo(entry.repo), starts_whole=True), EngineLimits()
+        [CatalogueEntry("m", "echo")],
+        lambda entry, _: replace(load_echo(entry.repo), starts_whole=True),
+        EngineLimits(),
     )
     await engine.open()
     sampling = {"max_tokens": 1}
