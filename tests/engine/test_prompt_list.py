@@ -115,7 +115,9 @@ async def test_echoed_log_probabilities_have_a_bound(open_engine: Open) -> None:
 
     async def scored(texts: list[str], logprobs: int, n: int = 1) -> list[PreparedRequest]:
         prompts = [RawPrompt(text) for text in texts]
-        return await engine.prepare_raw("m", prompts, {"max_tokens": 1, "n": n}, prompt_logprobs=logprobs)
+        sampling = {"max_tokens": 1, "n": n}
+        made: list[PreparedRequest] = await engine.prepare_raw("m", prompts, sampling, prompt_logprobs=logprobs)
+        return made
 
     for texts, logprobs, n in ((["a" * 30_000], 16, 2), (["a" * 30_000] * 2, 16, 1), (["a" * 2000], 20, 16)):
         with pytest.raises(BadRequest, match="524,288") as refused:

@@ -12,7 +12,7 @@ from tis.engine.text.text_encoder import TooManyTokens
 from tis.errors import BadRequest
 
 MAX_LISTED_TOKENS = 2**18  # of all prompts of a list together
-# Log probabilities in all echoes of a request: each takes about 100 bytes of the events and their records.
+# Log probabilities in all echoes of a request: each takes 90 to 130 bytes of the events and their records.
 MAX_ECHOED_LOGPROBS = 2**19
 MAX_WHOLE_LOGPROBS = 512  # tokens of a prompt that the model computes in one step: each has a row of logits
 
