@@ -11,6 +11,7 @@ import transformers
 from openai import OpenAI
 
 from tests.engine.batching.grammars import make_folder
+from tests.openai_api.media_requests import data_uri, picture_file
 from tests.serving import Served, served, settings_with
 from tis.engine.local_engine import LocalEngine
 from tis.engine.raw_requests import MAX_LISTED_TOKENS
@@ -113,6 +114,26 @@ def test_messages_calls_and_json_are_inputs(client: OpenAI) -> None:
     ]
     [answer] = client.decisions.create(model="", input=items, questions=[PREDICATE]).answers
     assert answer.type == "predicate"
+
+
+def test_questions_about_a_picture_are_decided_in_their_order(demo_server: Served) -> None:
+    """One at a time: alone, each gets the same."""
+    parts = [{"type": "input_image", "image_url": data_uri(picture_file("red"))}, {"type": "input_text", "text": "?"}]
+    questions = [PREDICATE, {**PREDICATE, "instructions": "It is a red square."}, CHOICE]
+
+    def decided(some: list[Any]) -> dict[str, Any]:
+        body = {"input": [{"role": "user", "content": parts}], "questions": some}
+        answer = httpx2.post(f"{demo_server.url}/v1/decisions", json=body, timeout=120)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    together, alone = decided(questions), [decided([one]) for one in questions]
+    assert together["usage"]["input_tokens"] == sum(one["usage"]["input_tokens"] for one in alone)
+    for ours, theirs in zip(together["answers"], alone, strict=True):
+        [expected] = theirs["answers"]
+        assert ours["type"] == expected["type"]
+        if ours["type"] == "predicate":
+            assert ours["probability"] == pytest.approx(expected["probability"], abs=1e-4)
 
 
 def test_questions_with_too_many_tokens_are_refused_before_all_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
