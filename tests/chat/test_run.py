@@ -1,5 +1,6 @@
 """Runs with reasoning and calls: streamed, folded, and resumed by another process."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -26,7 +27,7 @@ from tis.engine.errors import GenerationInterrupted
 from tis.engine.local_engine import EngineLimits, LocalEngine
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import load_echo
-from tis.engine.prompt import ChatPrompt
+from tis.engine.prompt import ChatPrompt, RawPrompt
 from tis.engine.resumable_request import ResumableRequest
 from tis.engine.sampling.params import SamplingParams
 from tis.mcp_client.client import McpClient
@@ -34,6 +35,8 @@ from tis.mcp_client.limits import McpLimits
 from tis.media.loader import MediaLimits, MediaLoader
 from tis.openai_api.routes import DIALECTS
 from tis.openai_api.wire.chat_writer import DIALECT, DONE, ChatWriter, chat_writer_state, fold
+from tis.openai_api.wire.completion_writer import DIALECT as COMPLETION
+from tis.openai_api.wire.completion_writer import CompletionWriter, completion_writer_state
 from tis.streaming.source import Block, Source
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Bandung", "days": "3"}}\n</tool_call>'
@@ -241,6 +244,65 @@ def _logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
 )
 def test_the_record_of_a_piece_has_everything(piece: Piece) -> None:
     assert decode_piece(json.loads(encode_piece(piece, 5))) == (piece, 5)
+
+
+def test_cached_tokens_of_a_list_are_those_of_each_prompt_also_after_a_resume() -> None:
+    """Another process finds other tokens in its cache, and those of the prompts that are over count on."""
+    requests = [replace(REQUEST, params=SamplingParams(n=2)), REQUEST, REQUEST]
+
+    def new_log() -> RunLog:
+        state = completion_writer_state("m", n=1, with_usage=True, echoes=(), prompt_only=False)
+        log = RunLog(CompletionWriter(state), None)
+        log.begin_round(requests[0], None, requests[1:])
+        return log
+
+    first, second = new_log(), new_log()
+    blocks = [*first.add("begun", 4)]
+    for piece, num_cached in (
+        (Piece(0, "a", (1,)), 16),
+        (Piece(1, "a", (1,), finish="stop"), 16),
+        (Piece(2, "a", (1,), finish="stop"), 32),
+        (Piece(0, "b", (1,), finish="stop"), 16),
+    ):
+        blocks += first.add_piece(piece, num_cached)
+    assert first.usage.num_cached == 48
+    second.replay([block.resume_state for block in blocks])
+    second.add_piece(Piece(3, "a", (1,), finish="stop"), 8)
+    assert second.usage.num_cached == 56
+
+
+@pytest.mark.anyio
+async def test_the_loop_turns_between_pieces_with_log_probabilities_of_a_prompt() -> None:
+    turns, of_pieces = 0, []
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with echo_desk() as engine:
+        [prepared] = await engine.prepare_raw("m", [RawPrompt("a" * 2000)], {"max_tokens": 1}, prompt_logprobs=20)
+        state = completion_writer_state(
+            "m", n=1, with_usage=False, echoes=[{"text": "a" * 2000, "offsets": list(range(2000))}], prompt_only=True
+        )
+        spec = RunSpec(COMPLETION, state["id"], state, prepared.resumable)
+        services = services_of(engine, MediaLoader(MediaLimits()))
+        ticket = Admission(AdmissionLimits()).resumed_ticket()
+        run = Run(spec, services, CompletionWriter(state), prepared=prepared, ticket=ticket)
+        run.hold_ticket()
+        add_piece = run._log.add_piece
+
+        def add_and_note(piece: Piece, num_cached: int) -> Sequence[Block]:
+            if piece.prompt_logprobs:
+                of_pieces.append(turns)
+            return add_piece(piece, num_cached)
+
+        run._log.add_piece = add_and_note  # type: ignore[method-assign]
+        counting = asyncio.create_task(count_turns())
+        await blocks_of(run)
+        counting.cancel()
+    assert len(of_pieces) > 10 and len(set(of_pieces)) == len(of_pieces)
 
 
 @pytest.mark.anyio

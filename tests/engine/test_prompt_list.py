@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.echo import load_echo
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import RawPrompt
+from tis.engine.prompt_list import MAX_QUEUED
 from tis.engine.resumable_request import EmittedTokens
 from tis.errors import BadRequest, GenerationFailed, QueueFull
 
@@ -90,12 +92,55 @@ async def test_a_full_queue_refuses_a_list_as_a_whole(open_engine: Open) -> None
     assert len(waiting) == 2
 
 
+async def test_lists_leave_room_in_the_queue(open_engine: Open) -> None:
+    engine = await open_engine("echo?hang_after=1", queue_size=64, stall_seconds=0)
+    engine.submit((await prepared(engine, ["abc"]))[0])
+    while not engine.statuses[0].num_running:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    for number in range(1, 4):
+        engine.submit_list(await prepared(engine, ["abc"] * 60))
+        assert engine.statuses[0].num_waiting == number * MAX_QUEUED
+
+
 async def test_a_resumed_list_goes_on_in_each_prompt(open_engine: Open) -> None:
     engine = await open_engine()
     requests = await prepared(engine, ["abc", "defg", "hi"])
     emitted = [EmittedTokens([97, 98, 99], "stop"), EmittedTokens([100]), EmittedTokens()]
     texts, finishes = await read(await engine.resume_list([one.resumable for one in requests], emitted))
     assert texts == {1: "efg", 2: "hi"} and finishes == {1: "stop", 2: "stop"}
+
+
+async def test_echoed_log_probabilities_have_a_bound(open_engine: Open) -> None:
+    engine = await open_engine()
+
+    async def scored(texts: list[str], logprobs: int, n: int = 1) -> list[PreparedRequest]:
+        prompts = [RawPrompt(text) for text in texts]
+        sampling = {"max_tokens": 1, "n": n}
+        made: list[PreparedRequest] = await engine.prepare_raw("m", prompts, sampling, prompt_logprobs=logprobs)
+        return made
+
+    for texts, logprobs, n in ((["a" * 30_000], 16, 2), (["a" * 30_000] * 2, 16, 1), (["a" * 2000], 20, 16)):
+        with pytest.raises(BadRequest, match="524,288") as refused:
+            await scored(texts, logprobs, n)
+        assert refused.value.param == "logprobs"
+    assert len(await scored(["a" * 30_000] * 8, 1)) == 8
+    assert len(await prepared(engine, ["a" * 2000], n=16, top_logprobs=20)) == 1
+
+
+async def test_a_prompt_that_is_computed_whole_has_few_log_probabilities() -> None:
+    engine = LocalEngine(
+        [CatalogueEntry("m", "echo")],
+        lambda entry, _: replace(load_echo(entry.repo), starts_whole=True),
+        EngineLimits(),
+    )
+    await engine.open()
+    sampling = {"max_tokens": 1}
+    assert await engine.prepare_raw("m", [RawPrompt("a" * 512)], sampling, prompt_logprobs=0)
+    with pytest.raises(BadRequest, match="512") as refused:
+        await engine.prepare_raw("m", [RawPrompt("a"), RawPrompt("a" * 513)], sampling, prompt_logprobs=0)
+    assert refused.value.param == "prompt.1"
+    assert await engine.prepare_raw("m", [RawPrompt("a" * 513)], sampling)
+    await engine.close()
 
 
 async def test_prompts_of_a_list_have_a_bound_together(open_engine: Open) -> None:

@@ -108,6 +108,19 @@ def test_more_prompts_than_the_batch_has_places_for(client: OpenAI) -> None:
         client.completions.create(model="", prompt=prompts, n=3, **how)
 
 
+def test_cached_tokens_of_a_list_are_those_of_its_prompts(client: OpenAI) -> None:
+    prompts = [f"{number} {text}" * 12 for number, text in enumerate(TEXTS)]
+
+    def num_cached(prompt: str | list[str]) -> int:
+        usage = client.completions.create(model="", prompt=prompt, max_tokens=2, n=2, seed=1).usage
+        assert usage and usage.prompt_tokens_details
+        return usage.prompt_tokens_details.cached_tokens or 0
+
+    num_cached(prompts)
+    alone = list(map(num_cached, prompts))
+    assert all(alone) and num_cached(prompts) == sum(alone)
+
+
 def test_a_stream_has_the_text_of_the_whole_answer(client: OpenAI) -> None:
     how: dict[str, Any] = {"max_tokens": 16, "temperature": 1.0, "seed": 3, "n": 2, "logprobs": 2, "echo": True}
     whole = client.completions.create(model="", prompt=TEXTS[:2], **how)

@@ -12,7 +12,7 @@ from tests.openai_api.test_chat import CHAT, said
 from tests.openai_api.test_chat_stream import stream
 from tests.openai_api.test_tools import folded, without_ids
 from tests.serving import Served, served, settings_with
-from tis.engine.grammar.tool_input import InputFormat, follows
+from tis.engine.grammar.tool_input import InputFormat, InputReader
 from tis.openai_api.wire.custom_tools import CustomInput
 
 SQL = r'start: "SELECT " NAME ("," NAME)* " FROM \"" NAME "\"\n"' + "\nNAME: /[a-z]{1,8}/"
@@ -176,9 +176,9 @@ def assert_in_language(name: str, text: str) -> None:
     if name == "plate":
         assert re.fullmatch(PLATE, text)
     else:
-        assert re.fullmatch(r'SELECT [a-z]+(,[a-z]+)* FROM "[a-z]{1,8}"\n', text) and follows(
-            InputFormat("lark", SQL), text
-        )
+        assert re.fullmatch(r'SELECT [a-z]+(,[a-z]+)* FROM "[a-z]{1,8}"\n', text) and InputReader(
+            InputFormat("lark", SQL)
+        ).takes(text)
 
 
 @pytest.mark.model

@@ -11,7 +11,10 @@ import transformers
 from openai import OpenAI
 
 from tests.engine.batching.grammars import make_folder
+from tests.openai_api.media_requests import data_uri, picture_file
 from tests.serving import Served, served, settings_with
+from tis.engine.local_engine import LocalEngine
+from tis.engine.raw_requests import MAX_LISTED_TOKENS
 
 pytestmark = [pytest.mark.model]
 
@@ -113,6 +116,42 @@ def test_messages_calls_and_json_are_inputs(client: OpenAI) -> None:
     assert answer.type == "predicate"
 
 
+def test_questions_about_a_picture_are_decided_in_their_order(demo_server: Served) -> None:
+    """One at a time: alone, each gets the same."""
+    parts = [{"type": "input_image", "image_url": data_uri(picture_file("red"))}, {"type": "input_text", "text": "?"}]
+    questions = [PREDICATE, {**PREDICATE, "instructions": "It is a red square."}, CHOICE]
+
+    def decided(some: list[Any]) -> dict[str, Any]:
+        body = {"input": [{"role": "user", "content": parts}], "questions": some}
+        answer = httpx2.post(f"{demo_server.url}/v1/decisions", json=body, timeout=120)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    together, alone = decided(questions), [decided([one]) for one in questions]
+    assert together["usage"]["input_tokens"] == sum(one["usage"]["input_tokens"] for one in alone)
+    for ours, theirs in zip(together["answers"], alone, strict=True):
+        [expected] = theirs["answers"]
+        assert ours["type"] == expected["type"]
+        if ours["type"] == "predicate":
+            assert ours["probability"] == pytest.approx(expected["probability"], abs=1e-4)
+
+
+def test_questions_with_too_many_tokens_are_refused_before_all_are_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, lengths = LocalEngine.prepare, []
+
+    async def counted(*given: Any, **more: Any) -> Any:
+        prepared = await prepare(*given, **more)
+        lengths.append(len(prepared.prompt_ids))
+        return prepared
+
+    monkeypatch.setattr(LocalEngine, "prepare", counted)
+    with served(settings_with()) as running:
+        body = {"input": "x" * 30_000, "questions": [PREDICATE] * 400}
+        answer = httpx2.post(f"{running.url}/v1/decisions", json=body, timeout=60)
+    assert answer.status_code == 400 and answer.json()["error"]["code"] == "too_many_tokens"
+    assert sum(lengths[:-1]) <= MAX_LISTED_TOKENS < sum(lengths)
+
+
 @pytest.mark.parametrize(
     ("change", "param"),
     [
@@ -127,6 +166,13 @@ def test_messages_calls_and_json_are_inputs(client: OpenAI) -> None:
         ({"input": []}, "input"),
         ({"input": [{"type": "function_call_output", "call_id": "x", "output": ""}]}, "input.0.call_id"),
         ({"input": [{"role": "robot", "content": "x"}]}, "input.0.role"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input.0.type"),
+        ({"input": [{"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}]}, "input.0.type"),
+        ({"input": [{"type": "mcp_list_tools", "server_label": "a", "tools": []}]}, "input.0.type"),
+        (
+            {"input": [{"type": "apply_patch_call_output", "call_id": "c", "status": "failed"}]},
+            "input.0.type",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused_by_name(server: Served, change: dict[str, Any], param: str) -> None:

@@ -154,3 +154,14 @@ def test_moderations_say_that_there_are_none(http: httpx2.Client) -> None:
     assert (
         answer.json()["error"]["code"] == "not_implemented" and "/v1/moderations" in answer.json()["error"]["message"]
     )
+
+
+def test_half_a_character_is_no_text_of_the_echo_model() -> None:
+    with served(settings_with()) as running, httpx2.Client(base_url=running.url, timeout=30) as client:
+        assert client.post("/detokenize", json={"tokens": [97, 0xD800, 0xDFFF]}).json()["prompt"] == "a\ufffd\ufffd"
+        named = client.post("/tokenize", json={"prompt": "a", "return_token_strs": True}).json()
+        assert named["token_strs"] == ["a"]
+        for logprobs in (None, 2):
+            body = {"prompt": [[0xD800, 98]], "echo": True, "logprobs": logprobs}
+            [choice] = client.post("/v1/completions", json=body).raise_for_status().json()["choices"]
+            assert choice["text"] == "\ufffdb\ufffdb"

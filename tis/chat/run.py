@@ -226,8 +226,11 @@ class Run:
         async for pieces in self._answer.batches():
             if not self._log.has_tokens:
                 self._log.add("first_token", time.time_ns())
-            num_cached = self._answer.cached_tokens
-            blocks = [block for piece in pieces for block in self._log.add_piece(piece, num_cached)]
+            blocks: list[Block] = []
+            for piece in pieces:
+                blocks += self._log.add_piece(piece, self._answer.cached_tokens_of(piece.choice))
+                if piece.prompt_logprobs:  # milliseconds of encoding
+                    await asyncio.sleep(0)
             if blocks:
                 yield blocks
 

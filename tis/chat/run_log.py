@@ -40,14 +40,26 @@ class ModelRound:
     def __init__(
         self, request: ResumableRequest, parser: ParserConfig | None, more_prompts: Sequence[ResumableRequest] = ()
     ) -> None:
-        choices = range(sum(one.params.n for one in (request, *more_prompts)))
+        prompts = (request, *more_prompts)
+        choices = range(sum(one.params.n for one in prompts))
         self.request = request
         self.more_prompts = more_prompts
         self.emitted = [EmittedTokens() for _ in choices]
         self.readers = [PartReader(parser, choice, request.visible_markers) for choice in choices]
         self.predictions = [PredictionMatch(request.prediction_ids) for _ in choices] if request.prediction_ids else []
         self.stops: list[str | None] = [None for _ in choices]  # the stop strings that ended the choices
-        self.num_cached = 0
+        self._prompt_of = [number for number, one in enumerate(prompts) for _ in range(one.params.n)]  # by choice
+        self._num_cached = [0] * len(prompts)
+
+    def add_cached(self, choice: int, num_cached: int) -> None:
+        """`num_cached`: of the prompt of this choice. After a resume, it may be another number than before."""
+        number = self._prompt_of[choice]
+        if num_cached > self._num_cached[number]:
+            self._num_cached[number] = num_cached
+
+    @property
+    def num_cached(self) -> int:
+        return sum(self._num_cached)
 
     @property
     def is_over(self) -> bool:
@@ -210,8 +222,7 @@ class RunLog:
         if piece.stop:
             current.stops[piece.choice] = piece.stop
         self._usage.num_made += len(piece.token_ids)
-        if num_cached > current.num_cached:
-            current.num_cached = num_cached
+        current.add_cached(piece.choice, num_cached)
         parts = reader.read(piece)
         if len(parts) == 1 and not (piece.finish or self.transcript):
             return self._writer.part(piece.choice, parts[0])  # the path of nearly every token

@@ -52,6 +52,10 @@ class Answer:
     def cancel(self) -> None:
         self._cancel()
 
+    def cached_tokens_of(self, choice: int) -> int:
+        """Of the prompt of a choice."""
+        return self.cached_tokens
+
     def put(self, item: Piece | ServiceError) -> None:
         if isinstance(item, ServiceError):
             self._failure = self._failure or item

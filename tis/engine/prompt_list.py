@@ -1,6 +1,7 @@
 """Several prompts with one answer: each is a request of its own, and the choices of all are numbered together.
 
-A few requests wait or run at a time, and the next follows where one ends, so a long list fills no queue.
+A few requests wait and run at a time, and the next follows where one is taken up or ends, so a long list fills no
+queue.
 """
 
 from collections import deque
@@ -16,6 +17,7 @@ from tis.engine.request import Request
 from tis.errors import QueueFull, ServiceError
 
 MAX_CHOICES_AT_ONCE = 32  # as many as a batch has, by default
+MAX_QUEUED = 4  # requests that the model has not taken up: a few lists would fill its queue
 
 # Makes an answer of so many choices, which calls the second argument when it is cancelled.
 NewAnswer = Callable[[int, Callable[[], None]], Answer]
@@ -34,10 +36,11 @@ class PromptList:
 
     def __init__(self, prompts: Sequence[ListedPrompt], submit: Callable[[Request], None]) -> None:
         unfinished = [one for one in prompts if one.num_unfinished]
-        self.answer = Answer(sum(one.num_unfinished for one in unfinished), self._cancel)
+        self.answer = _AnswerOfList(sum(one.num_unfinished for one in unfinished), self._cancel)
         self._waiting = deque(unfinished)
         self._running: dict[ListedPrompt, Request] = {}
         self._num_left = {one: one.num_unfinished for one in unfinished}
+        self._unheard: set[ListedPrompt] = set()  # of those that run: no piece has come
         self._num_cached: dict[ListedPrompt, int] = {}
         self._submit = submit
 
@@ -54,24 +57,30 @@ class PromptList:
         if request := self._running.get(prompt):
             self._num_cached[prompt] = request.answer.cached_tokens
             self.answer.cached_tokens = sum(self._num_cached.values())
+            self.answer.num_cached_of[prompt.first_choice + item.choice] = request.answer.cached_tokens
         self.answer.put(replace(item, choice=prompt.first_choice + item.choice) if prompt.first_choice else item)
         if item.finish:
             self._num_left[prompt] -= 1
             if not self._num_left[prompt]:
                 self._running.pop(prompt, None)
-                self._fill()
+        if item.finish or prompt in self._unheard:
+            self._unheard.discard(prompt)
+            self._fill()
 
     def _fill(self) -> None:
         while self._waiting and self._has_room:
             try:
                 self._submit_next(is_accepted=not self._running)
             except QueueFull:
-                return  # when one of those that run has ended, there is another try
+                return  # when one of those that run begins or ends, there is another try
             except ServiceError as error:
                 self._fail(error)
 
     @property
     def _has_room(self) -> bool:
+        num_queued = sum(request.timing.admitted_at is None for request in self._running.values())
+        if num_queued >= MAX_QUEUED:
+            return False
         num_choices = sum(self._num_left[one] for one in self._running)
         return not self._running or num_choices + self._waiting[0].num_unfinished <= MAX_CHOICES_AT_ONCE
 
@@ -81,6 +90,7 @@ class PromptList:
         self._submit(request)
         self._waiting.popleft()
         self._running[prompt] = request
+        self._unheard.add(prompt)
 
     def _made(self, prompt: ListedPrompt, *, is_accepted: bool) -> Request:
         def new_answer(num_choices: int, cancel: Callable[[], None]) -> Answer:
@@ -102,6 +112,15 @@ class PromptList:
         for prompt in waiting:
             for one, item in self._made(prompt, is_accepted=True).cancel_completions():
                 one.receive(item, 0.0)
+
+
+class _AnswerOfList(Answer):
+    def __init__(self, num_choices: int, cancel: Callable[[], None]) -> None:
+        super().__init__(num_choices, cancel)
+        self.num_cached_of: dict[int, int] = {}  # by choice
+
+    def cached_tokens_of(self, choice: int) -> int:
+        return self.num_cached_of.get(choice, 0)
 
 
 class _PartOfAnswer(Answer):

@@ -12,6 +12,9 @@ from tis.engine.text.text_encoder import TooManyTokens
 from tis.errors import BadRequest
 
 MAX_LISTED_TOKENS = 2**18  # of all prompts of a list together
+# Log probabilities in all echoes of a request: each takes 90 to 130 bytes of the events and their records.
+MAX_ECHOED_LOGPROBS = 2**19
+MAX_WHOLE_LOGPROBS = 512  # tokens of a prompt that the model computes in one step: each has a row of logits
 
 
 def prepare_raw_prompts(
@@ -46,6 +49,8 @@ def prepare_raw_prompts(
                 param="prompt",
                 code="too_many_tokens",
             )
+        if prompt_logprobs is not None:
+            _require_few_logprobs(loaded, len(prompt_ids), num_tokens * params.n * (prompt_logprobs + 1), where)
         yield PreparedRequest(
             model_id,
             loaded.revision_with(adapter),
@@ -57,6 +62,23 @@ def prepare_raw_prompts(
             is_raw=True,
             prompt_logprobs=prompt_logprobs,
             cache_salt=cache_salt,
+        )
+
+
+def _require_few_logprobs(loaded: LoadedModel, num_of_prompt: int, num_of_all: int, where: str) -> None:
+    if loaded.starts_whole and num_of_prompt > MAX_WHOLE_LOGPROBS:
+        raise BadRequest(
+            f"{where}: this model computes a prompt in one step, so it tells log probabilities of at most "
+            f"{MAX_WHOLE_LOGPROBS} tokens of it, not of {num_of_prompt}.",
+            param=where,
+            code="too_many_tokens",
+        )
+    if num_of_all > MAX_ECHOED_LOGPROBS:
+        raise BadRequest(
+            f"logprobs: with echo, the tokens of all prompts, times n, times logprobs and one, are at most "
+            f"{MAX_ECHOED_LOGPROBS:,}, not {num_of_all:,}. Send fewer prompts at a time.",
+            param="logprobs",
+            code="too_many_tokens",
         )
 
 

@@ -1,5 +1,7 @@
 """The compiling process fails for reasons that are not the grammar's fault."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]  # comes with accelerate
@@ -16,6 +18,23 @@ if os.path.exists({mark!r}):
     runpy.run_module("tis.engine.grammar.compile_process", run_name="__main__")
 open({mark!r}, "w").close()
 {fault}
+"""
+
+# With the least stack that a thread of the server has: 2 MB, where the limit of the main thread is unlimited.
+COMPILES_IN_A_THREAD = """
+import sys, threading
+from llguidance import LLMatcher, LLTokenizer
+from tis.engine.grammar.limits import parser_limits
+text, found = sys.stdin.read(), []
+def compile():
+    matcher = LLMatcher(LLTokenizer("byte"), text, log_level=0, limits=parser_limits())
+    matcher.compute_bitmask()
+    found.append(matcher.is_error())
+threading.stack_size(2 << 20)
+thread = threading.Thread(target=compile)
+thread.start()
+thread.join()
+sys.exit(found != [False])
 """
 
 
@@ -47,6 +66,31 @@ def test_without_resource_limits_the_time_is_limited() -> None:
         sandbox.compile('start: %json {"type": "integer", "multipleOf": 999983}')
     assert sandbox.compile('start: "a"') == ""
     sandbox.close()
+
+
+def nested(depth: int) -> str:
+    rules = "\n".join(f'r{number}: r{number + 1} "a"' for number in range(depth))
+    return f'start: r0\n{rules}\nr{depth}: "b"'
+
+
+def test_what_the_sandbox_accepts_a_thread_of_the_server_can_compile() -> None:
+    """The compiler recurses, and what overflows its stack ends the process: that of the sandbox has to be smaller."""
+    sandbox = CompileSandbox(seconds=20)
+    accepted, refused = 1, 5000
+    assert sandbox.compile(nested(accepted)) == ""
+    with pytest.raises(TooExpensive):
+        sandbox.compile(nested(refused))
+    while refused - accepted > 8:
+        depth = (accepted + refused) // 2
+        try:
+            assert sandbox.compile(nested(depth)) == ""
+            accepted = depth
+        except TooExpensive:
+            refused = depth
+    sandbox.close()
+    assert accepted > 100
+    # In a process of its own, because it would end this one.
+    subprocess.run([sys.executable, "-c", COMPILES_IN_A_THREAD], input=nested(accepted), text=True, check=True)
 
 
 @pytest.mark.usefixtures("many_descriptors")

@@ -14,7 +14,7 @@ from tis.engine.grammar.compile import CompiledGrammar, GrammarCompiler
 from tis.engine.grammar.constraint import TokenConstraint
 from tis.engine.grammar.grammar import CallableTool, marked_calls_grammar, tool_call_grammar
 from tis.engine.grammar.json_string_tokens import decoded
-from tis.engine.grammar.tool_input import MAX_INPUTS, InputFormat, follows, input_format_of, input_parameters
+from tis.engine.grammar.tool_input import MAX_INPUTS, InputFormat, InputReader, input_format_of, input_parameters
 from tis.engine.text.markers import ToolFormat
 from tis.errors import BadRequest
 
@@ -127,7 +127,7 @@ def test_every_input_that_is_written_is_in_the_language(name: str) -> None:
         if len(ids) == 150:
             continue
         text = input_of(text_of(ids))
-        assert READ[name](text) and follows(FORMATS[name], text), text
+        assert READ[name](text) and InputReader(FORMATS[name]).takes(text), text
         assert grammar.validate_answer(text_of(ids)) is None
         found.add(text)
     assert len(found) > 3
@@ -203,6 +203,44 @@ def test_grammars_that_are_none_are_named_at_their_place() -> None:
     with pytest.raises(BadRequest) as empty:
         compiled(InputFormat("lark", ""))
     assert empty.value.param == "tools.run"
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "start: <[*]>",
+        "start: <[^5]>",
+        'start: "a" <[5-9]> "b"',
+        "start: a\na[max_tokens=2]: /.*/",
+        "start: a\na[ max_tokens = 2 ]: /.*/",
+        r"start: /[\x00-\x02]/",
+    ],
+    ids=["any", "not", "some", "counted", "spaced", "control"],
+)
+def test_grammars_that_no_model_can_follow_are_the_clients_fault(definition: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        compiled(InputFormat("lark", definition))
+    assert refused.value.param == "tools.run"
+
+
+def test_a_grammar_that_ends_the_sandbox_is_the_clients_fault() -> None:
+    rules = "\n".join(f'r{at}: r{at + 1} "a"' for at in range(5000))
+    with pytest.raises(BadRequest) as refused:
+        compiled(InputFormat("lark", f'start: r0\n{rules}\nr5000: "b"'))
+    assert refused.value.code == "schema_too_large"
+
+
+@pytest.mark.parametrize(
+    ("definition", "text"),
+    [
+        ('start: "<[" /[a-z<]+/ "]>" // <[5]>', "<[a<]>"),
+        ("start: /<\\[max_tokens=\\/[0-9]/  # max_tokens=5", "<[max_tokens=/5"),
+        ('start: "a"?', ""),
+    ],
+)
+def test_text_that_looks_like_a_token_is_text(definition: str, text: str) -> None:
+    form = InputFormat("lark", definition)
+    assert compiled(form).grammar.tools and InputReader(form).takes(text)
 
 
 def test_a_schema_is_only_taken_for_an_input_if_it_is_one() -> None:

@@ -14,7 +14,7 @@ from tests.openai_api.responses.response_requests import RESPONSES, create, refu
 from tests.openai_api.responses.test_event_types import check_strictly
 from tests.openai_api.test_custom_tools import PLATE, SQL, call
 from tests.serving import Served, served, settings_with
-from tis.engine.grammar.tool_input import InputFormat, follows
+from tis.engine.grammar.tool_input import InputFormat, InputReader
 
 FUNCTION = {"type": "function", "name": "get_weather", "parameters": {"type": "object"}}
 SHELLS: list[Any] = [{"type": "local_shell"}, {"type": "shell"}, {"type": "apply_patch"}]
@@ -87,6 +87,24 @@ def test_shells_are_called(hermes: httpx2.Client) -> None:
 def test_a_patch_is_called(hermes: httpx2.Client, arguments: Any, operation: Any) -> None:
     item = only_item(hermes, "apply_patch", arguments, SHELLS)
     assert (item["type"], item["operation"], item["status"]) == ("apply_patch_call", operation, "completed")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("local_shell", r'{"command": ["\ud800"]}'),
+        ("shell", r'{"commands": ["ls", "\udfff"]}'),
+        ("apply_patch", r'{"type": "delete_file", "path": "\ud800"}'),
+        ("tool_search", '{"query": 1e999}'),
+    ],
+)
+def test_arguments_that_are_no_json_or_no_text_make_no_whole_call(
+    hermes: httpx2.Client, name: str, arguments: str
+) -> None:
+    tools = [*SHELLS, {"type": "tool_search", "execution": "client"}]
+    item = only_item(hermes, name, arguments, tools)
+    assert item["type"] == f"{name}_call"
+    assert item["status"] == ("in_progress" if name == "apply_patch" else "incomplete")
 
 
 def test_calls_without_readable_arguments_are_not_complete(hermes: httpx2.Client) -> None:
@@ -257,7 +275,7 @@ def test_the_official_client_reads_the_events_of_a_forced_grammar(demo_server: S
                     assert event.input == text
             [item] = client.responses.create(**asked).output
             assert item.type == "custom_tool_call" and (item.name, item.input) == (name, text)
-            assert re.fullmatch(PLATE, text) if name == "plate" else follows(InputFormat("lark", SQL), text)
+            assert re.fullmatch(PLATE, text) if name == "plate" else InputReader(InputFormat("lark", SQL)).takes(text)
 
 
 @pytest.mark.model

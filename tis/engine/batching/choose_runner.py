@@ -56,6 +56,7 @@ class ChosenRunner:
     context_length: int
     cache_tokens: int = 0
     cache_bytes: int = 0
+    starts_whole: bool = False  # a prompt is computed in one step, however long it is
     why_in_turns: str = ""  # empty: requests are computed in batches
 
 
@@ -168,7 +169,7 @@ def _in_turns(
         max_running=limits.max_running,
         adapters=[one.name for one in adapters],
     )
-    return ChosenRunner(new, context_length, cache_bytes=cache_bytes)
+    return ChosenRunner(new, context_length, cache_bytes=cache_bytes, starts_whole=not stepped.splits_prompts)
 
 
 def _batched(
@@ -247,4 +248,5 @@ def _batched(
         min(context_length, size.num_tokens),
         size.num_tokens,
         size.num_tokens * shape.bytes_per_token + num_slots * shape.bytes_of_states,
+        starts_whole=not trial.continues,
     )

@@ -13,13 +13,13 @@ from typing import Any
 
 from tis.engine.grammar.compile_sandbox import CompileSandbox, TooExpensive
 from tis.engine.grammar.grammar import CallableTool, Grammar
-from tis.engine.grammar.input_matcher import InputMatcher
+from tis.engine.grammar.input_matcher import InputMatcher, allowed_texts
 from tis.engine.grammar.json_string_tokens import JsonStringTokens
 from tis.engine.grammar.lark import TokenIds
 from tis.engine.grammar.limits import COMPILE_SECONDS, parser_limits
 from tis.engine.grammar.llguidance_text import compile_error, input_error, to_llguidance
 from tis.engine.grammar.matcher import Matcher
-from tis.engine.grammar.tool_input import InputFormat, input_format_of, input_place
+from tis.engine.grammar.tool_input import InputFormat, input_format_of, input_place, refuse_tokens
 from tis.engine.grammar.validate import ValidateAnswer, answer_validator
 from tis.engine.text.markers import CALL_MARKERS, ToolFormat
 from tis.errors import BadRequest, GenerationFailed
@@ -153,6 +153,8 @@ class GrammarCompiler:
         """All grammars of the inputs together have the time of one."""
         end = time.monotonic() + COMPILE_SECONDS
         for form, tool in _inputs_of(grammar).items():
+            if message := refuse_tokens(form):
+                raise input_error(tool, message)
             if (seconds := end - time.monotonic()) <= 0:
                 raise TooExpensive
             if message := self._sandbox.compile(form.to_llguidance(), seconds):
@@ -192,9 +194,11 @@ class GrammarCompiler:
             if time.monotonic() > end:
                 raise TooExpensive
             one = LLMatcher(self._strings.texts, form.to_llguidance(), log_level=0, limits=parser_limits())
-            one.compute_bitmask()  # so that copies begin with what it takes
+            can_begin = allowed_texts(one, self._strings, is_escaped=False).any()  # copies begin with what it takes
             if one.is_error():
                 raise input_error(tool, one.get_error())
+            if not (can_begin or one.is_accepting()):
+                raise input_error(tool, "the model can write no text that it matches.")
             matchers[form] = one
         forms = ((at, input_format_of(tool.parameters)) for at, tool in enumerate(grammar.tools))
         return {self._vocabulary_size + at: matchers[form] for at, form in forms if form}

@@ -1,18 +1,33 @@
 """The child process of `CompileSandbox`: compiles each grammar it receives, and sends back the error, or nothing."""
 
+import threading
+from typing import TYPE_CHECKING
+
 from tis.engine.grammar.limits import COMPILE_MEMORY_BYTES, parser_limits
 from tis.sandbox.child import connect_to_server, exit_after, limit_files, limit_memory, say_ready
 
 # The server kills this process earlier, unless the server itself was killed.
 _MAX_SECONDS = 30
+# Less than any thread of the server has: a grammar that nests too deep for the compiler's recursion ends this process.
+_STACK_BYTES = 1 << 20
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 
 def main() -> None:
     server = connect_to_server()
-    from llguidance import LLMatcher, LLTokenizer
-
     limit_memory(COMPILE_MEMORY_BYTES)
     limit_files(0)
+    threading.stack_size(_STACK_BYTES)
+    worker = threading.Thread(target=_compile_all, args=(server,))
+    worker.start()
+    worker.join()
+
+
+def _compile_all(server: "Connection") -> None:
+    from llguidance import LLMatcher, LLTokenizer
+
     # The cost of compiling depends on the grammar, so a tokenizer of bytes is enough.
     tokenizer = LLTokenizer("byte")
     say_ready(server)

@@ -91,12 +91,17 @@ class InputMatcher(Matcher):
         return not self._is_escaped and bool(self._input.is_accepting())
 
     def _allowed_text(self) -> Any:
-        import numpy as np
-
         began = time.thread_time()
-        packed = np.frombuffer(self._input.compute_bitmask(), dtype=np.uint8)
-        mask = np.unpackbits(packed, bitorder="little").view(bool)
-        allowed = self._strings.allowed(mask, is_escaped=self._is_escaped)
+        allowed = allowed_texts(self._input, self._strings, is_escaped=self._is_escaped)
         self._seconds += time.thread_time() - began
         self._check(self._input)
         return allowed
+
+
+def allowed_texts(matcher: Any, strings: JsonStringTokens, *, is_escaped: bool) -> Any:
+    """For each token of the model, whether it may come next in the input."""
+    import numpy as np
+
+    packed = np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8)
+    mask = np.unpackbits(packed, bitorder="little").view(bool)
+    return strings.allowed(mask, is_escaped=is_escaped)

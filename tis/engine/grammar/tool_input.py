@@ -5,9 +5,9 @@ grammar of the call: a token that no model has. `InputMatcher` fills it.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from tis.engine.grammar.lark import quoted
@@ -17,6 +17,9 @@ Syntax = Literal["lark", "regex"]
 MAX_INPUTS = 128  # of one grammar: each tool has a place
 _INPUT = "input"
 _NO_FORCING = '%llguidance {"no_forcing": true}\n'  # at the end, so that it wins
+_MAX_TOKENS = re.compile(r"\bmax_tokens\s*=")
+# Strings, comments and regular expressions of Lark.
+_LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|#[^\n]*|/(?:\\.|[^/\\\n])+/')
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,24 @@ def around_input() -> tuple[str, str]:
     return quoted('{"input": "'), quoted('"}')
 
 
-def follows(form: InputFormat, text: str) -> bool:
-    matcher = _matcher_of(form).deep_copy()
-    return bool(matcher.consume_tokens(list(text.encode("utf-8", "surrogatepass"))) and matcher.is_accepting())
+def refuse_tokens(form: InputFormat) -> str:
+    """Why the definition cannot hold for a text: it names or counts tokens. Empty if it does not."""
+    if form.syntax == "regex":
+        return ""
+    rules = _LITERALS.sub(" ", form.definition)
+    if "<" in rules:
+        return "a grammar of a text cannot name tokens: write the text itself, in quotes."
+    return "max_tokens: a grammar of a text cannot count tokens." if _MAX_TOKENS.search(rules) else ""
 
 
-@lru_cache(64)
-def _matcher_of(form: InputFormat) -> Any:
-    from llguidance import LLMatcher, LLTokenizer
+class InputReader:
+    """Reads whole inputs by their grammar. Compiles it when it is made."""
 
-    return LLMatcher(LLTokenizer("byte"), form.to_llguidance(), log_level=0, limits=parser_limits())
+    def __init__(self, form: InputFormat) -> None:
+        from llguidance import LLMatcher, LLTokenizer
+
+        self._matcher = LLMatcher(LLTokenizer("byte"), form.to_llguidance(), log_level=0, limits=parser_limits())
+
+    def takes(self, text: str) -> bool:
+        matcher = self._matcher.deep_copy()
+        return bool(matcher.consume_tokens(list(text.encode("utf-8", "surrogatepass"))) and matcher.is_accepting())

@@ -12,7 +12,7 @@ from typing import Any
 
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.grammar.limits import parser_limits
-from tis.engine.grammar.tool_input import InputFormat, follows, input_format_of
+from tis.engine.grammar.tool_input import InputFormat, InputReader, input_format_of
 from tis.engine.grammar.written_calls import exact_number, final_message, written_calls
 from tis.errors import BadRequest
 
@@ -77,12 +77,12 @@ class _InputValidator:
     """Validates the arguments of a tool whose input follows a grammar, which only llguidance can check."""
 
     def __init__(self, form: InputFormat) -> None:
-        self._form = form
+        self._reader = InputReader(form)
 
     def validate(self, instance: Any) -> Fault:
         match instance:
             case {"input": str(text)} if len(instance) == 1:
-                return None if follows(self._form, text) else "the input does not follow its grammar"
+                return None if self._reader.takes(text) else "the input does not follow its grammar"
         return "its arguments are no input"
 
 
@@ -92,9 +92,12 @@ _ArgumentsValidator = _SchemaValidator | _InputValidator
 def _validators(grammar: Grammar) -> dict[str, _ArgumentsValidator]:
     """Of the arguments, by the name of the tool."""
     validators: dict[str, _ArgumentsValidator] = {}
+    of_inputs: dict[InputFormat, _InputValidator] = {}
     for tool in grammar.tools:
         if form := input_format_of(tool.parameters):
-            validators[tool.name] = _InputValidator(form)
+            if form not in of_inputs:
+                of_inputs[form] = _InputValidator(form)
+            validators[tool.name] = of_inputs[form]
         else:
             validators[tool.name] = _SchemaValidator(tool.parameters, tool.param)
     return validators

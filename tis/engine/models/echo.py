@@ -96,25 +96,25 @@ class CharacterTokenizer:
         return self.encode_text(text)
 
     def decode_raw(self, token_ids: Sequence[int]) -> str:
-        return "".join(map(chr, token_ids))
+        return "".join(map(_character, token_ids))
 
     def visible_texts(self, token_ids: Sequence[int]) -> list[str]:
-        return list(map(chr, token_ids))
+        return list(map(_character, token_ids))
 
     def text_offsets(self, text: str, token_ids: Sequence[int], *, adds_special_tokens: bool) -> list[int]:
         return list(range(len(token_ids)))
 
     def token_names(self, token_ids: Sequence[int]) -> list[str]:
-        return list(map(chr, token_ids))
+        return list(map(_character, token_ids))
 
     def count_tokens(self, text: str, max_tokens: int) -> int:
         return len(text)
 
     def token_text(self, token_id: int) -> str:
-        return chr(token_id)
+        return _character(token_id)
 
     def token_bytes(self, token_id: int) -> bytes:
-        return chr(token_id).encode()
+        return _character(token_id).encode()
 
     def new_detokenizer(self) -> "CharacterDetokenizer":
         return CharacterDetokenizer()
@@ -122,7 +122,7 @@ class CharacterTokenizer:
 
 class CharacterDetokenizer:
     def feed(self, token_id: int) -> str:
-        return chr(token_id)
+        return _character(token_id)
 
     def flush(self) -> str:
         return ""
@@ -221,7 +221,12 @@ def _top(token_id: int, count: int) -> tuple[TokenLogprob, ...]:
 
 
 def _logprob(token_id: int, logprob: float) -> TokenLogprob:
-    return TokenLogprob(token_id, chr(token_id), chr(token_id).encode(), logprob)
+    return TokenLogprob(token_id, _character(token_id), _character(token_id).encode(), logprob)
+
+
+def _character(token_id: int) -> str:
+    """Half of a pair of surrogates is no text."""
+    return "\ufffd" if 0xD800 <= token_id <= 0xDFFF else chr(token_id)
 
 
 def is_echo(repo: str) -> bool:

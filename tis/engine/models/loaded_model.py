@@ -36,6 +36,7 @@ class LoadedModel(LoadedWeights):
     tokenizer: RawTokenizer
     generation_defaults: Mapping[str, Any]
     has_encoder: bool = False  # which reads the prompt: then no token of it has a probability
+    starts_whole: bool = False  # a prompt is computed in one step, however long it is
     vision: VisionProcessor | None = None  # preprocesses images and videos; None: the model takes none
     markers: ModelMarkers = ModelMarkers()
     grammars: GrammarCompiler | None = None  # None: no structured output

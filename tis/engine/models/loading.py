@@ -128,6 +128,7 @@ def _loaded(model: Any, ours: HfTokenizer, vision: Any, runner: Any, folder: Pat
         generation_defaults=read_optional("its recommended sampling", lambda: _generation_defaults(folder), {}),
         revision=revision_of(folder),
         has_encoder=bool(model.config.is_encoder_decoder),
+        starts_whole=runner.starts_whole,
         vision=vision,
         markers=ours.markers,
         grammars=GrammarCompiler(

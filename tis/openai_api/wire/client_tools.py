@@ -48,6 +48,7 @@ class ClientTool:
         """None if the arguments are none: nothing holds every model to them."""
         try:
             given = json.loads(arguments)
+            json.dumps(given, ensure_ascii=False, allow_nan=False).encode()  # no half of a character, no NaN
         except (ValueError, RecursionError):
             return None
         return {self.field: self.of_arguments(given), **self._more} if isinstance(given, dict) else None

@@ -29,7 +29,7 @@ from tis.openai_api.wire.decision_request import (
     ScoreQuestion,
 )
 
-_MAX_QUESTIONS_ABOUT_PICTURES = 16  # each keeps the pixels once more
+_MAX_QUESTIONS_ABOUT_PICTURES = 16  # each computes them once more
 _OPTIONS = "Options:"
 _HOW = "Answer with the letter of one option, and nothing else."
 
@@ -59,20 +59,21 @@ class DecisionMaking:
         chat = await in_thread_if(self._is_large, self._body.as_chat)
         prompt, _ = await with_media(chat_prompt(chat), self._model_id, self._engine, self._media, self._ticket)
         questions = self._body.questions
-        if media_of(prompt.messages) and len(questions) > _MAX_QUESTIONS_ABOUT_PICTURES:
+        has_pictures = bool(media_of(prompt.messages))
+        if has_pictures and len(questions) > _MAX_QUESTIONS_ABOUT_PICTURES:
             message = f"questions: at most {_MAX_QUESTIONS_ABOUT_PICTURES} about an input with pictures."
             raise BadRequest(message, param="questions", code="too_many_questions")
         most = max(len(_option_texts(one)) for one in questions)
         labels = await self._engine.with_tokenizer(self._model_id, lambda tokenizer: _labels(tokenizer, most))
-        prepared = [await self._prepared(prompt, question, labels) for question in questions]
-        num_tokens = sum(len(one.prompt_ids) for one in prepared)
-        if len(prepared) > 1 and num_tokens > MAX_LISTED_TOKENS:
-            message = f"questions: their prompts have at most {MAX_LISTED_TOKENS:,} tokens together."
-            raise BadRequest(message, param="questions", code="too_many_tokens")
-        rows, num_cached = await self._computed(prepared[:1])
-        if len(prepared) > 1:  # with the input in the cache
-            more, num_more = await self._computed(prepared[1:])
-            rows, num_cached = [*rows, *more], num_cached + num_more
+        rows: list[list[float]] = []
+        num_tokens = num_cached = 0
+        # Each prepared question keeps the pixels once more.
+        for group in [[one] for one in questions] if has_pictures else [questions]:
+            prepared = await self._all_prepared(prompt, group, labels)
+            num_tokens += sum(len(one.prompt_ids) for one in prepared)
+            for some in filter(None, (prepared[:1], prepared[1:])):  # behind the first, the input is in the cache
+                more, num_more = await self._computed(some)
+                rows, num_cached = [*rows, *more], num_cached + num_more
         return {
             "model": self._model_id,
             "answers": [_answer(question, row) for question, row in zip(questions, rows, strict=True)],
@@ -84,6 +85,19 @@ class DecisionMaking:
                 "total_tokens": num_tokens,
             },
         }
+
+    async def _all_prepared(
+        self, prompt: ChatPrompt, questions: Sequence[Question], labels: Sequence[tuple[str, int]]
+    ) -> list[PreparedRequest]:
+        prepared: list[PreparedRequest] = []
+        num_tokens = 0
+        for question in questions:
+            prepared.append(await self._prepared(prompt, question, labels))
+            num_tokens += len(prepared[-1].prompt_ids)
+            if len(prepared) > 1 and num_tokens > MAX_LISTED_TOKENS:
+                message = f"questions: their prompts have at most {MAX_LISTED_TOKENS:,} tokens together."
+                raise BadRequest(message, param="questions", code="too_many_tokens")
+        return prepared
 
     async def _prepared(
         self, prompt: ChatPrompt, question: Question, labels: Sequence[tuple[str, int]]

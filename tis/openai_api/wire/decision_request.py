@@ -19,6 +19,9 @@ from tis.openai_api.wire.input_items import checked_items
 MAX_QUESTIONS = 400
 MAX_OPTIONS = 255
 _MAX_INSTRUCTION_PARTS = 256
+_CALLS = ("function_call", "custom_tool_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_KINDS = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 _Label = Annotated[StrictStr, Field(min_length=1, max_length=4096)]
 _Description = Annotated[StrictStr, Field(max_length=16_384)]
 
@@ -102,6 +105,7 @@ class DecisionRequest(RequestModel):
     def as_chat(self) -> ChatRequest:
         """The input alone."""
         given = [{"role": "user", "content": self.input}] if isinstance(self.input, str) else self.input
+        _require_kinds(given)
         _require_calls(given)
         items = checked_items(list(map(_plain_item, given)), "decision", "input")
         messages, origins = messages_of([(f"input.{number}", item) for number, item in enumerate(items)], {})
@@ -112,13 +116,20 @@ class DecisionRequest(RequestModel):
             raise with_response_params(bad_request_from(problems), origins) from None
 
 
+def _require_kinds(items: Sequence[Mapping[str, Any]]) -> None:
+    for number, item in enumerate(items):
+        if (kind := item.get("type")) and kind not in _KINDS:
+            message = f"input.{number}: items of type {str(kind)[:40]!r} are not supported."
+            raise BadRequest(message, param=f"input.{number}.type", code="unsupported_value")
+
+
 def _require_calls(items: Sequence[Mapping[str, Any]]) -> None:
     known: set[Any] = set()
     for number, item in enumerate(items):
         kind, call_id = item.get("type"), item.get("call_id")
-        if kind in ("function_call", "custom_tool_call") and isinstance(call_id, str):
+        if kind in _CALLS and isinstance(call_id, str):
             known.add(call_id)
-        elif kind in ("function_call_output", "custom_tool_call_output") and isinstance(call_id, str):
+        elif kind in _OUTPUTS and isinstance(call_id, str):
             if call_id not in known:
                 param = f"input.{number}.call_id"
                 raise BadRequest(f"{param}: there is no call {call_id[:64]!r} before it.", param=param)
