@@ -9,6 +9,7 @@ import pytest
 
 from tests.anthropic_api.message_requests import COUNT, MESSAGES, WEATHER, asked, message_of, refusal
 from tests.serving import served, settings_with
+from tis.anthropic_api.wire.message_blocks import PlacedPart, chat_content
 
 CALL = json.dumps({"name": "get_weather", "arguments": {"city": "Bandung"}})
 
@@ -69,6 +70,19 @@ def test_sixteen_stop_sequences_are_legal(http: httpx2.Client) -> None:
 def test_texts_of_one_message_are_paragraphs(http: httpx2.Client) -> None:
     blocks = [{"type": "text", "text": "one"}, {"type": "text", "text": "two", "cache_control": {"type": "ephemeral"}}]
     assert asked(http, message_of(blocks))["content"][0]["text"] == "one\n\ntwo"
+
+
+def test_texts_between_images_are_joined_and_have_the_place_of_the_first() -> None:
+    def text(number: int, said: str) -> PlacedPart:
+        return PlacedPart(f"content.{number}", {"type": "text", "text": said})
+
+    picture: dict[str, Any] = {"type": "image", "b64_json": "x"}
+    parts = [text(0, "a"), text(1, ""), text(2, "b"), PlacedPart("content.3", picture), text(4, "c"), text(5, "d")]
+    content, places = chat_content(parts)
+    assert content == [{"type": "text", "text": "a\n\nb"}, picture, {"type": "text", "text": "c\n\nd"}]
+    assert places == ["content.0", "content.3", "content.4"]
+    many = [text(number, "x" * 300) for number in range(33_000)]  # takes minutes if each copies what is before it
+    assert chat_content(many) == ("\n\n".join(["x" * 300] * 33_000), ["content.0"])
 
 
 def test_documents_and_search_results_are_text_between_tags(http: httpx2.Client) -> None:

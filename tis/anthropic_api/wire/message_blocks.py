@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from tis.anthropic_api.wire.messages_request import BlockSource, MessageBlock
@@ -49,12 +50,14 @@ def chat_content(parts: Sequence[PlacedPart]) -> tuple[str | list[ChatPart], lis
     """The content of a chat message, and the place of each of its parts. Texts side by side are one."""
     joined: list[ChatPart] = []
     places: list[str] = []
-    for one in parts:
-        if one.text and joined and joined[-1]["type"] == "text":
-            joined[-1] = {"type": "text", "text": joined[-1]["text"] + _BETWEEN_TEXTS + one.text}
-        elif one.text != "":
-            joined.append(one.part)
-            places.append(one.place)
+    for is_text, run in groupby((one for one in parts if one.text != ""), lambda one: one.text is not None):
+        some = list(run)
+        if is_text:
+            joined.append({"type": "text", "text": _BETWEEN_TEXTS.join(one.text or "" for one in some)})
+            places.append(some[0].place)
+        else:
+            joined += [one.part for one in some]
+            places += [one.place for one in some]
     if all(part["type"] == "text" for part in joined):
         return "".join(part["text"] for part in joined), places
     return joined, places
