@@ -9,9 +9,12 @@ import pytest
 
 from tests.anthropic_api.message_requests import COUNT, MESSAGES, WEATHER, asked, message_of, refusal
 from tests.serving import served, settings_with
+from tis.anthropic_api.wire.message_answer import fold_message
 from tis.anthropic_api.wire.message_blocks import PlacedPart, chat_content
 
 CALL = json.dumps({"name": "get_weather", "arguments": {"city": "Bandung"}})
+
+LEVELS = "[" * 250 + "]" * 250
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,40 @@ def test_a_cut_call_has_the_part_of_its_input_that_exists(http: httpx2.Client) -
     message = asked(http, message_of(text, tools=[WEATHER], max_tokens=150))
     [block] = message["content"]
     assert block["input"]["city"] == "Bandung" and message["stop_reason"] == "max_tokens"
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        (r'{"a": "x\ud83d é"}', {"a": "x\ud83d é"}),
+        ('{"a": 1e999}', {"a": "1e999"}),
+        (f'{{"a": {LEVELS}}}', {"a": json.loads(LEVELS)}),
+    ],
+    ids=["half a pair", "infinity", "levels"],
+)
+def test_an_input_is_the_one_that_was_written(http: httpx2.Client, written: str, sent: Any) -> None:
+    call = f'{{"name": "now", "arguments": {written}}}'
+    message = asked(http, message_of(call, tools=[{"name": "now", "input_schema": {}}], max_tokens=100_000))
+    assert message["content"][0]["input"] == sent and message["stop_reason"] == "tool_use"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "given"),
+    [
+        (['{"a": ', "1" * 5000, "}"], {"a": "1" * 5000}),
+        (['{"a": "x", ', '"b": "y'], {"a": "x"}),
+        (['{"a": 1e999, ', '"b": "y'], {}),
+    ],
+    ids=["digits", "cut", "cut behind infinity"],
+)
+def test_an_input_is_put_together_as_far_as_json_has_it(pieces: list[str], given: dict[str, Any]) -> None:
+    start = {"type": "message_start", "message": {"content": []}}
+    block = {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "input": {}}}
+    events = [start, block]
+    for piece in pieces:
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        events.append({"type": "content_block_delta", "index": 0, "delta": delta})
+    assert fold_message(json.dumps(event).encode() for event in events)["content"][0]["input"] == given
 
 
 @pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "get_weather"}])

@@ -143,6 +143,19 @@ def test_a_call_comes_whole_in_one_line(hermes: httpx2.Client) -> None:
     assert [call["function"]["index"] for call in message["tool_calls"]] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [(r'{"city": "a\ud83d é"}', {"city": "a\ud83d é"}), ('{"city": 1e999}', {"city": "1e999"})],
+)
+def test_arguments_that_not_every_encoding_has_are_sent(hermes: httpx2.Client, written: str, sent: Any) -> None:
+    text = f'<tool_call>\n{{"name": "now", "arguments": {written}}}\n</tool_call>'
+    now = {"type": "function", "function": {"name": "now"}}
+    [call] = whole(hermes, asking(text, tools=[now]))["message"]["tool_calls"]
+    assert call["function"]["arguments"] == sent
+    [line, *_] = [one for one in lines_of(hermes, asking(text, tools=[now])) if one["message"].get("tool_calls")]
+    assert line["message"]["tool_calls"][0]["function"]["arguments"] == sent
+
+
 def test_a_call_that_is_cut_is_not_sent(hermes: httpx2.Client) -> None:
     answer = whole(hermes, asking(CALL, tools=[GET_WEATHER], options={"num_predict": 60}))
     assert answer["done_reason"] == "length" and "tool_calls" not in answer["message"]

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from tis.bounds import MaxItems
-from tis.chat.rounds import arguments_object
+from tis.chat.written_arguments import arguments_object
 from tis.errors import BadRequest
 from tis.openai_api.wire.custom_tools import CustomTool, CustomToolCall
 from tis.openai_api.wire.examples import CHAT_REQUESTS
