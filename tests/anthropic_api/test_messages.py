@@ -227,6 +227,37 @@ def test_the_result_of_a_tool_is_what_comes_next(http: httpx2.Client) -> None:
     assert told(content=[{"type": "tool_reference", "tool_name": "f"}]) == "The tool f can be called."
 
 
+def test_a_conversation_that_began_with_tools_of_anthropic_goes_on(http: httpx2.Client) -> None:
+    """As Claude answers with web search and code execution. What stands around an empty answer is one message."""
+    found = {"type": "web_search_result", "url": "https://example.com", "title": "Sea", "encrypted_content": "x"}
+    failed = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+    searched: list[dict[str, Any]] = [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "sea"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [found]},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_2", "content": failed},
+        {"type": "container_upload", "file_id": "file_1"},
+    ]
+    kinds = ("server_tool_use", "web_search_tool_result", "container_upload")
+    for texts, expected in (([{"type": "text", "text": "Deep."}], "Sure?"), ([], "How deep?\n\nSure?")):
+        body = message_of("How deep?")
+        body["messages"] += [
+            {"role": "assistant", "content": [*searched, *texts]},
+            {"role": "user", "content": "Sure?"},
+        ]
+        answer = http.post(MESSAGES, json=body)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["content"][0]["text"] == expected
+        ignored = answer.headers["x-ignored-parameters"].split(", ")
+        assert {f"messages.content.{kind}" for kind in kinds} <= set(ignored)
+
+
+@pytest.mark.parametrize("kind", ["image", "tool_result"])
+def test_blocks_of_the_user_are_none_of_the_assistant(http: httpx2.Client, kind: str) -> None:
+    body = message_of("Halo")
+    body["messages"].append({"role": "assistant", "content": [{"type": kind, "tool_use_id": "x"}]})
+    assert refusal(http, body)["details"]["param"] == "messages.1.content.0.type"
+
+
 def test_a_call_without_its_result_is_refused(http: httpx2.Client) -> None:
     body = message_of("Weather?", tools=[WEATHER])
     call = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}}
@@ -355,6 +386,9 @@ def test_a_bad_request_names_the_field(http: httpx2.Client, change: dict[str, An
         ({"type": "search_result", "title": "x", "content": []}, "source"),
         ({"type": "tool_result"}, "tool_use_id"),
         ({"type": "tool_result", "tool_use_id": "x", "content": [{"type": "tool_result"}]}, "content.0.type"),
+        ({"type": "tool_result", "tool_use_id": "x", "content": {"type": "text"}}, "content"),
+        ({"type": "tool_result", "tool_use_id": "x", "content": 1}, "content"),
+        ({"type": "tool_result", "tool_use_id": "x", "content": [{"text": "a"}]}, "content.0.type"),
         ({"type": "server_tool_use", "id": "x", "name": "web_search", "input": {}}, "type"),
     ],
     ids=lambda value: str(value)[:60],

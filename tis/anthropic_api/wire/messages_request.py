@@ -63,7 +63,8 @@ class MessageBlock(RequestModel):
     input: JsonObject | None = None
     server_name: Name | None = None
     tool_use_id: Name | None = None
-    content: "Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | None" = None
+    # An object is a result of a tool that runs on Anthropic's servers, or an error of one.
+    content: "Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | JsonObject | None" = None
     is_error: StrictBool | None = None
     tool_name: Name | None = None
     # Reasoning.
