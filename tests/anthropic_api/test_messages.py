@@ -411,6 +411,8 @@ def test_the_tokens_of_a_prompt_are_counted(http: httpx2.Client) -> None:
     del body["max_tokens"]
     answer = http.post(COUNT, params={"beta": "true"}, json=body)
     assert answer.json() == {"input_tokens": 4} and answer.headers["request-id"]
+    answer = http.post(COUNT, json=message_of("Halo" * 100_000))
+    assert answer.json() == {"input_tokens": 400_000}  # more than the model has
     assert refusal(http, {"model": "echo"}, COUNT)["details"]["param"] == "messages"
     assert refusal(http, {**body, "tools": [{"name": "f"}]}, COUNT)["details"]["param"] == "tools.0.input_schema"
 
