@@ -20,7 +20,8 @@ from tis.app import create_app
 KEY, ADMIN = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer root"}
 REFUSED = [
     ("POST", "/api/create"), ("POST", "/api/copy"), ("DELETE", "/api/delete"), ("POST", "/api/push"),
-    ("POST", "/api/blobs/sha256:29fd"), ("DELETE", "/ollama/api/delete"),
+    ("POST", "/api/blobs/sha256:29fd"), ("POST", "/api/me"), ("POST", "/api/signout"), ("POST", "/ollama/api/me"),
+    ("DELETE", "/ollama/api/delete"),
 ]  # fmt: skip
 
 
@@ -114,6 +115,13 @@ def test_a_model_of_another_kind_says_so(http: httpx2.Client) -> None:
 def test_the_version_is_one_of_ollama(http: httpx2.Client) -> None:
     major, minor, _ = map(int, http.get("/api/version").json()["version"].split("."))
     assert (major, minor) >= (0, 12)
+
+
+def test_clients_ask_by_head_whether_it_is_there(http: httpx2.Client) -> None:
+    for path in ("/api/tags", "/api/version", "/ollama/api/version"):
+        answer = http.head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer.headers["content-length"] == http.get(path).headers["content-length"]
 
 
 def test_vectors_are_those_of_the_other_api_with_length_1(http: httpx2.Client) -> None:
