@@ -16,6 +16,9 @@ from tests.engine.pooling.models import TEXTS, add_sentence_files, save
 from tests.openai_api.test_chat import said
 from tests.serving import Served, served, server_process, settings_with, wait_until_live
 from tis.app import create_app
+from tis.engine.models.catalogue import CatalogueEntry
+from tis.engine.models.description import ModelDescription
+from tis.ollama_api.wire import model_card
 
 KEY, ADMIN = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer root"}
 REFUSED = [
@@ -68,6 +71,26 @@ def test_tags_list_the_catalogue(http: httpx2.Client) -> None:
     assert details["parameter_size"].endswith("M") and details["quantization_level"] in ("F32", "BF16", "F16")
     assert echo["size"] == 0 and echo["details"]["family"] == ""
     assert http.get("/ollama/api/tags").json() == http.get("/api/tags").json()
+
+
+def test_the_files_of_a_model_are_read_once_while_they_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path) -> Any:
+        read.append(path)
+        return iter([("F32", 7)])
+
+    monkeypatch.setattr(model_card, "_tensors_in", counted)
+    entry = CatalogueEntry("one", "models/demo")
+    for weights_time, num_reads in ((1.0, 1), (1.0, 1), (2.0, 2), (None, 3), (None, 4)):
+        known = ModelDescription(64, weights_time=weights_time, weights_bytes=1)
+        assert model_card.read_model_files(entry, known).num_parameters == 7 * num_files(DEMO)
+        assert len(read) == num_reads * num_files(DEMO)
+    model_card._read_once.cache_clear()
+
+
+def num_files(folder: Any) -> int:
+    return len(list(Path(folder).glob("*.safetensors")))
 
 
 def test_show_says_what_a_model_can_do(http: httpx2.Client) -> None:

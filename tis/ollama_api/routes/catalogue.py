@@ -110,4 +110,4 @@ async def _loaded(engine: Engine, entry: CatalogueEntry, status: ModelStatus, id
 async def _files_of(engine: Engine, entry: CatalogueEntry) -> ModelFiles:
     """Of an adapter: those of the model that it changes."""
     of = next((one for one in engine.models if one.id == entry.base), entry)
-    return await asyncio.to_thread(read_model_files, of)
+    return await asyncio.to_thread(read_model_files, of, await engine.describe(of.id))
