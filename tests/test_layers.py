@@ -26,7 +26,7 @@ LAYERS = [
     {"chat", "http"},
     {"engine", "upstream", "streaming", "media", "mcp_client", "database"},
     {"sandbox", "cancellation", "admission"},
-    {"setting_types", "errors", "bounds", "observability", "shutdown", "network"},
+    {"setting_types", "errors", "bounds", "json_bytes", "observability", "shutdown", "network"},
 ]
 # Libraries that only these packages import.
 HOMES = {

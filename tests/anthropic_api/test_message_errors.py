@@ -1,5 +1,6 @@
 """Errors below /v1/messages, and of its clients at /v1/models, have Anthropic's shape, whoever refuses the request."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,9 @@ import pytest
 
 from tests.anthropic_api.message_requests import COUNT, MESSAGES, message_of
 from tests.serving import Served, served, settings_with
+from tis.anthropic_api.wire.message_answer import fold_message
+from tis.errors import BadRequest
+from tis.http.anthropic_errors import anthropic_error
 
 VERSION = {"anthropic-version": "2023-06-01"}
 JSON = {"Content-Type": "application/json"}
@@ -51,6 +55,16 @@ def test_an_unknown_model_is_a_404(guarded: httpx2.Client) -> None:
     error = error_of(answer, 404)
     assert error["type"] == "not_found_error" and "claude-9" in error["message"]
     assert error_of(guarded.get("/v1/models/claude-9", headers={**key, **VERSION}), 404) == error
+
+
+def test_a_prompt_that_is_too_long_is_refused_in_the_words_of_anthropic(http: httpx2.Client) -> None:
+    for body in (message_of("Halo" * 100_000), message_of("Halo" * 100_000, stream=True)):
+        error = error_of(http.post(MESSAGES, json=body), 400)
+        assert error["details"] == {"error_code": "context_length_exceeded", "param": "messages"}
+        assert error["message"].startswith("prompt is too long: This model's maximum context length is ")
+        with pytest.raises(BadRequest) as recorded:
+            fold_message([json.dumps({"type": "error", "error": error}).encode()])
+        assert anthropic_error(recorded.value) == error
 
 
 def test_a_large_body_is_a_413(guarded: httpx2.Client) -> None:

@@ -53,6 +53,17 @@ def test_a_call_and_its_result_are_blocks(calling: httpx2.Client, weather: McpPr
     assert events["usage"]["input_tokens"] == message["usage"]["input_tokens"] > len(body["messages"][0]["content"])
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"), [(r'{"city": "a\ud83d"}', {"city": "a\ud83d"}), ('{"city": 1e999}', {"city": "1e999"})]
+)
+def test_arguments_that_not_every_encoding_has_are_shown(
+    calling: httpx2.Client, weather: McpProcess, written: str, sent: dict[str, Any]
+) -> None:
+    text = a_call("get_weather").replace("{}", written)
+    call, *_ = asked(calling, asking(weather, text))["content"]
+    assert (call["type"], call["input"]) == ("mcp_tool_use", sent)
+
+
 def test_several_calls_stand_each_before_its_result(calling: httpx2.Client, weather: McpProcess) -> None:
     text = an_array_of(a_call("order", item="tea"), a_call("refuse", why="no"), a_call("get_weather", city="Solo"))
     content = check_order(streamed(calling, asking(weather, text)))["content"]

@@ -9,8 +9,12 @@ import pytest
 
 from tests.anthropic_api.message_requests import COUNT, MESSAGES, WEATHER, asked, message_of, refusal
 from tests.serving import served, settings_with
+from tis.anthropic_api.wire.message_answer import fold_message
+from tis.anthropic_api.wire.message_blocks import PlacedPart, chat_content
 
 CALL = json.dumps({"name": "get_weather", "arguments": {"city": "Bandung"}})
+
+LEVELS = "[" * 250 + "]" * 250
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +75,19 @@ def test_texts_of_one_message_are_paragraphs(http: httpx2.Client) -> None:
     assert asked(http, message_of(blocks))["content"][0]["text"] == "one\n\ntwo"
 
 
+def test_texts_between_images_are_joined_and_have_the_place_of_the_first() -> None:
+    def text(number: int, said: str) -> PlacedPart:
+        return PlacedPart(f"content.{number}", {"type": "text", "text": said})
+
+    picture: dict[str, Any] = {"type": "image", "b64_json": "x"}
+    parts = [text(0, "a"), text(1, ""), text(2, "b"), PlacedPart("content.3", picture), text(4, "c"), text(5, "d")]
+    content, places = chat_content(parts)
+    assert content == [{"type": "text", "text": "a\n\nb"}, picture, {"type": "text", "text": "c\n\nd"}]
+    assert places == ["content.0", "content.3", "content.4"]
+    many = [text(number, "x" * 300) for number in range(33_000)]  # takes minutes if each copies what is before it
+    assert chat_content(many) == ("\n\n".join(["x" * 300] * 33_000), ["content.0"])
+
+
 def test_documents_and_search_results_are_text_between_tags(http: httpx2.Client) -> None:
     blocks = [
         {
@@ -115,6 +132,40 @@ def test_a_cut_call_has_the_part_of_its_input_that_exists(http: httpx2.Client) -
     message = asked(http, message_of(text, tools=[WEATHER], max_tokens=150))
     [block] = message["content"]
     assert block["input"]["city"] == "Bandung" and message["stop_reason"] == "max_tokens"
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        (r'{"a": "x\ud83d é"}', {"a": "x\ud83d é"}),
+        ('{"a": 1e999}', {"a": "1e999"}),
+        (f'{{"a": {LEVELS}}}', {"a": json.loads(LEVELS)}),
+    ],
+    ids=["half a pair", "infinity", "levels"],
+)
+def test_an_input_is_the_one_that_was_written(http: httpx2.Client, written: str, sent: Any) -> None:
+    call = f'{{"name": "now", "arguments": {written}}}'
+    message = asked(http, message_of(call, tools=[{"name": "now", "input_schema": {}}], max_tokens=100_000))
+    assert message["content"][0]["input"] == sent and message["stop_reason"] == "tool_use"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "given"),
+    [
+        (['{"a": ', "1" * 5000, "}"], {"a": "1" * 5000}),
+        (['{"a": "x", ', '"b": "y'], {"a": "x"}),
+        (['{"a": 1e999, ', '"b": "y'], {}),
+    ],
+    ids=["digits", "cut", "cut behind infinity"],
+)
+def test_an_input_is_put_together_as_far_as_json_has_it(pieces: list[str], given: dict[str, Any]) -> None:
+    start = {"type": "message_start", "message": {"content": []}}
+    block = {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "input": {}}}
+    events = [start, block]
+    for piece in pieces:
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        events.append({"type": "content_block_delta", "index": 0, "delta": delta})
+    assert fold_message(json.dumps(event).encode() for event in events)["content"][0]["input"] == given
 
 
 @pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "get_weather"}])
@@ -174,6 +225,37 @@ def test_the_result_of_a_tool_is_what_comes_next(http: httpx2.Client) -> None:
     assert told(content="no such city", is_error=True) == "Error: no such city"
     assert told(content="error: no such city", is_error=True) == "error: no such city"
     assert told(content=[{"type": "tool_reference", "tool_name": "f"}]) == "The tool f can be called."
+
+
+def test_a_conversation_that_began_with_tools_of_anthropic_goes_on(http: httpx2.Client) -> None:
+    """As Claude answers with web search and code execution. What stands around an empty answer is one message."""
+    found = {"type": "web_search_result", "url": "https://example.com", "title": "Sea", "encrypted_content": "x"}
+    failed = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+    searched: list[dict[str, Any]] = [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "sea"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [found]},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_2", "content": failed},
+        {"type": "container_upload", "file_id": "file_1"},
+    ]
+    kinds = ("server_tool_use", "web_search_tool_result", "container_upload")
+    for texts, expected in (([{"type": "text", "text": "Deep."}], "Sure?"), ([], "How deep?\n\nSure?")):
+        body = message_of("How deep?")
+        body["messages"] += [
+            {"role": "assistant", "content": [*searched, *texts]},
+            {"role": "user", "content": "Sure?"},
+        ]
+        answer = http.post(MESSAGES, json=body)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["content"][0]["text"] == expected
+        ignored = answer.headers["x-ignored-parameters"].split(", ")
+        assert {f"messages.content.{kind}" for kind in kinds} <= set(ignored)
+
+
+@pytest.mark.parametrize("kind", ["image", "tool_result"])
+def test_blocks_of_the_user_are_none_of_the_assistant(http: httpx2.Client, kind: str) -> None:
+    body = message_of("Halo")
+    body["messages"].append({"role": "assistant", "content": [{"type": kind, "tool_use_id": "x"}]})
+    assert refusal(http, body)["details"]["param"] == "messages.1.content.0.type"
 
 
 def test_a_call_without_its_result_is_refused(http: httpx2.Client) -> None:
@@ -304,6 +386,9 @@ def test_a_bad_request_names_the_field(http: httpx2.Client, change: dict[str, An
         ({"type": "search_result", "title": "x", "content": []}, "source"),
         ({"type": "tool_result"}, "tool_use_id"),
         ({"type": "tool_result", "tool_use_id": "x", "content": [{"type": "tool_result"}]}, "content.0.type"),
+        ({"type": "tool_result", "tool_use_id": "x", "content": {"type": "text"}}, "content"),
+        ({"type": "tool_result", "tool_use_id": "x", "content": 1}, "content"),
+        ({"type": "tool_result", "tool_use_id": "x", "content": [{"text": "a"}]}, "content.0.type"),
         ({"type": "server_tool_use", "id": "x", "name": "web_search", "input": {}}, "type"),
     ],
     ids=lambda value: str(value)[:60],
@@ -326,6 +411,8 @@ def test_the_tokens_of_a_prompt_are_counted(http: httpx2.Client) -> None:
     del body["max_tokens"]
     answer = http.post(COUNT, params={"beta": "true"}, json=body)
     assert answer.json() == {"input_tokens": 4} and answer.headers["request-id"]
+    answer = http.post(COUNT, json=message_of("Halo" * 100_000))
+    assert answer.json() == {"input_tokens": 400_000}  # more than the model has
     assert refusal(http, {"model": "echo"}, COUNT)["details"]["param"] == "messages"
     assert refusal(http, {**body, "tools": [{"name": "f"}]}, COUNT)["details"]["param"] == "tools.0.input_schema"
 

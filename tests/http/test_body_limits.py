@@ -63,6 +63,34 @@ def test_lists_of_images_are_set_aside_and_put_back(chunk_size: int, separators:
     assert found == body
 
 
+@pytest.mark.parametrize("chunk_size", [1, 7, 1000, 4100, 10**6])
+@pytest.mark.parametrize("separators", [(",", ":"), (" ,\n  ", " : ")])
+def test_small_images_may_stand_between_large_ones(chunk_size: int, separators: tuple[str, str]) -> None:
+    """The list ends where it ends: what stands behind it is text."""
+    large, small = "A" * 5000, "b" * 50
+    lists = [[small, large], [large, small, large], ["images", small, small, large], [large, "\\", large]]
+    body = {"messages": [{"images": images, "content": "x"} for images in lists]}
+    remaining, scanned = _scanned(json.dumps(body, separators=separators).encode(), chunk_size)
+    assert len(scanned.media) == 6 and len(remaining) < 1000
+    found = json.loads(remaining)
+    scanned.restore(found)
+    assert found == body
+    for behind in ({"images": [small], "z": large}, {"images": [large, small], large: 1}, {"images": [[small], large]}):
+        remaining, scanned = _scanned(json.dumps(behind, separators=separators).encode(), chunk_size)
+        assert large.encode() in remaining
+
+
+def test_images_in_documents_and_results_are_no_text() -> None:
+    """As the Messages API has them, inside of each other too."""
+    image = {"type": "image", "source": {"type": "base64", "data": "A" * 60_000}}
+    document = {"type": "document", "source": {"type": "content", "content": [image]}}
+    body = {"messages": [{"content": [document, {"type": "tool_result", "content": [document, image]}]}]}
+    remaining, scanned = _scanned(json.dumps(body).encode(), 4096, 50_000)
+    found = json.loads(remaining)
+    scanned.restore(found)
+    assert found == body
+
+
 def test_escapes_of_other_clients_are_understood_in_media() -> None:
     """PHP escapes slashes, .NET plus signs."""
     remaining, scanned = _scanned(b'{"input": [{"content": [{"url": "%b"}]}]}' % (rb"\/\u002B\u002bA" * 1000), 4096)
@@ -91,6 +119,26 @@ def test_media_where_no_message_has_any_count_as_text() -> None:
     remaining, scanned = _scanned(json.dumps({"tools": [{"data": "x" * 60_000}]}).encode(), 4096, 50_000)
     with pytest.raises(TooLarge, match="MAX_TEXT_MB"):
         scanned.restore(json.loads(remaining))
+
+
+@pytest.mark.parametrize("name", ["data", "url", "image", "video", "b64_json"])
+@pytest.mark.parametrize("kind", ["tool_use", "mcp_tool_use", "server_tool_use", "text"])
+def test_arguments_of_calls_are_text_whatever_their_names(kind: str, name: str) -> None:
+    body = {"messages": [{"content": [{"type": kind, "input": {name: "x" * 60_000}}]}]}
+    remaining, scanned = _scanned(json.dumps(body).encode(), 4096, 50_000)
+    with pytest.raises(TooLarge, match="MAX_TEXT_MB"):
+        scanned.restore(json.loads(remaining))
+
+
+def test_redacted_thinking_is_text() -> None:
+    block = {"type": "redacted_thinking", "data": "x" * 60_000}
+    remaining, scanned = _scanned(json.dumps({"messages": [{"content": [block]}]}).encode(), 4096, 50_000)
+    with pytest.raises(TooLarge, match="MAX_TEXT_MB"):
+        scanned.restore(json.loads(remaining))
+    remaining, scanned = _scanned(json.dumps({"messages": [{"content": [block]}]}).encode(), 4096)
+    found = json.loads(remaining)
+    scanned.restore(found)
+    assert found == {"messages": [{"content": [block]}]}
 
 
 def _num_separators(value: Any) -> int:

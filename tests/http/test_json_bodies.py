@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 
 from tis.http import json_bodies
 from tis.http.json_bodies import encode_sliced, json_response
+from tis.json_bytes import json_bytes
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,13 @@ from tis.http.json_bodies import encode_sliced, json_response
 )
 def test_the_bytes_are_those_of_one_call(value: Any) -> None:
     assert encode_sliced(value) == JSONResponse(value).body
+
+
+def test_half_a_surrogate_pair_is_escaped() -> None:
+    value = {"a": ["é", "\ud83d"]}
+    encoded = encode_sliced(value)
+    assert json.loads(encoded) == json.loads(json_bytes(value)) == value
+    assert json_bytes(value).isascii() and "é".encode() in encoded
 
 
 def _answer(num_tokens: int) -> dict[str, Any]:
@@ -41,7 +49,7 @@ def test_no_call_encodes_more_than_a_token_with_its_logprobs(monkeypatch: pytest
         threads.add(threading.current_thread())
         return encoded
 
-    monkeypatch.setattr(json_bodies, "_encode", measured)
+    monkeypatch.setattr(json_bodies, "json_bytes", measured)
     response = asyncio.run(json_response(lambda: _answer(3000), {"X-A": "b"}, is_large=True))
     assert len(response.body) > 2_000_000 and max(lengths) < 2000
     assert threading.main_thread() not in threads

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 
 import pytest
 
+from tis.http.event_stream import is_long
 from tis.http.scanned_route import in_thread_if
 
 pytestmark = pytest.mark.anyio
@@ -35,6 +36,11 @@ async def test_it_knows_the_request() -> None:
     request_id = ContextVar("request_id", default="-")
     request_id.set("r1")
     assert await in_thread_if(True, request_id.get) == "r1"
+
+
+async def test_few_events_are_long_if_they_are_large() -> None:
+    assert is_long([b"x" * 1024] * 257) and is_long([b"x"] * 501)
+    assert not is_long([b"x" * 1024] * 256) and not is_long([b"x"] * 500) and not is_long([])
 
 
 async def test_small_ones_stay_on_the_loop() -> None:

@@ -22,6 +22,8 @@ TOOLS = [{"type": "function", "function": {"name": f"f{number}", "parameters": S
 RESPONSE_TOOLS = [{"type": "function", **tool["function"]} for tool in TOOLS]  # type: ignore[dict-item]
 MANY_VALUES: dict[str, Any] = {"a": [[]] * 49_000}
 CALLED = {"role": "assistant", "mcp_calls": [{"name": "f", "arguments": "{}", "output": "x"}] * 1000}
+RESULT = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "x"}] * 4000}
+NESTED_BLOCKS = [RESULT] * 8
 LARGEST: dict[str, tuple[str, dict[str, Any], int]] = {
     "text": ("chat/completions", {"messages": [{"role": "user", "content": "some text " * 419_000}]}, 400),
     "escaped text": ("chat/completions", {"messages": [{"role": "user", "content": "\n" * (2 * MIB - 200)}]}, 400),
@@ -43,6 +45,17 @@ LARGEST: dict[str, tuple[str, dict[str, Any], int]] = {
     "messages": ("chat/completions", {"messages": [{"role": "user", "content": "a" * 380}] * 10_000}, 400),
     "tools": ("chat/completions", {"messages": [HELLO], "tools": TOOLS}, 200),
     "tools of a response": ("responses", {"input": "Halo", "tools": RESPONSE_TOOLS}, 200),
+    "nested blocks": ("messages", {"messages": [{"role": "user", "content": NESTED_BLOCKS}]}, 200),
+    "nested blocks, one of them wrong": (
+        "messages",
+        {"messages": [{"role": "user", "content": [*NESTED_BLOCKS[:3], {"type": 1}, *NESTED_BLOCKS[3:]]}]},
+        400,
+    ),
+    "blocks of a system prompt": (
+        "messages",
+        {"system": [{"type": "text", "text": "x"}] * 4000, "messages": [HELLO]},
+        200,
+    ),
     "items": ("responses", {"input": [HELLO] * 10_000}, 200),
 }  # fmt: skip
 

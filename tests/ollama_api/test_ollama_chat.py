@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -13,6 +14,7 @@ from tests.openai_api.media_requests import picture_file
 from tests.openai_api.test_chat import said
 from tests.openai_api.test_tools import CALL
 from tests.serving import Served, served, settings_with
+from tis.ollama_api.wire import chat_fields
 
 CHAT, GENERATE = "/api/chat", "/api/generate"
 
@@ -141,6 +143,48 @@ def test_a_call_comes_whole_in_one_line(hermes: httpx2.Client) -> None:
     assert lines[-1]["done_reason"] == "stop"
     message = whole(hermes, asking(f"So.\n{CALL}\n{CALL}", tools=[GET_WEATHER]))["message"]
     assert [call["function"]["index"] for call in message["tool_calls"]] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [(r'{"city": "a\ud83d é"}', {"city": "a\ud83d é"}), ('{"city": 1e999}', {"city": "1e999"})],
+)
+def test_arguments_that_not_every_encoding_has_are_sent(hermes: httpx2.Client, written: str, sent: Any) -> None:
+    text = f'<tool_call>\n{{"name": "now", "arguments": {written}}}\n</tool_call>'
+    now = {"type": "function", "function": {"name": "now"}}
+    [call] = whole(hermes, asking(text, tools=[now]))["message"]["tool_calls"]
+    assert call["function"]["arguments"] == sent
+    [line, *_] = [one for one in lines_of(hermes, asking(text, tools=[now])) if one["message"].get("tool_calls")]
+    assert line["message"]["tool_calls"][0]["function"]["arguments"] == sent
+
+
+@pytest.mark.parametrize("name", ["weather.now", "n" * 128])
+def test_names_of_tools_may_have_dots_and_be_long(hermes: httpx2.Client, name: str) -> None:
+    tool = {"type": "function", "function": {"name": name, "_fields_set": ["x"], "parameters": {"type": "object"}}}
+    text = f'<tool_call>\n{{"name": "{name}", "arguments": {{"a": 1}}}}\n</tool_call>'
+    [call] = whole(hermes, asking(text, tools=[tool]))["message"]["tool_calls"]
+    assert (call["function"]["name"], call["function"]["arguments"]) == (name, {"a": 1})
+
+
+@pytest.mark.parametrize("name", ["", "a b", "n" * 129, "wetter/é"])
+def test_other_names_are_refused_by_their_place(hermes: httpx2.Client, name: str) -> None:
+    tools = [{"type": "function", "function": {"name": one}} for one in ("f", name)]
+    assert error_of(hermes.post(CHAT, json=asking("Halo", tools=tools))).startswith("tools.1.function.name must be ")
+
+
+def test_many_calls_and_images_are_validated_in_slices(http: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {}}}] * 500}
+    validated: list[int] = []
+    validate = chat_fields._MESSAGES.validate_python
+
+    def measured(some: list[Any]) -> Any:
+        validated.append(len(some))
+        return validate(some)
+
+    monkeypatch.setattr(chat_fields, "_MESSAGES", SimpleNamespace(validate_python=measured))
+    body = {"model": "echo", "messages": [message] * 11 + [{"role": "user", "content": "Halo"}]}
+    assert whole(http, body)["message"]["content"] == "Halo"
+    assert validated == [5, 5, 2]
 
 
 def test_a_call_that_is_cut_is_not_sent(hermes: httpx2.Client) -> None:

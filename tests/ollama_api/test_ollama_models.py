@@ -16,11 +16,15 @@ from tests.engine.pooling.models import TEXTS, add_sentence_files, save
 from tests.openai_api.test_chat import said
 from tests.serving import Served, served, server_process, settings_with, wait_until_live
 from tis.app import create_app
+from tis.engine.models.catalogue import CatalogueEntry
+from tis.engine.models.description import ModelDescription
+from tis.ollama_api.wire import model_card
 
 KEY, ADMIN = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer root"}
 REFUSED = [
     ("POST", "/api/create"), ("POST", "/api/copy"), ("DELETE", "/api/delete"), ("POST", "/api/push"),
-    ("POST", "/api/blobs/sha256:29fd"), ("DELETE", "/ollama/api/delete"),
+    ("POST", "/api/blobs/sha256:29fd"), ("POST", "/api/me"), ("POST", "/api/signout"), ("POST", "/ollama/api/me"),
+    ("DELETE", "/ollama/api/delete"),
 ]  # fmt: skip
 
 
@@ -69,6 +73,26 @@ def test_tags_list_the_catalogue(http: httpx2.Client) -> None:
     assert http.get("/ollama/api/tags").json() == http.get("/api/tags").json()
 
 
+def test_the_files_of_a_model_are_read_once_while_they_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path) -> Any:
+        read.append(path)
+        return iter([("F32", 7)])
+
+    monkeypatch.setattr(model_card, "_tensors_in", counted)
+    entry = CatalogueEntry("one", "models/demo")
+    for weights_time, num_reads in ((1.0, 1), (1.0, 1), (2.0, 2), (None, 3), (None, 4)):
+        known = ModelDescription(64, weights_time=weights_time, weights_bytes=1)
+        assert model_card.read_model_files(entry, known).num_parameters == 7 * num_files(DEMO)
+        assert len(read) == num_reads * num_files(DEMO)
+    model_card._read_once.cache_clear()
+
+
+def num_files(folder: Any) -> int:
+    return len(list(Path(folder).glob("*.safetensors")))
+
+
 def test_show_says_what_a_model_can_do(http: httpx2.Client) -> None:
     shown = http.post("/api/show", json={"model": "demo"}).json()
     assert {"completion", "vision", "tools"} <= set(shown["capabilities"])
@@ -114,6 +138,13 @@ def test_a_model_of_another_kind_says_so(http: httpx2.Client) -> None:
 def test_the_version_is_one_of_ollama(http: httpx2.Client) -> None:
     major, minor, _ = map(int, http.get("/api/version").json()["version"].split("."))
     assert (major, minor) >= (0, 12)
+
+
+def test_clients_ask_by_head_whether_it_is_there(http: httpx2.Client) -> None:
+    for path in ("/api/tags", "/api/version", "/ollama/api/version"):
+        answer = http.head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer.headers["content-length"] == http.get(path).headers["content-length"]
 
 
 def test_vectors_are_those_of_the_other_api_with_length_1(http: httpx2.Client) -> None:

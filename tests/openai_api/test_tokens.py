@@ -86,6 +86,19 @@ def test_a_chat_has_the_tokens_of_its_prompt(http: httpx2.Client, tokenizer: Any
         assert used["prompt_tokens"] == len(expected)
 
 
+def test_a_chat_that_is_longer_than_the_context_is_counted(http: httpx2.Client, tokenizer: Any) -> None:
+    for text in ("Kopi susu gula aren. " * 2_000, "x" * (4096 * 64 + 1)):
+        messages = [{"role": "user", "content": text}]
+        num_tokens = len(tokenizer.apply_chat_template(messages, return_dict=False, add_generation_prompt=True))
+        body = {"messages": messages, "max_tokens": 1}
+        assert num_tokens > 4096
+        counted = http.post("/v1/chat/completions/input_tokens", json=body).json()
+        assert counted["input_tokens"] == num_tokens
+        count = http.post("/v1/messages/count_tokens", json={"messages": messages}).json()
+        assert count == {"input_tokens": num_tokens}
+        assert http.post("/v1/chat/completions", json=body).json()["error"]["code"] == "context_length_exceeded"
+
+
 def test_a_picture_for_a_model_that_sees_none_is_refused(http: httpx2.Client) -> None:
     buffer = BytesIO()
     Image.new("RGB", (8, 8)).save(buffer, "PNG")

@@ -1,6 +1,5 @@
 """The rounds of a run with MCP servers: what came of them so far, and the prompt and the grammar of the next one."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -24,6 +23,7 @@ from tis.chat.parts import (
     ToolCallStart,
 )
 from tis.chat.run_spec import McpSpec, RunSpec
+from tis.chat.written_arguments import arguments_object
 from tis.engine.engine import Engine
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.grammar.tool_grammars import forced_calls, form_or_calls, strict_calls
@@ -179,14 +179,6 @@ def template_call(call_id: str | None, name: str, arguments: str) -> dict[str, A
 
 def template_result(call_id: str, text: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": text[:MAX_RESULT_CHARS]}
-
-
-def arguments_object(arguments: str) -> Any:
-    try:
-        given = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return arguments  # not valid JSON: show the model what it wrote
-    return given if isinstance(given, dict) else arguments
 
 
 class Rounds:

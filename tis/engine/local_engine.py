@@ -42,6 +42,7 @@ from tis.observability.load_log import LoadLog
 from tis.observability.metrics import PROMPT_TOKENS
 
 T = TypeVar("T")
+_MAX_COUNTED_TOKENS = 2**20  # as of a text that is tokenised alone
 _LOOKS_PER_STALL = 4  # at least; more often than once a second is not needed
 
 
@@ -400,15 +401,16 @@ class LocalEngine:
     ) -> PreparedRequest:
         tokenizer = loaded.tokenizer
         max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
-        self._refuse_far_too_long(prompt, max_context)
+        most = self._max_prompt(prompt, max_context)
+        self._refuse_far_too_long(prompt, most)
         params = self._params(entry, loaded, sampling, max_context)
         try:
-            prompt, prompt_ids, context = self._encode(loaded, prompt, params, max_context)
+            prompt, prompt_ids, context = self._encode(loaded, prompt, params, most)
         except TooManyTokens as error:
             raise _too_long(max_context, error.num_tokens) from None
-        if len(prompt_ids) >= max_context:
+        if len(prompt_ids) >= max_context and not prompt.is_only_counted:
             raise ContextLengthExceeded(max_context, f"you requested {len(prompt_ids)} tokens in the messages.")
-        room = max_context - len(prompt_ids)
+        room = max(1, max_context - len(prompt_ids))
         if params.max_tokens > room:
             params = params.with_max_tokens(room)
         seed = new_seed() if params.seed is None else params.seed
@@ -472,6 +474,11 @@ class LocalEngine:
         return SamplingParams.layered(
             sampling, entry.defaults, limits.operator_defaults or {}, recommended, limits.builtin_defaults or {}
         )
+
+    def _max_prompt(self, prompt: ChatPrompt, max_context: int) -> int:
+        """The number of tokens that are encoded at most. Processors of media encode all at once."""
+        is_longer = prompt.is_only_counted and not media_of(prompt.messages) and not self._may_truncate(prompt)
+        return max(max_context, _MAX_COUNTED_TOKENS) if is_longer else max_context
 
     def _refuse_far_too_long(self, prompt: ChatPrompt, max_context: int) -> None:
         """Before rendering. What else the template renders, the tokenizer counts: tools, reasoning and calls."""

@@ -44,6 +44,7 @@ class ChatPrompt:
     may_truncate: bool = False  # drop the oldest turns if it is too long, whatever EngineLimits.compress says
     max_tokens: int | None = None  # a longer prompt is refused, if possible before all of it is encoded
     prediction: str = ""  # what the client expects the answer to be: the more of it is right, the sooner it is there
+    is_only_counted: bool = False  # it may be longer than the context, as nothing follows it
     emit_markers: bool = False  # markers of reasoning and tool calls appear in the text, as marker characters
 
 

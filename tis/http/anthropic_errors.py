@@ -24,6 +24,8 @@ _TYPES = {
     504: "timeout_error",
 }
 _MAX_MESSAGE_CHARS = 1000
+_CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+_TOO_LONG = "prompt is too long: "
 
 
 def speaks_anthropic(scope: Scope) -> bool:
@@ -38,7 +40,10 @@ def speaks_anthropic(scope: Scope) -> bool:
 def anthropic_error(error: ServiceError) -> dict[str, Any]:
     """The error object. `details` is where Anthropic's SDKs look for a code that names the cause."""
     details = {"error_code": error.code, "param": error.param, **error.details}
-    found = {"type": anthropic_type(error), "message": error.message[:_MAX_MESSAGE_CHARS]}
+    # By this beginning, clients know that they have to shorten the conversation.
+    is_new = error.code == _CONTEXT_LENGTH_EXCEEDED and not error.message.startswith(_TOO_LONG)  # not recorded
+    before = _TOO_LONG if is_new else ""
+    found = {"type": anthropic_type(error), "message": f"{before}{error.message}"[:_MAX_MESSAGE_CHARS]}
     return {**found, "details": {name: value for name, value in details.items() if value is not None}}
 
 

@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 HEARTBEAT = b": ping\n"  # ONE newline: after an `id:` a blank line makes the OpenAI SDK parse an empty event and fail
 CLIENT_CLOSED_REQUEST = 499  # as proxies log it: nobody is there to read it
+_MANY_EVENTS = 500
+_MANY_BYTES = 256 * 1024
 _RECONNECT_AFTER = b"retry: 1500\n"
 
 
@@ -135,6 +137,11 @@ def failing_once(turn: Turn) -> Iterator[None]:
 async def whole_turn(request: Request, session: Session, turn: Turn) -> Sequence[bytes]:
     """All events of a turn, once it is over; leaving early counts as a reader that leaves."""
     return await while_connected(request, _all_events(session, turn))
+
+
+def is_long(events: Sequence[bytes]) -> bool:
+    """Whether to fold them would hold up the event loop for milliseconds."""
+    return len(events) > _MANY_EVENTS or sum(map(len, events)) > _MANY_BYTES
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

@@ -4,13 +4,13 @@ One call of `json.dumps` holds the interpreter until its end, in a thread too: a
 event loop for a second. A large answer is also freed in the thread, which takes time, too.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fastapi import Response
 
 from tis.http.scanned_route import in_thread_if
+from tis.json_bytes import json_bytes
 
 _SLICED_LEVELS = 6  # down to the logprobs of a choice; what is below is encoded at once
 
@@ -19,7 +19,7 @@ async def json_response(
     make: Callable[[], Mapping[str, Any]], headers: Mapping[str, str] | None = None, *, is_large: bool
 ) -> Response:
     """`make` runs where its result is encoded: in a thread if that is large."""
-    body = await in_thread_if(is_large, lambda: encode_sliced(make()) if is_large else _encode(make()))
+    body = await in_thread_if(is_large, lambda: encode_sliced(make()) if is_large else json_bytes(make()))
     return Response(body, media_type="application/json", headers=headers)
 
 
@@ -30,7 +30,7 @@ def encode_sliced(value: Any) -> bytes:
 
 def _slices(value: Any, levels: int) -> Iterator[bytes]:
     if not levels or not value or not isinstance(value, (dict, list)):
-        yield _encode(value)
+        yield json_bytes(value)
         return
     is_object = isinstance(value, dict)
     separator = b"{" if is_object else b"["
@@ -38,11 +38,6 @@ def _slices(value: Any, levels: int) -> Iterator[bytes]:
         yield separator
         separator = b","
         if is_object:
-            yield _encode(one) + b":"
+            yield json_bytes(one) + b":"
         yield from _slices(value[one] if is_object else one, levels - 1)
     yield b"}" if is_object else b"]"
-
-
-def _encode(value: Any) -> bytes:
-    """As JSONResponse does."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -28,10 +28,14 @@ _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPENING = frozenset(b"[{")
 # The names of fields that may hold media: see `ContentPart` of the chat API, and `BlockSource` of the Messages API.
 _MEDIA_NAME = re.compile(rb'"(?:url|image_url|image|video_url|video|b64_json|data)"[ \t\r\n]*:[ \t\r\n]*\Z')
-_LIST_NAME = re.compile(rb'"images"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*\Z')  # as Ollama has them
+_LIST_NAME = b"images"  # as Ollama has them
+_LIST_BEGINS = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*")
+_LIST_GOES_ON = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 _NAME_BYTES = 64  # enough of what is before a string to find its name
 _LISTS = ("messages", "input", "items")
 _PARTS = ("content", "output")
+# Of the Messages API: what they hold is text for the model, whatever its names are.
+_PARTS_OF_TEXT = ("tool_use", "mcp_tool_use", "server_tool_use", "redacted_thinking")
 
 
 @dataclass(slots=True)
@@ -74,7 +78,9 @@ class JsonScanner:
         self._held = b""  # the beginning of a string, or a backslash whose character has not arrived
         self._before = b""  # the end of what was passed on
         self._nonce = ""
-        self._last_in_list = ""  # the placeholder of a medium in a list: another one may follow
+        self._last_string = b""  # a short one
+        self._was_image = False  # the last string stands in a list of images
+        self._since_string = b""  # what is between the last string and the next one
 
     def add(self, chunk: bytes, *, is_last: bool = False) -> bytes:
         """What remains of the body. Raises at the first limit, so that a huge body costs no more than its start."""
@@ -130,20 +136,33 @@ class JsonScanner:
         """`at` is the place behind the quote that opens a long string."""
         self._count(parts)
         before = (self._before + data[: at - 1])[-_NAME_BYTES:]
-        is_in_list = _LIST_NAME.search(before) or self._is_next_in_list(before)
-        if not (is_in_list or _MEDIA_NAME.search(before)):
+        is_image = self._is_image
+        self._last_string, self._was_image, self._since_string = b"", is_image, b""
+        if not (is_image or _MEDIA_NAME.search(before)):
             self._in_text = True
             return self._pass(data[:at]), data[at:]
         self._nonce = self._nonce or secrets.token_hex(16)
         placeholder = f"set aside {self._nonce} {len(self.body.media)}"
-        self._last_in_list = placeholder if is_in_list else ""
         self._pieces = self.body.media[placeholder] = []
         return self._pass(data[:at] + placeholder.encode() + b'"'), data[at:]
 
-    def _is_next_in_list(self, before: bytes) -> bool:
-        before = before.rstrip(b" \t\r\n")
-        last = f'"{self._last_in_list}"'.encode()
-        return bool(self._last_in_list) and before.endswith(b",") and before[:-1].rstrip().endswith(last)
+    @property
+    def _is_image(self) -> bool:
+        """Whether the string that begins here stands in a list of images."""
+        if self._was_image:
+            return _LIST_GOES_ON.fullmatch(self._since_string) is not None
+        return self._last_string == _LIST_NAME and _LIST_BEGINS.fullmatch(self._since_string) is not None
+
+    def _follow_lists(self, parts: list[bytes]) -> None:
+        """`parts`: as in `_count`. Most bodies have no list of images, and are not looked at."""
+        if not (self._was_image or self._last_string == _LIST_NAME or _LIST_NAME in parts):
+            return
+        for number, part in enumerate(parts):
+            if number % 2:
+                self._was_image = self._is_image
+                self._last_string, self._since_string = part, b""
+            else:
+                self._since_string = (self._since_string + part)[: _NAME_BYTES + 1]
 
     def _pass(self, remaining: bytes) -> bytes:
         self.body.num_text_bytes += len(remaining)
@@ -155,6 +174,7 @@ class JsonScanner:
 
     def _count(self, parts: list[bytes]) -> None:
         """Counts commas and brackets outside of strings, which are every second part."""
+        self._follow_lists(parts)
         outside = b"".join(parts[::2])
         found = self.body
         found.num_values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
@@ -211,10 +231,13 @@ def _parts_of(body: Any) -> Iterator[tuple[Any, Any]]:
         for message in _list_in(body, name):
             yield from _images_in(message)
             for parts in _PARTS:
-                for part in _list_in(message, parts):
-                    yield from _texts_in(part, depth=2)
-                    for inner in _list_in(part, "content"):  # a result of a tool, in the Messages API
-                        yield from _texts_in(inner, depth=2)
+                waiting = list(_list_in(message, parts))
+                while waiting:
+                    part = waiting.pop()
+                    if isinstance(part, dict) and part.get("type") not in _PARTS_OF_TEXT:
+                        yield from _texts_in(part, depth=2)
+                        # A result of a tool, and a document, in the Messages API.
+                        waiting += _list_in(part, "content") + _list_in(part.get("source"), "content")
 
 
 def _images_in(holder: Any) -> Iterator[tuple[Any, Any]]:
@@ -228,7 +251,7 @@ def _texts_in(part: Any, depth: int) -> Iterator[tuple[dict[str, Any], str]]:
     for key, value in list(part.items()) if depth else ():
         if isinstance(value, str):
             yield part, key
-        else:
+        elif key != "input":  # the arguments of a call
             yield from _texts_in(value, depth - 1)
 
 

@@ -13,7 +13,7 @@ from tis.http.error_handlers import OLLAMA_PREFIX
 
 # Whole paths: `/api/chat/search` is the marketplace's.
 _OF_OLLAMA = re.compile(
-    r"/api/(?:chat|generate|tags|show|ps|version|embed|embeddings|pull|push|create|copy|delete|blobs/[^/]+)/?"
+    r"/api/(?:chat|generate|tags|show|ps|version|embed|embeddings|pull|push|create|copy|delete|me|signout|blobs/[^/]+)/?"
 )
 _JSON = "application/json"
 

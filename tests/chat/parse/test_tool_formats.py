@@ -42,6 +42,37 @@ def test_a_call(tool_format: ToolFormat, text: str, marked: bool) -> None:
     assert parse(config, *as_tokens(text % ARGUMENTS, config)) == expected(tool_format, ARGUMENTS)
 
 
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize("name", ["n" * 128, "weather.get-now_2"])
+@pytest.mark.parametrize(
+    ("tool_format", "text"),
+    [
+        ("llama", '{"name": "NAME", "parameters": {}}'),
+        ("mistral", '[TOOL_CALLS] [{"name": "NAME", "arguments": {}}]'),
+        ("mistral", "[TOOL_CALLS]NAME[ARGS]{}"),
+        ("mistral", "[TOOL_CALLS]NAME[CALL_ID]abcdefghi[ARGS]{}"),
+        ("mistral", "[TOOL_CALLS]NAME{}"),
+        ("json", '{"name": "NAME", "arguments": {}}'),
+        ("hermes", "<tool_call>\n<function=NAME>\n</function>\n</tool_call>"),
+        ("glm", "<tool_call>NAME\n</tool_call>"),
+        (
+            "deepseek_v3",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\n{}\n```<｜tool▁call▁end｜>"
+            "<｜tool▁calls▁end｜>",
+        ),
+        (
+            "deepseek_v31",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        ),
+    ],
+)
+def test_a_name_may_have_128_characters_and_dots(tool_format: ToolFormat, text: str, name: str, marked: bool) -> None:
+    """As Anthropic's and Ollama's clients send them."""
+    config = parser_config(tool_format, marked=marked, tools={name: {}})
+    written = as_tokens(text.replace("NAME", name), config)
+    assert parse(config, *written) == parse(config, written) == call(name, "{}", config=config)
+
+
 @pytest.mark.parametrize(
     ("tool_format", "text"),
     [

@@ -24,6 +24,7 @@ from tis.http.event_stream import (
     ClientGone,
     event_stream,
     failing_once,
+    is_long,
     parse_cursor,
     session_headers,
     whole_turn,
@@ -51,7 +52,6 @@ SessionHeader = Annotated[
     str | None, Header(alias="X-Session-Id", max_length=128, description="names the recording, as `session_id` does")
 ]
 _SESSION_ID = re.compile(SESSION_ID)
-_MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
 
 
 @router.post("/messages", response_model=None, responses=MESSAGE_RESPONSES)
@@ -199,7 +199,7 @@ async def _folded(request: Request, session: Session, turn: Turn) -> Response:
         with failing_once(turn):
             events = await whole_turn(request, session, turn)
             return await json_response(
-                partial(fold_message, events), session_headers(session), is_large=len(events) > _MANY_EVENTS
+                partial(fold_message, events), session_headers(session), is_large=is_long(events)
             )
     except ClientGone:
         return Response(status_code=CLIENT_CLOSED_REQUEST)

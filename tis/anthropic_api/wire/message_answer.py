@@ -7,7 +7,9 @@ from typing import Any
 from pydantic_core import from_json
 
 from tis.anthropic_api.wire.message_writer import error_event_of
+from tis.chat.written_arguments import arguments_object
 from tis.errors import BadRequest, QueueFull, ServiceError, error_with_code
+from tis.json_bytes import json_bytes
 from tis.openai_api.wire.sse import ResponseFraming
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -54,8 +56,12 @@ def _grown(delta: Mapping[str, Any]) -> tuple[str, str]:
 
 def _input(text: str) -> dict[str, Any]:
     """An answer that was cut may end within its JSON: what there is of it, as Anthropic's clients read it."""
+    given = arguments_object(text)
+    if isinstance(given, dict):
+        return given
     try:
         found = from_json(text, allow_partial=True)
+        json_bytes(found)  # fails if a number is infinite
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

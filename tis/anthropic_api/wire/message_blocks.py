@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from tis.anthropic_api.wire.messages_request import BlockSource, MessageBlock
 from tis.errors import BadRequest
 
 ChatPart = dict[str, Any]
+BlockContent = str | Sequence[MessageBlock] | Mapping[str, Any] | None
 _BETWEEN_TEXTS = "\n\n"
-_OF_USERS = ("text", "image", "document", "search_result", "tool_reference")
+OF_USERS = ("text", "image", "document", "search_result", "tool_reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +26,23 @@ class PlacedPart:
         return self.part["text"] if self.part["type"] == "text" else None
 
 
-def parts_of(content: str | Sequence[MessageBlock] | None, where: str) -> list[PlacedPart]:
+def parts_of(content: BlockContent, where: str) -> list[PlacedPart]:
     """Of a user, a tool or a document."""
     if content is None:
         return []
     if isinstance(content, str):
         return [_text(where, content)]
+    if isinstance(content, Mapping):
+        raise _no_list(where)
     return [part for number, block in enumerate(content) for part in parts_of_block(block, f"{where}.{number}")]
 
 
-def text_of_blocks(content: str | Sequence[MessageBlock] | None, where: str) -> str:
+def text_of_blocks(content: BlockContent, where: str) -> str:
     """Of a system prompt, which is text only."""
     if content is None or isinstance(content, str):
         return content or ""
+    if isinstance(content, Mapping):
+        raise _no_list(where)
     for number, block in enumerate(content):
         if block.type != "text":
             raise refused(f"{where}.{number}.type", f"blocks of type {block.type[:40]!r} are not supported here.")
@@ -49,12 +55,14 @@ def chat_content(parts: Sequence[PlacedPart]) -> tuple[str | list[ChatPart], lis
     """The content of a chat message, and the place of each of its parts. Texts side by side are one."""
     joined: list[ChatPart] = []
     places: list[str] = []
-    for one in parts:
-        if one.text and joined and joined[-1]["type"] == "text":
-            joined[-1] = {"type": "text", "text": joined[-1]["text"] + _BETWEEN_TEXTS + one.text}
-        elif one.text != "":
-            joined.append(one.part)
-            places.append(one.place)
+    for is_text, run in groupby((one for one in parts if one.text != ""), lambda one: one.text is not None):
+        some = list(run)
+        if is_text:
+            joined.append({"type": "text", "text": _BETWEEN_TEXTS.join(one.text or "" for one in some)})
+            places.append(some[0].place)
+        else:
+            joined += [one.part for one in some]
+            places += [one.place for one in some]
     if all(part["type"] == "text" for part in joined):
         return "".join(part["text"] for part in joined), places
     return joined, places
@@ -83,8 +91,12 @@ def parts_of_block(block: MessageBlock, where: str) -> Iterator[PlacedPart]:
         case "tool_reference":
             yield _text(where, f"The tool {required_text(block.tool_name, f'{where}.tool_name')} can be called.")
         case other:
-            known = ", ".join(_OF_USERS)
+            known = ", ".join(OF_USERS)
             raise refused(f"{where}.type", f"blocks of type {other[:40]!r} are not supported here: use {known}.")
+
+
+def _no_list(place: str) -> BadRequest:
+    return BadRequest(f"{place}: a text or a list of blocks is required.", param=place)
 
 
 def _text(place: str, text: str) -> PlacedPart:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tis.anthropic_api.wire.message_blocks import (
+    OF_USERS,
     PlacedPart,
     chat_content,
     parts_of,
@@ -84,7 +85,7 @@ class MessageHistory:
 
     def end(self) -> bool:
         """Returns whether the last message is one to continue."""
-        self._messages = [one for one in self._messages if one.role != "assistant" or not one.is_empty]
+        self._drop_empty()
         last = self._messages[-1] if self._messages else None
         if last is None or last.role != "assistant":
             return False
@@ -95,6 +96,16 @@ class MessageHistory:
             self._messages.pop()
             return False
         return True
+
+    def _drop_empty(self) -> None:
+        """What stood before and behind an answer of which nothing is left is one message."""
+        given, self._messages = self._messages, []
+        for one in given:
+            last = self._messages[-1] if self._messages else None
+            if last and last.role == one.role and one.role in ("user", "system"):
+                last.parts += one.parts
+            elif one.role != "assistant" or not one.is_empty:
+                self._messages.append(one)
 
     def as_chat(self) -> tuple[list[dict[str, Any]], list[tuple[str, list[str]]]]:
         """The messages; for each its place, and those of its parts."""
@@ -139,8 +150,10 @@ class MessageHistory:
                 self._add_call(block, where)
             case "mcp_tool_result":
                 self._add_result(block, where)
-            case other:
+            case other if other in OF_USERS or other == "tool_result":
                 raise refused(f"{where}.type", f"blocks of type {other[:40]!r} are not supported in this role.")
+            case other:  # of tools that run on Anthropic's servers: a conversation that began there goes on
+                self.ignored[f"messages.content.{other}"] = None
 
     def _add_thinking(self, block: MessageBlock, where: str) -> None:
         if block.type == "thinking":

@@ -1,6 +1,5 @@
 """Writes the events of one message."""
 
-import json
 import secrets
 from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
@@ -23,11 +22,12 @@ from tis.chat.parts import (
     ToolCallEnd,
     ToolCallStart,
 )
-from tis.chat.rounds import arguments_object
+from tis.chat.written_arguments import arguments_object
 from tis.engine.answer import FinishReason
 from tis.errors import ServiceError
 from tis.http.anthropic_errors import anthropic_error
 from tis.http.error_handlers import internal_error
+from tis.json_bytes import json_bytes
 
 DIALECT = "message"
 BlockKind = Literal["text", "thinking", "tool_use"]
@@ -223,4 +223,4 @@ def _error_text(error: Mapping[str, Any]) -> str:
 
 
 def _event(kind: str, **fields: Any) -> bytes:
-    return json.dumps({"type": kind, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
+    return json_bytes({"type": kind, **fields})

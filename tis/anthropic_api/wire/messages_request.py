@@ -28,11 +28,11 @@ from tis.openai_api.wire.fields import (
     Text,
     Url,
 )
+from tis.openai_api.wire.slices import SLICE_COST, next_slice
 
 MAX_MESSAGE_TOOLS = 1024  # agents offer the tools of several MCP servers
 _MAX_SERVERS = 16
 _MAX_EXAMPLES = 64
-_SLICE_COST = 2048  # messages and their blocks
 # By this code, Anthropic's SDKs know that they have to send the whole conversation; their tool runner does so.
 _NO_THREADS = "thread_unsupported_request"
 
@@ -63,7 +63,8 @@ class MessageBlock(RequestModel):
     input: JsonObject | None = None
     server_name: Name | None = None
     tool_use_id: Name | None = None
-    content: "Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | None" = None
+    # An object is a result of a tool that runs on Anthropic's servers, or an error of one.
+    content: "Text | Annotated[list[MessageBlock], MaxItems(MAX_PARTS)] | JsonObject | None" = None
     is_error: StrictBool | None = None
     tool_name: Name | None = None
     # Reasoning.
@@ -183,17 +184,12 @@ class MessagesRequest(RequestModel):
 
     @staticmethod
     def prepare_large(fields: dict[str, Any]) -> dict[str, Any]:
-        """Validates messages in slices, as `ChatRequest` does, and for the same reason."""
-        messages = fields.get("messages")
-        if not isinstance(messages, list) or len(messages) > MAX_MESSAGES:
-            return fields
-        validated: list[Any] = []
-        while some := _next_slice(messages, len(validated)):
-            try:
-                validated += _MESSAGES.validate_python(some)
-            except ValidationError:
-                break
-        return {**fields, "messages": [*validated, *messages[len(validated) :]]}
+        """Validates messages and blocks in slices, as `ChatRequest` does, and for the same reason."""
+        prepared = {
+            "messages": _validated(fields.get("messages"), _MESSAGES, MAX_MESSAGES),
+            "system": _validated(fields.get("system"), _BLOCKS, MAX_PARTS),
+        }
+        return {**fields, **{name: value for name, value in prepared.items() if name in fields}}
 
     def check(self) -> None:
         """Rejects what the server does not support, and what changes the answer."""
@@ -211,14 +207,41 @@ NO_EFFECT = ("metadata", "service_tier", "container", "context_management")
 _MESSAGES = TypeAdapter(list[InputMessage])
 
 
-def _next_slice(messages: list[Any], first: int) -> list[Any]:
-    cost, end = 0, first
-    while end < len(messages) and cost < _SLICE_COST:
-        cost += 1 + _num_blocks(messages[end])
-        end += 1
-    return messages[first:end]
+_BLOCKS = TypeAdapter(list[MessageBlock])
 
 
-def _num_blocks(message: Any) -> int:
-    content = message.get("content") if isinstance(message, dict) else None
-    return len(content) if isinstance(content, list) else 0
+def _validated(given: Any, adapter: TypeAdapter[Any], max_entries: int) -> Any:
+    """Of a wrong list, as much as the validation of the whole body needs to say what is wrong."""
+    if not isinstance(given, list) or len(given) > max_entries:
+        return given
+    validated: list[Any] = []
+    while some := next_slice(given, len(validated), _num_blocks):
+        opened = [_with_validated_blocks(one) for one in some]
+        try:
+            validated += adapter.validate_python(opened)
+        except ValidationError:
+            return [*validated, *opened]
+    return validated
+
+
+def _with_validated_blocks(entry: Any) -> Any:
+    """Of a message, or a block. If one slice has no room for all of its blocks, they are validated first."""
+    if _num_blocks(entry) < SLICE_COST:
+        return entry
+    opened = {**entry, "content": _validated(entry.get("content"), _BLOCKS, MAX_PARTS)}
+    if isinstance(source := entry.get("source"), dict):
+        opened["source"] = {**source, "content": _validated(source.get("content"), _BLOCKS, MAX_PARTS)}
+    return opened
+
+
+def _num_blocks(entry: Any) -> int:
+    """With those within blocks; not above the cost of a slice."""
+    found, waiting = 0, [entry]
+    while waiting and found < SLICE_COST:
+        one = waiting.pop()
+        for holder in (one, one.get("source")) if isinstance(one, dict) else ():
+            content = holder.get("content") if isinstance(holder, dict) else None
+            if isinstance(content, list):
+                found += len(content)
+                waiting += content
+    return min(found, SLICE_COST)

@@ -13,8 +13,8 @@ from tis.chat.parse.json_stream import JsonMember, JsonObjectScanner
 _NAMES = ("name", "function")
 _ARGUMENTS = ("arguments", "parameters")
 _KEYS = frozenset({*_NAMES, *_ARGUMENTS, "type", "id", "index"})
-_MAX_HEAD_CHARS = 160
-_NAME = "[A-Za-z0-9_-]{1,64}"
+_MAX_HEAD_CHARS = 224
+_NAME = "[A-Za-z0-9_.-]{1,128}"  # 64 for OpenAI, 128 for Anthropic, and with dots for Ollama
 
 
 class JsonCallParser:
@@ -122,12 +122,12 @@ class CallHeadPattern:
         if config.tool_format == "mistral":
             call_id, args = (re.escape(config.spelled(marker)) for marker in ("[CALL_ID]", "[ARGS]"))
             before, after = "", rf"\s*(?:{call_id}\s*[A-Za-z0-9_-]*\s*)?(?:{args})?\s*"
-            letters = rf"[\sA-Za-z0-9_\[\]-]|{call_id}|{args}"
+            letters = rf"[\sA-Za-z0-9_.\[\]-]|{call_id}|{args}"
             end_of_name = f"{call_id}|{args}"
         else:
             separator = config.spelled("<｜tool▁sep｜>")
             before, after = rf"(?:function{separator})?\s*", rf"\s*(?:{separator})?\s*(?:```(?:json)?\s*)?"
-            letters = rf"[\sA-Za-z0-9_`-]|[{re.escape(separator)}]"
+            letters = rf"[\sA-Za-z0-9_.`-]|[{re.escape(separator)}]"
             end_of_name = f"{separator}|```"
         self._head = re.compile(rf"{before}({_NAME}){after}(?={{)")
         self._name = re.compile(rf"\s*{before}({_NAME})\s*(?:{end_of_name})")

@@ -11,7 +11,7 @@ from tis.engine.text.markers import ToolFormat, marker_char
 
 NamedCall = tuple[str, Any]  # the name and the arguments
 Schemas = Mapping[str, Mapping[str, Any]]  # of the arguments, by the name of the tool
-_NAME = "([A-Za-z0-9_-]+)"
+_NAME = "([A-Za-z0-9_.-]+)"
 
 
 def exact_number(text: str) -> Decimal | float:
@@ -47,7 +47,7 @@ def final_message(call_format: ToolFormat, text: str) -> str:
 def _named_call(text: str) -> str:
     """Of newer Mistral models. Markers that are control tokens may have no text."""
     call_id, args = (_escaped(marker, text) for marker in ("[CALL_ID]", "[ARGS]"))
-    return rf"([A-Za-z0-9_-]+?)(?:(?:{call_id})?[A-Za-z0-9]{{9}})?(?:{args})?(?={{)"
+    return rf"([A-Za-z0-9_.-]+?)(?:(?:{call_id})?[A-Za-z0-9]{{9}})?(?:{args})?(?={{)"
 
 
 def _parsed(text: str) -> Any:

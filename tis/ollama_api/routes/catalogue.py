@@ -31,6 +31,7 @@ _API_VERSION = "0.13.0"
 _NEVER = "2318-01-01T00:00:00Z"  # what Ollama says of a model that stays loaded
 
 
+@router.head("/tags", include_in_schema=False)
 @router.get("/tags", responses=TAGS_RESPONSES)
 async def list_models(engine: EngineDep) -> dict[str, Any]:
     """List the models of this server. Also at `/api/tags`."""
@@ -69,6 +70,7 @@ async def list_loaded(request: Request, engine: EngineDep) -> dict[str, Any]:
     }
 
 
+@router.head("/version", include_in_schema=False)
 @router.get("/version", responses=VERSION_RESPONSES)
 async def version() -> dict[str, str]:
     """The version of Ollama whose API this is; the server's own is in `/openapi.json`. Also at `/api/version`."""
@@ -108,4 +110,4 @@ async def _loaded(engine: Engine, entry: CatalogueEntry, status: ModelStatus, id
 async def _files_of(engine: Engine, entry: CatalogueEntry) -> ModelFiles:
     """Of an adapter: those of the model that it changes."""
     of = next((one for one in engine.models if one.id == entry.base), entry)
-    return await asyncio.to_thread(read_model_files, of)
+    return await asyncio.to_thread(read_model_files, of, await engine.describe(of.id))

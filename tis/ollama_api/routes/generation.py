@@ -19,6 +19,7 @@ from tis.http.event_stream import (
     ClientGone,
     event_stream,
     failing_once,
+    is_long,
     session_headers,
     whole_turn,
 )
@@ -48,7 +49,6 @@ from tis.streaming.turn import Turn
 router = APIRouter(route_class=ScannedBodyRoute)
 
 NDJSON = "application/x-ndjson"
-_MANY_LINES = 500  # to fold more than these would hold up the event loop for milliseconds
 _NO_EFFECT = ("keep_alive", "truncate", "shift")
 _NOW = (0, "0", "0s", "0m", "0h")  # values of `keep_alive` that ask for the memory back
 
@@ -212,7 +212,7 @@ class _Answering:
         try:
             with failing_once(turn):
                 lines = await whole_turn(self._request, session, turn)
-                answer = await in_thread_if(len(lines) > _MANY_LINES, partial(whole_answer, lines, turn.summary))
+                answer = await in_thread_if(is_long(lines), partial(whole_answer, lines, turn.summary))
         except ClientGone:
             return Response(status_code=CLIENT_CLOSED_REQUEST)
         return Response(answer, media_type="application/json", headers=session_headers(session))

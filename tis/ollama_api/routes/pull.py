@@ -32,6 +32,8 @@ _REFUSED: Mapping[str, str] = {
     "copy": "give the model of the catalogue an alias",
     "delete": "the operator deletes files; POST /v1/models/{id}/unload frees the memory of a model",
     "push": "this server uploads nothing",
+    "me": "this server has no account at ollama.com",
+    "signout": "this server has no account at ollama.com",
     "blobs": "this server takes no files of models",
 }
 
@@ -54,9 +56,11 @@ async def pull_model(body: PullRequest, engine: EngineDep) -> Response:
 @router.api_route("/create", methods=["POST"], include_in_schema=False)
 @router.api_route("/copy", methods=["POST"], include_in_schema=False)
 @router.api_route("/delete", methods=["DELETE"], include_in_schema=False)
+@router.api_route("/me", methods=["POST"], include_in_schema=False)
+@router.api_route("/signout", methods=["POST"], include_in_schema=False)
 @router.api_route("/push", methods=["POST"], include_in_schema=False)
 async def refuse(request: Request) -> Response:
-    [name] = (name for name in _REFUSED if f"/api/{name}" in request.url.path)
+    [name] = (name for name in _REFUSED if name in request.url.path.rpartition("/api/")[2].split("/"))
     raise Forbidden(f"{name} is not supported: {_REFUSED[name]}.", code="unsupported")
 
 

@@ -19,10 +19,11 @@ from tis.openai_api.wire.fields import (
     RequestModel,
     Text,
 )
+from tis.openai_api.wire.slices import next_slice, num_in_lists
 
 _MAX_STOPS = 16
 _MAX_CONTEXT = 131_072
-_SLICE = 256  # messages that pydantic validates in one call
+_LISTS = ("images", "tool_calls")
 
 
 def _whole(value: Any) -> Any:
@@ -122,7 +123,7 @@ class OllamaChatRequest(GenerationFields):
         if not isinstance(messages, list) or len(messages) > MAX_MESSAGES:
             return fields
         validated: list[Any] = []
-        while some := messages[len(validated) : len(validated) + _SLICE]:
+        while some := next_slice(messages, len(validated), lambda message: num_in_lists(message, _LISTS)):
             try:
                 validated += _MESSAGES.validate_python(some)
             except ValidationError:

@@ -5,6 +5,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tis.engine.models.hub_files import find_local_folder
 
 _MAX_HEADER_BYTES = 32 * 2**20  # of a file of weights
 _MAX_TEMPLATE_CHARS = 2**20
+_MAX_MODELS = 64  # whose files are remembered
 # Ollama's names of what stands in a config.json.
 _SIZES: Mapping[str, str] = {
     "embedding_length": "hidden_size",
@@ -50,9 +52,22 @@ class ModelFiles:
         return str(method or self.dtype).upper()
 
 
-def read_model_files(entry: CatalogueEntry) -> ModelFiles:
-    """Blocks while it reads."""
-    folder = find_local_folder(entry.repo, entry.revision) if entry.has_files else None
+def read_model_files(entry: CatalogueEntry, known: ModelDescription) -> ModelFiles:
+    """Blocks while it reads, which is once as long as the weights are the same."""
+    if not entry.has_files:
+        return ModelFiles()
+    if known.weights_time is None:
+        return _read_files(entry.repo, entry.revision)
+    return _read_once(entry.repo, entry.revision, known.weights_time, known.weights_bytes)
+
+
+@lru_cache(_MAX_MODELS)
+def _read_once(repo: str, revision: str | None, weights_time: float, weights_bytes: int | None) -> ModelFiles:
+    return _read_files(repo, revision)
+
+
+def _read_files(repo: str, revision: str | None) -> ModelFiles:
+    folder = find_local_folder(repo, revision)
     if folder is None:
         return ModelFiles()
     sizes: dict[str, int] = {}

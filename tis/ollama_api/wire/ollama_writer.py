@@ -18,10 +18,12 @@ from tis.chat.parts import (
     ToolCallEnd,
     ToolCallStart,
 )
+from tis.chat.written_arguments import arguments_object
 from tis.engine.answer import FinishReason, TokenLogprob
 from tis.errors import GenerationFailed, ServiceError, error_with_code
 from tis.http.error_handlers import error_body, internal_error
 from tis.http.event_stream import Framing
+from tis.json_bytes import json_bytes
 from tis.openai_api.wire.chat_writer import logprob_entry
 from tis.streaming.stores.store import Event
 
@@ -195,7 +197,7 @@ def whole_answer(lines: Iterable[bytes], summary: bytes) -> bytes:
 
 
 def encoded(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return json_bytes(value, allow_nan=True)  # a logarithm of 0 is infinite
 
 
 def rfc3339(seconds: float) -> str:
@@ -207,10 +209,7 @@ def _said(kind: type, text: str) -> dict[str, Any]:
 
 
 def _arguments(text: str) -> Any:
-    try:
-        given = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        given = None
+    given = arguments_object(text)
     return given if isinstance(given, dict) else {"arguments": text}
 
 

@@ -16,12 +16,13 @@ from tis.ollama_api.wire.chat_fields import (
     OllamaOptions,
     OllamaTool,
 )
-from tis.openai_api.wire.chat_request import ChatRequest
+from tis.openai_api.wire.chat_request import ChatRequest, FunctionTool, Tool
 
 _EFFORTS = ("low", "medium", "high", "max")
 # Our names of options, where they differ.
 _OPTIONS: Mapping[str, str] = {"max_tokens": "num_predict", "repetition_penalty": "repeat_penalty"}
 _SAME_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "seed", "stop", "presence_penalty", "frequency_penalty")
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 _IMAGE = re.compile(r"messages\.(\d+)\.content\.(\d+)")
 _NOT_SUPPORTED: Mapping[str, str] = {
     "suffix": "this server has no template that fills in the middle",
@@ -46,17 +47,19 @@ def as_chat_request(body: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
         "logprobs": body.logprobs or None,
         "top_logprobs": body.top_logprobs if body.logprobs else None,
         "response_format": _response_format(body.format),
-        "tools": [_tool(tool) for tool in tools] or None,
         **_thinking(body.think),
         **_sampling(body.options or OllamaOptions()),
     }
     stop = fields.pop("stop", None)
+    given = {name: value for name, value in fields.items() if value is not None}
     try:
-        chat = ChatRequest.model_validate({name: value for name, value in fields.items() if value is not None})
+        chat = ChatRequest.model_validate(ChatRequest.prepare_large(given))
     except ValidationError as error:
         problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
         raise in_ollama_names(bad_request_from(problems), body) from None
-    return chat.model_copy(update={"stop": stop}) if stop else chat  # Ollama takes more of them than OpenAI
+    # Beyond the limits of chats: Ollama takes more stop strings than OpenAI, and other names of tools.
+    made = [_tool(tool, f"tools.{number}") for number, tool in enumerate(tools)]
+    return chat.model_copy(update={"stop": stop, "tools": made or None})
 
 
 def in_ollama_names(error: ServiceError, body: GenerationFields) -> ServiceError:
@@ -134,8 +137,14 @@ def _content(text: str, images: Sequence[str] | None) -> Any:
     return [{"type": "text", "text": text}, *({"type": "image", "b64_json": image} for image in images)]
 
 
-def _tool(tool: OllamaTool) -> dict[str, Any]:
-    return {**tool.model_dump(exclude_none=True), "type": "function"}
+def _tool(tool: OllamaTool, where: str) -> Tool:
+    name = tool.function.name
+    if not _TOOL_NAME.fullmatch(name):
+        place = f"{where}.function.name"
+        raise BadRequest(f"{place} must be 1 to 128 letters, digits, _, . or -.", param=place)
+    given = tool.model_dump(exclude_none=True)
+    function = FunctionTool.model_validate({**given["function"], "name": "f"}).model_copy(update={"name": name})
+    return Tool.model_validate({**given, "type": "function", "function": function})
 
 
 def _response_format(wanted: Any) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from tis.http.event_stream import (
     CLIENT_CLOSED_REQUEST,
     ClientGone,
     failing_once,
+    is_long,
     parse_cursor,
     session_headers,
     whole_turn,
@@ -25,8 +26,6 @@ from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest, Sessions
 from tis.streaming.turn import Turn
 
-_MANY_EVENTS = 500  # to fold more than these would hold up the event loop for milliseconds
-_MANY_BYTES = 256 * 1024
 _MAX_HEAD_BYTES = 200  # the beginning of a chunk: its id and `object`
 Fold = Callable[[Iterable[bytes], bytes], bytes]
 
@@ -142,8 +141,7 @@ class RecordedAnswer:
             with failing_once(turn):
                 events = await whole_turn(self._request, session, turn)
                 self._require_own(session, events[0])
-                is_long = len(events) > _MANY_EVENTS or sum(map(len, events)) > _MANY_BYTES
-                answer = await in_thread_if(is_long, partial(fold, events, turn.summary))
+                answer = await in_thread_if(is_long(events), partial(fold, events, turn.summary))
         except ClientGone:
             return Response(status_code=CLIENT_CLOSED_REQUEST)
         return Response(answer, media_type="application/json", headers=session_headers(session))

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from tis.bounds import MaxItems
-from tis.chat.rounds import arguments_object
+from tis.chat.written_arguments import arguments_object
 from tis.errors import BadRequest
 from tis.openai_api.wire.custom_tools import CustomTool, CustomToolCall
 from tis.openai_api.wire.examples import CHAT_REQUESTS
@@ -45,12 +45,12 @@ from tis.openai_api.wire.fields import (
     ToolName,
     Verbosity,
 )
+from tis.openai_api.wire.slices import next_slice, num_in_lists
 
 TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 SESSION_ID = r"^[A-Za-z0-9._-]{1,128}$"
 _LONG_TEXT = 4096
 _HASHED_CHARS = 2**20  # hashlib releases the interpreter meanwhile, a copy of the text does not
-_SLICE_COST = 2048  # messages and their parts and calls
 _LISTS = ("content", "tool_calls", "mcp_calls")
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 _NOT_SUPPORTED: Any = Field(None, exclude=True, description="not supported")
@@ -269,7 +269,7 @@ class ChatRequest(SamplingFields):
         if not isinstance(messages, list) or len(messages) > MAX_MESSAGES:
             return fields
         validated: list[Any] = []
-        while some := _next_slice(messages, len(validated)):
+        while some := next_slice(messages, len(validated), lambda message: num_in_lists(message, _LISTS)):
             try:
                 validated += _MESSAGES.validate_python(some)
             except ValidationError:
@@ -328,20 +328,6 @@ def fingerprint_of(fields: Mapping[str, Any]) -> str:
 
 
 _MESSAGES = TypeAdapter(list[ChatMessage])
-
-
-def _next_slice(messages: list[Any], first: int) -> list[Any]:
-    """The messages that pydantic validates in one call, of about equal cost."""
-    cost, end = 0, first
-    while end < len(messages) and cost < _SLICE_COST:
-        cost += 1 + _num_parts(messages[end : end + 1])
-        end += 1
-    return messages[first:end]
-
-
-def _num_parts(messages: list[Any]) -> int:
-    lists = (message.get(name) for message in messages if isinstance(message, dict) for name in _LISTS)
-    return sum(len(entries) for entries in lists if isinstance(entries, list))
 
 
 def digested(content: Any) -> Any:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from tis.engine.engine import Engine
 from tis.engine.models.description import ModelDescription
+from tis.http.scanned_route import in_thread_if, is_large_body
 
 IGNORED_PARAMETERS = "X-Ignored-Parameters"
 _MAX_NAMES = 32
@@ -36,7 +37,7 @@ async def name_ignored(
     """Adds the header. `no_effect`: known fields that change nothing. `also`: what this request says in vain."""
     given = await request.json()
     given = {name: value for name, value in given.items() if value not in _AS_IT_IS.get(name, ())}
-    names = dict.fromkeys(_unknown(given, (type(body),)))
+    names = await in_thread_if(is_large_body(request), lambda: dict.fromkeys(_unknown(given, (type(body),))))
     names |= dict.fromkeys(name for name in no_effect if given.get(name) is not None)
     names |= dict.fromkeys(also)
     hinted = [name for name in (*_EFFORTS, *_VERBOSITIES) if _value(given, name) is not None]
