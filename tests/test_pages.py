@@ -168,7 +168,8 @@ def test_a_browser_without_internet_shows_every_route(echo_server: Served, tmp_p
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("needs Chromium or Chrome")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+    # A high window: of many routes, Swagger UI draws those that can be seen.
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--window-size=1200,40000"]
     flags += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--virtual-time-budget=30000"]
     command = [browser, *flags, "--dump-dom", f"{echo_server.url}/docs"]
     page = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout

@@ -143,7 +143,7 @@ def test_logprobs(client: OpenAI) -> None:
 
 
 def test_models(client: OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["demo"]
+    assert [model.id for model in client.models.list()] == ["demo", "demo-embedding"]
     assert client.models.retrieve("demo").id == "demo"
 
 

@@ -34,7 +34,7 @@ def market(strict_database_url: str) -> Iterator[Market]:
 def test_a_search_of_suppliers_is_read_from_an_index(
     market: Market, internet: httpx2.Client, query: str, index: str
 ) -> None:
-    with recorded_queries() as queries:
+    with recorded_queries(market.database.dialect) as queries:
         assert internet.get(f"/api/suppliers?{query}").status_code == 200
     searches = [(statement, values) for statement, values in queries if " AS km" in statement]
     assert searches
