@@ -67,7 +67,7 @@ FIRST = [
     {"type": "text", "text": "<system-reminder>\nThe files of this folder: a.py, b.py\n</system-reminder>\n"},
     {"type": "text", "text": "What is in a.py?", **CACHED},
 ]
-READ = json.dumps({"name": "Read", "arguments": {"file_path": "/work/a.py"}})
+READ = json.dumps({"name": "Read", "arguments": {"file_path": "/home/ada/a.py"}})
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_an_agent_reads_a_file_and_goes_on(agent: httpx2.Client) -> None:
     thought = f"<think>\nI read it.\n</think>\n\nLet me look.\n<tool_call>\n{READ}\n</tool_call>"
     first = sent(agent, body_of(user([*FIRST, {"type": "text", "text": thought}])))
     # The echo repeats the reminders, too.
-    assert first["stop_reason"] == "tool_use" and first["content"][-1]["input"] == {"file_path": "/work/a.py"}
+    assert first["stop_reason"] == "tool_use" and first["content"][-1]["input"] == {"file_path": "/home/ada/a.py"}
     first = sent(agent, body_of(user(thought)))
     assert [block["type"] for block in first["content"]] == ["thinking", "text", "tool_use"]
     call = first["content"][-1]
