@@ -33,7 +33,7 @@ _SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class AudioContender:
     name: str
     hear: Callable[[Sequence[Any]], int]  # files, returns the tokens that were written
     hear_each: Callable[[Sequence[Any]], int] | None = None  # one after the other, where that is another way
@@ -59,7 +59,7 @@ def main() -> None:
         compare(shape, chosen, files, options.tokens, options.rounds)
 
 
-def compare(shape: str, contenders: Sequence[Contender], files: Sequence[Any], tokens: int, rounds: int) -> None:
+def compare(shape: str, contenders: Sequence[AudioContender], files: Sequence[Any], tokens: int, rounds: int) -> None:
     rates: dict[str, list[float]] = {}
     for one in contenders:
         one.hear(files[:1])  # warm
@@ -82,7 +82,7 @@ def compare(shape: str, contenders: Sequence[Contender], files: Sequence[Any], t
         )
 
 
-def our_engine(folder: Path, *, in_8_bits: bool = False) -> Contender:
+def our_engine(folder: Path, *, in_8_bits: bool = False) -> AudioContender:
     from tis.engine.batching.limits import BatchLimits
     from tis.engine.local_engine import EngineLimits, LocalEngine
     from tis.engine.models.catalogue import CatalogueEntry
@@ -109,12 +109,12 @@ def our_engine(folder: Path, *, in_8_bits: bool = False) -> Contender:
 
         return loop.run_until_complete(ask())
 
-    return Contender(
+    return AudioContender(
         f"ours, {'int8' if in_8_bits else 'float32'}", hear, lambda files: sum(hear([one]) for one in files)
     )
 
 
-def plain_generate(folder: Path) -> Contender:
+def plain_generate(folder: Path) -> AudioContender:
     import torch
     import transformers
 
@@ -130,10 +130,10 @@ def plain_generate(folder: Path) -> Contender:
             written += int(ids.shape[1]) - (ids.shape[1] > model.config.max_target_positions - 4) * 4
         return written
 
-    return Contender("generate(), one at a time", hear)
+    return AudioContender("generate(), one at a time", hear)
 
 
-def faster_whispers(folder: Path, tokens: int) -> list[Contender]:
+def faster_whispers(folder: Path, tokens: int) -> list[AudioContender]:
     try:
         import ctranslate2
         from faster_whisper import WhisperModel
@@ -154,7 +154,7 @@ def faster_whispers(folder: Path, tokens: int) -> list[Contender]:
     return contenders
 
 
-def _faster_whisper(model: Any, quantization: str, tokens: int) -> Contender:
+def _faster_whisper(model: Any, quantization: str, tokens: int) -> AudioContender:
     suppressed = list(range(model.hf_tokenizer.token_to_id("<|endoftext|>"), model.hf_tokenizer.get_vocab_size()))
 
     def hear_one(samples: Any) -> int:
@@ -177,7 +177,7 @@ def _faster_whisper(model: Any, quantization: str, tokens: int) -> Contender:
         with ThreadPoolExecutor(len(files)) as pool:
             return sum(pool.map(hear_one, files))
 
-    return Contender(f"faster-whisper, {quantization}", hear)
+    return AudioContender(f"faster-whisper, {quantization}", hear)
 
 
 if __name__ == "__main__":
