@@ -16,6 +16,7 @@ from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.engine.sampling.params import SamplingParams
+from tis.engine.speech.heard import HeardWindow, SpeechDescription, SpeechWindow
 from tis.engine.text.tokenizer import RawTokenizer
 
 T = TypeVar("T")
@@ -144,6 +145,21 @@ class Engine(Protocol):
         ticket: Ticket | None = None,
     ) -> PairScores:
         """How well the second text of each pair answers the first, mostly from 0 to 1."""
+        ...
+
+    async def describe_speech(self, model_id: str) -> SpeechDescription:
+        """What a model that hears can do. Waits until it is loaded. Raises WrongTask for a model that does not hear."""
+        ...
+
+    async def detect_language(self, model_id: str, samples: Any, ticket: Ticket | None = None) -> str | None:
+        """The code of the language that is spoken in a window; None if the model tells none apart."""
+        ...
+
+    async def hear(self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None) -> HeardWindow:
+        """What is said in a window, the same alone and in company. Several may be asked for at once: they share steps.
+
+        Who is cancelled while it waits frees its place.
+        """
         ...
 
     async def resume(
