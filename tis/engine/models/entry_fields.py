@@ -9,13 +9,12 @@ from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.markers import REASONING_FORMATS, TOOL_FORMATS
 from tis.errors import BadRequest
 
-Task = Literal["chat", "embedding", "rerank"]
+Task = Literal["chat", "embedding", "rerank", "transcription"]
 TASKS: tuple[Task, ...] = get_args(Task)
 DType = Literal["auto", "float32", "bfloat16", "float16"]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 POOLING_MODES: tuple[PoolingMode, ...] = get_args(PoolingMode)
 MAX_ADAPTERS = 64  # of a model: all are in memory
-_NOT_YET = {"transcription"}  # tasks of models that other catalogues have
 _REVISION = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
@@ -44,12 +43,6 @@ def _one_of(field: str, allowed: tuple[str, ...]) -> Callable[[str, Any], str]:
         return cast(str, value)
 
     return check
-
-
-def _task(name: str, value: Any) -> str:
-    if value in _NOT_YET:
-        raise ValueError(f"{name}: the task {value} is not served yet.")
-    return _one_of("task", TASKS)(name, value)
 
 
 def _text(field: str) -> Callable[[str, Any], str]:
@@ -115,7 +108,7 @@ def _limits(name: str, value: Any) -> EntryLimits:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "repo": _text("repo"),
     "revision": _revision,
-    "task": _task,
+    "task": _one_of("task", TASKS),
     "aliases": _aliases,
     "defaults": _defaults,
     "tool_format": _one_of("tool_format", TOOL_FORMATS),

@@ -17,7 +17,7 @@ from tis.openai_api.wire.examples import MODEL_RESPONSES, MODELS_RESPONSES
 
 router = APIRouter()
 
-_OUTPUTS: Mapping[Task, str] = {"chat": "text", "embedding": "embedding", "rerank": "score"}
+_OUTPUTS: Mapping[Task, str] = {"chat": "text", "embedding": "embedding", "rerank": "score", "transcription": "text"}
 
 
 @dataclass(frozen=True)
