@@ -64,7 +64,6 @@ TRANSCRIPTION_RESPONSES: Responses = {
     ),
 }
 SPEECH_RESPONSES: Responses = {
-    200: {"description": "Not yet", "content": {"audio/wav": {"example": "RIFF"}}},
     501: error_example(
         "No model of this server speaks. Models that turn text into speech are not supported yet.",
         "invalid_request_error",

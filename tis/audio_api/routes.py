@@ -91,7 +91,7 @@ async def create_translation(
     return await answering.response(options.strict_model, last_event_id, last_event_id_query)
 
 
-@router.post("/speech", response_model=None, responses=SPEECH_RESPONSES)
+@router.post("/speech", status_code=501, response_model=None, responses=SPEECH_RESPONSES)
 async def create_speech(body: SpeechRequest, engine: EngineDep, options: OptionsDep) -> Response:
     """Speak a text, with a model that speaks. No model of this server does yet: a valid request gets a 501."""
     named = body.model if any(entry.is_called(body.model) for entry in engine.models) else None
