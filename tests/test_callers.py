@@ -14,7 +14,7 @@ from tests.test_layers import Module, modules
 WIRING = ("__main__", "app", "arguments", "settings", "cli", "marketplace.market")
 # Each with why it stands where it stands.
 DOORS: dict[str, tuple[str, ...]] = {
-    "an error stands with the errors of its family": ("errors.NotImplementedHere", "errors.PreconditionFailed"),
+    "an error stands with the errors of its family": ("errors.PreconditionFailed",),
     "one table of who may do what, one of all rows": (
         "marketplace.policy.require_own_user",
         "marketplace.policy.require_supplier",
@@ -47,8 +47,6 @@ DOORS: dict[str, tuple[str, ...]] = {
         "observability.collector.exempt_living_objects",
         "observability.memory.resident_bytes",
         "observability.metrics.metrics_page",
-        "sandbox.child.limit_cpu",
-        "sandbox.child.no_new_files",
     ),
 }
 

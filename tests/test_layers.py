@@ -21,7 +21,7 @@ LAYERS = [
     {"app"},
     {"arguments"},
     {"lazy_marketplace", "settings"},
-    {"anthropic_api", "ollama_api"},
+    {"anthropic_api", "ollama_api", "audio_api"},
     {"openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"},
     {"chat", "http"},
     {"engine", "upstream", "streaming", "media", "mcp_client", "database"},
@@ -31,7 +31,7 @@ LAYERS = [
 # Libraries that only these packages import.
 HOMES = {
     "fastapi": {"cli", "app", "lazy_marketplace", "openai_api", "ktp", "marketplace", "mcp_server", "status", "pages"}
-    | {"http", "anthropic_api", "ollama_api"},
+    | {"http", "anthropic_api", "ollama_api", "audio_api"},
     "torch": {"engine"},
     "transformers": {"engine"},
     "openpyxl": {"marketplace"},

@@ -32,6 +32,10 @@ from tis.arguments import (
     session_limits_of,
     session_store_of,
 )
+from tis.audio_api.routes import AudioOptions
+from tis.audio_api.routes import router as audio_router
+from tis.audio_api.transcription_request import MAX_FIELDS_BYTES
+from tis.audio_api.transcription_run import resumed_transcription
 from tis.chat.resume import Dialects, resume_with
 from tis.chat.run_spec import Services
 from tis.chat.structured_answer import StructuredAnswers
@@ -101,6 +105,8 @@ _MAX_MARKET_BYTES = 256 * 1024
 _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event loop hangs too
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
 _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
+_TRANSCRIPTION = b'{"kind": "transcription"'
+_AUDIO_FORMS = "/v1/audio/(transcriptions|translations)/?"
 _KEYED = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
 _EXPOSED_HEADERS = (
@@ -133,6 +139,7 @@ def create_app(
     card_vision: VisionModel | None = None,
     assistant_model: "AssistantModel | None" = None,
     end_process: Callable[[int], object] = os._exit,
+    make_engine: Callable[..., LocalEngine] = LocalEngine,
 ) -> FastAPI:
     """Makes the app that the settings describe.
 
@@ -141,7 +148,7 @@ def create_app(
     settings, and an `end_process` that does not.
     """
     configure_logs(settings.log_level)
-    engine = LocalEngine(
+    engine = make_engine(
         served_models_of(settings),
         load or loader_of(settings),
         engine_limits or engine_limits_of(settings),
@@ -158,7 +165,7 @@ def create_app(
         session_limits or session_limits_of(settings),
         session_store or session_store_of(settings),
         # `marketplace` is made below, before anything is resumed.
-        lambda *given: _resume_source(services, marketplace, resume=settings.resume_generation)(*given),
+        lambda *given: _resume_source(services, marketplace, settings)(*given),
     )
 
     read_tokens = ReadTokens(sessions, Path(settings.sessions_db_path) if settings.persist_sessions else None)
@@ -223,9 +230,11 @@ def create_app(
         settings.max_batch_size,
         hosted_servers(settings.hosted_tools),
     )
+    app.state.audio_options = AudioOptions(_max_audio_bytes(settings), settings.audio_windows_at_once)
     app.state.model_idle_seconds = settings.model_idle_seconds
     app.include_router(anthropic_router, prefix="/v1")
     app.include_router(openai_router, prefix="/v1")
+    app.include_router(audio_router, prefix="/v1")
     app.include_router(openai_aliases)
     app.include_router(ollama_router)
     app.include_router(ktp_router)
@@ -282,12 +291,20 @@ def _wrap(
         LazyMarketplaceMiddleware, marketplace=marketplace, also_for=[MCP_PATH] if settings.mcp_server else []
     )
     scanned = (*OPENAI_PATHS, f"{OLLAMA_PREFIX}/")
-    app.add_middleware(JsonScanMiddleware, prefixes=scanned, max_text_bytes=round(settings.max_text_mb * 2**20))
+    app.add_middleware(
+        JsonScanMiddleware,
+        prefixes=scanned,
+        max_text_bytes=round(settings.max_text_mb * 2**20),
+        except_for=_AUDIO_FORMS,
+    )
     app.add_middleware(BodyDeadlineMiddleware, seconds=settings.body_timeout_seconds)
     max_body_bytes = int(settings.max_body_mb * 2**20)
-    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max_body_bytes)
+    max_form_bytes = _max_audio_bytes(settings) + 2 * MAX_FIELDS_BYTES  # with the heads of its parts
+    app.add_middleware(AdmissionMiddleware, admission=admission, max_body_bytes=max(max_body_bytes, max_form_bytes))
     app.add_middleware(ApiKeyMiddleware, keys=keys, prefixes=_KEYED, read_tokens=read_tokens)
-    app.add_middleware(BodySizeLimitMiddleware, prefix="/", max_bytes=max_body_bytes)
+    forms = f"POST {_AUDIO_FORMS}"
+    app.add_middleware(BodySizeLimitMiddleware, prefix="/", except_for=forms, max_bytes=max_body_bytes)
+    app.add_middleware(BodySizeLimitMiddleware, prefix="/v1/audio/", max_bytes=max_form_bytes)
     app.add_middleware(BodySizeLimitMiddleware, prefix="/api/", except_for=_SHEETS, max_bytes=_MAX_MARKET_BYTES)
     app.add_middleware(BodySizeLimitMiddleware, prefix=MCP_PATH, max_bytes=_MAX_MCP_BYTES)
     own = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -306,6 +323,10 @@ def _wrap(
     )
     app.add_middleware(OllamaPathMiddleware)
     app.add_middleware(RequestLogMiddleware)
+
+
+def _max_audio_bytes(settings: Settings) -> int:
+    return round(settings.max_audio_mb * 2**20)
 
 
 def _require_usable_url(database_url: str) -> None:
@@ -353,13 +374,16 @@ def _assistant_model(settings: Settings, services: Services) -> StructuredAnswer
     return StructuredAnswers(services, None if settings.assistant_model == "auto" else settings.assistant_model)
 
 
-def _resume_source(services: Services, marketplace: LazyMarketplace, *, resume: bool) -> ResumeSource:
-    """Turns of the assistant are resumed by the marketplace, all others are runs."""
+def _resume_source(services: Services, marketplace: LazyMarketplace, settings: Settings) -> ResumeSource:
+    """Turns of the assistant are resumed by the marketplace, transcriptions by their API, all others are runs."""
+    resume, at_once = settings.resume_generation, settings.audio_windows_at_once
     writers = {**DIALECTS.writers, **ANTHROPIC_WRITERS, **OLLAMA_WRITERS}
     dialects = Dialects(writers, DIALECTS.failed_event)
     resume_run = resume_with(services, dialects, resume=resume)
 
     def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
+        if request.startswith(_TRANSCRIPTION):
+            return resumed_transcription(request, states, read_attachments, services, at_once, resume=resume)
         if not request.startswith(_MARKETPLACE_TURN):
             return resume_run(request, states, read_attachments)
         from tis.marketplace.assistant.turn import AssistantTurn

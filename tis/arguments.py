@@ -233,6 +233,7 @@ def admission_limits_of(settings: Settings) -> AdmissionLimits:
         max_media_bytes=int(settings.max_all_media_mb * 2**20),
         max_decoded_bytes=int(settings.max_all_decoded_mb * 2**20),
         max_card_readers=settings.ktp_workers,
+        max_sound_seconds=settings.max_all_audio_seconds,
         max_prompt_tokens=settings.max_prompt_tokens,
         max_waiting=settings.max_waiting_requests,
         wait_seconds=settings.admission_wait_seconds,
@@ -254,6 +255,7 @@ def media_limits_of(settings: Settings) -> MediaLimits:
         max_video_seconds=settings.max_video_seconds,
         max_video_frames=settings.max_video_frames,
         decode_seconds=settings.media_decode_seconds,
+        max_sound_seconds=settings.max_audio_seconds,
     )
 
 

@@ -14,6 +14,7 @@ from dotenv import dotenv_values
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tis.admission.settings import AdmissionSettings
+from tis.audio_api.settings import AudioSettings
 from tis.engine.settings import GenerationSettings, ModelSettings
 from tis.http.settings import AccessSettings
 from tis.ktp.settings import KtpSettings
@@ -30,6 +31,7 @@ OTHER_NAMES = {
     "ALLOW_REMOTE_IMAGES": "allow_remote_media",
     "REMOTE_IMAGE_TIMEOUT": "media_timeout_seconds",
     "MAX_REMOTE_IMAGE_BYTES": "max_media_mb",
+    "MAX_AUDIO_BYTES": "max_audio_mb",
 }
 
 
@@ -48,6 +50,7 @@ AREAS: tuple[type[BaseModel], ...] = (
     ModelSettings,
     GenerationSettings,
     MediaSettings,
+    AudioSettings,
     StreamSettings,
     ResponseSettings,
     McpSettings,
@@ -74,6 +77,7 @@ class Settings(
     McpSettings,
     ResponseSettings,
     StreamSettings,
+    AudioSettings,
     MediaSettings,
     GenerationSettings,
     ModelSettings,

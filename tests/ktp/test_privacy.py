@@ -15,8 +15,8 @@ import pytest
 from tests.ktp.card_service import PATH, ScriptedOcr, ScriptedVision, encoded, form, picture, serve_cards
 from tests.ktp.printed import CARD
 from tests.serving import Served, served, settings_with
+from tis.http.multipart import FormPart
 from tis.ktp.lazy_ocr import LazyOcr
-from tis.ktp.uploads import UploadedPicture
 from tis.ktp.vision_reply import PROMPT
 
 FILE_NAME = "ktp-siti-rahasia.png"
@@ -108,5 +108,5 @@ def test_pictures_are_gone_when_the_answer_is_there(ocr: ScriptedOcr) -> None:
 
 
 def test_an_upload_is_taken_once() -> None:
-    upload = UploadedPicture(bytearray(MARKED))
+    upload = FormPart("image", is_file=True, data=bytearray(MARKED))
     assert (upload.take(), upload.take(), upload.data) == (MARKED, b"", bytearray())

@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from tis.errors import ServiceError
-from tis.ktp.uploads import UploadedPicture, read_pictures
+from tis.http.multipart import FormPart
+from tis.ktp.uploads import read_pictures
 
 pytestmark = pytest.mark.anyio
 BOUNDARY = b"line"
@@ -26,7 +27,7 @@ def form(*parts: bytes) -> bytes:
 
 async def read(
     body: bytes, chunk: int = 1 << 20, names: Sequence[str] = ("image",), max_pictures: int = 2, max_bytes: int = 1000
-) -> list[UploadedPicture]:
+) -> list[FormPart]:
     chunks = [body[start : start + chunk] for start in range(0, len(body), chunk)] or [b""]
 
     async def receive() -> Message:

@@ -19,6 +19,8 @@ _WHY: dict[Resource, str] = {
     "image_decoders": "too many images wait to be decoded",
     "video_decoders": "too many videos and large images wait to be decoded",
     "card_readers": "too many pictures of cards wait to be read",
+    "sound_decoders": "too many long recordings are being heard",
+    "sound_seconds": "the recordings that are being heard have too many seconds",
     "grammar_compilers": "too many grammars wait to be compiled",
     "prompt_tokens": "the prompts of current requests have too many tokens",
 }

@@ -18,6 +18,8 @@ Resource: TypeAlias = Literal[
     "video_decoders",
     "card_readers",  # threads that read identity cards
     "grammar_compilers",
+    "sound_decoders",  # processes that have a file open of which windows are still to be heard
+    "sound_seconds",  # of files that are being heard
     "prompt_tokens",  # of prompts that wait for the model or are being answered
 ]
 
@@ -29,6 +31,8 @@ class AdmissionLimits:
     max_media_bytes: int = 512 * MIB
     max_decoded_bytes: int = 768 * MIB
     max_decoders: int = 2  # of each kind
+    max_sound_decoders: int = 16
+    max_sound_seconds: int = 172_800
     max_card_readers: int = 2
     max_grammar_compilers: int = 1
     max_waiting_grammars: int = 8  # of one owner: each may take seconds, and a retry is sooner than a wait for more
@@ -46,6 +50,8 @@ class AdmissionLimits:
             "image_decoders": self.max_decoders,
             "video_decoders": self.max_decoders,
             "card_readers": self.max_card_readers,
+            "sound_decoders": self.max_sound_decoders,
+            "sound_seconds": self.max_sound_seconds,
             "grammar_compilers": self.max_grammar_compilers,
             "prompt_tokens": self.max_prompt_tokens,
         }

@@ -16,6 +16,7 @@ class AdmissionSettings(BaseModel):
     max_all_decoded_mb: float = Field(
         768, gt=0, description="memory for the decoded images and videos of all current requests, in MiB"
     )
+    max_all_audio_seconds: int = Field(172_800, ge=1, description="seconds of all audio files that are being heard")
     max_prompt_tokens: int = Field(
         4_000_000, ge=1, description="tokens of all prompts that wait for a model or are being answered"
     )

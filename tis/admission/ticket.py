@@ -134,7 +134,7 @@ class Ticket:
     def end_run(self) -> None:
         if self._has_run:
             self._has_run = False
-            self._end(["prompt_tokens", "media_bytes", "decoded_bytes"])
+            self._end(["prompt_tokens", "media_bytes", "decoded_bytes", "sound_seconds"])
 
     def end_request(self) -> None:
         if self._has_request:

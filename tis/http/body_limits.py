@@ -56,12 +56,16 @@ class JsonScanMiddleware:
     `ScannedBodyRoute` puts the media back.
     """
 
-    def __init__(self, app: ASGIApp, *, prefixes: tuple[str, ...], max_text_bytes: int) -> None:
+    def __init__(
+        self, app: ASGIApp, *, prefixes: tuple[str, ...], max_text_bytes: int, except_for: str = "(?!)"
+    ) -> None:
+        """`except_for`: a pattern of paths whose bodies are forms."""
         self.app = app
-        self._prefixes, self._max_text_bytes = prefixes, max_text_bytes
+        self._prefixes, self._max_text_bytes, self._except_for = prefixes, max_text_bytes, re.compile(except_for)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not get_route_path(scope).startswith(self._prefixes):
+        path = get_route_path(scope) if scope["type"] == "http" else ""
+        if not path.startswith(self._prefixes) or self._except_for.fullmatch(path):
             await self.app(scope, receive, send)
             return
         scanner = JsonScanner(self._max_text_bytes)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from tis.admission.admission import Admission
 from tis.admission.ticket import Ticket
 from tis.errors import Draining, ServiceError
+from tis.http.multipart import FormPart
 from tis.ktp.card_result import CardLimits, CardResult, ReaderStatus, quality_of
 from tis.ktp.errors import RETRY_SECONDS, CardNotFound, CardTimeout, OcrUnavailable, picture_refused
 from tis.ktp.lazy_ocr import LazyOcr, OnStage, Stage
 from tis.ktp.metrics import PICTURES, READ_SECONDS, REPAIRS, EnginePath, count_failure
-from tis.ktp.uploads import UploadedPicture, require_size
+from tis.ktp.uploads import require_size
 from tis.ktp.vision_model import ReplyToken, VisionModel
 from tis.media.errors import BadMedia
 from tis.media.loader import LoadedImage, MediaLoader
@@ -81,7 +82,7 @@ class CardReader:
             return ReaderStatus("unavailable", path, self._ocr.failure)
         return ReaderStatus("ready" if self._ocr.is_loaded else "waiting", path, None)
 
-    async def read(self, picture: UploadedPicture, owner: str, field_name: str, on_stage: OnStage) -> CardResult:
+    async def read(self, picture: FormPart, owner: str, field_name: str, on_stage: OnStage) -> CardResult:
         """Raises the ServiceError that the client gets."""
         try:
             result = await self._read(picture, owner, field_name, on_stage)
@@ -99,7 +100,7 @@ class CardReader:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _read(self, picture: UploadedPicture, owner: str, field_name: str, on_stage: OnStage) -> CardResult:
+    async def _read(self, picture: FormPart, owner: str, field_name: str, on_stage: OnStage) -> CardResult:
         if self._is_draining:
             raise Draining
         path, model = await self._path()
@@ -130,7 +131,7 @@ class CardReader:
     def _may_do_without_ocr(self, model: str | None) -> bool:
         return model is not None and self.limits.engine in ("auto", "vlm")
 
-    async def _decoded(self, picture: UploadedPicture, field_name: str, ticket: Ticket) -> "Pixels":
+    async def _decoded(self, picture: FormPart, field_name: str, ticket: Ticket) -> "Pixels":
         """The bytes of the picture are gone when this returns."""
         require_size(picture, field_name, self.max_bytes)
         try:
@@ -143,7 +144,7 @@ class CardReader:
 
     async def _look(
         self,
-        picture: UploadedPicture,
+        picture: FormPart,
         field_name: str,
         path: EnginePath,
         model: str | None,

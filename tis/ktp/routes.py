@@ -13,12 +13,13 @@ from tis.errors import ServiceError, Unprocessable
 from tis.http.admission import ticket_of
 from tis.http.dependencies import DOCUMENTED_KEY
 from tis.http.error_handlers import detail_body, internal_error
+from tis.http.multipart import FormPart
 from tis.ktp.card_answer import Detail, Mask, answer_of
 from tis.ktp.errors import CardTimeout
 from tis.ktp.lazy_ocr import Stage
 from tis.ktp.reader import CardReader
 from tis.ktp.schemas import BATCH_FORM, BATCH_RESPONSES, CARD_FORM, CARD_RESPONSES
-from tis.ktp.uploads import UploadedPicture, read_pictures
+from tis.ktp.uploads import read_pictures
 from tis.observability.logs import log_exception
 from tis.observability.request_log import current_request_id
 
@@ -80,10 +81,10 @@ class _CardJob:
     def __init__(self, reader: CardReader, owner: str, detail: Detail, mask: Mask) -> None:
         self._reader, self._owner, self._detail, self._mask = reader, owner, detail, mask
 
-    async def answer(self, picture: UploadedPicture, field: str) -> dict[str, Any]:
+    async def answer(self, picture: FormPart, field: str) -> dict[str, Any]:
         return await self._answer(picture, field, asyncio.Queue())
 
-    async def events(self, picture: UploadedPicture) -> AsyncIterator[str]:
+    async def events(self, picture: FormPart) -> AsyncIterator[str]:
         stages: asyncio.Queue[Stage | None] = asyncio.Queue()  # four at most, and the end
         working = asyncio.create_task(self._answer(picture, "image", stages))
         working.add_done_callback(lambda _: stages.put_nowait(None))
@@ -100,7 +101,7 @@ class _CardJob:
         finally:
             working.cancel()
 
-    async def batch(self, pictures: list[UploadedPicture]) -> dict[str, Any]:
+    async def batch(self, pictures: list[FormPart]) -> dict[str, Any]:
         # Few at a time: the others keep their files, which are smaller than their pixels.
         slots = asyncio.Semaphore(self._reader.limits.num_workers + 1)
         tasks = [asyncio.create_task(self._item(index, one, slots)) for index, one in enumerate(pictures)]
@@ -114,7 +115,7 @@ class _CardJob:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _item(self, index: int, picture: UploadedPicture, slots: asyncio.Semaphore) -> dict[str, Any]:
+    async def _item(self, index: int, picture: FormPart, slots: asyncio.Semaphore) -> dict[str, Any]:
         try:
             async with slots:
                 return {"index": index, "ok": True, "data": await self.answer(picture, f"images[{index}]")}
@@ -126,9 +127,7 @@ class _CardJob:
         finally:
             picture.take()
 
-    async def _answer(
-        self, picture: UploadedPicture, field: str, stages: "asyncio.Queue[Stage | None]"
-    ) -> dict[str, Any]:
+    async def _answer(self, picture: FormPart, field: str, stages: "asyncio.Queue[Stage | None]") -> dict[str, Any]:
         result = await self._reader.read(picture, self._owner, field, stages.put_nowait)
         return answer_of(result, self._detail, self._mask)
 

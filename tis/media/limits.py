@@ -41,6 +41,10 @@ class MediaLimits:
     decoder_memory_bytes: int = 2048 * MIB  # address space of one sandbox
     max_decoders: int = 2  # sandboxes at once, and image threads
 
+    # Sound
+    max_sound_seconds: float = 14_400
+    max_sound_decoders: int = 4  # that decode at the same moment; others wait for the model
+
 
 class MediaBudget:
     """Counts the bytes of one request's media. The event loop and the decoding threads share it."""

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from tis.admission.admission import Admission
 from tis.admission.ticket import Ticket
+from tis.media.audio.decoder import SoundDecoder
 from tis.media.errors import BadMedia, malformed_url, too_many_media
 from tis.media.fetch import MediaFetcher
 from tis.media.inline import decode_inline, is_data_uri, looks_like_base64
@@ -46,6 +47,7 @@ class MediaLoader:
         self.limits = self._limits = limits
         self._fetcher = MediaFetcher(limits, Dialler(resolve=resolve, dial=dial, certificates=certificates))
         self._sandboxes = SandboxDecoder(limits, decoder_command)
+        self.sound = SoundDecoder(limits)
         self._threads = ThreadPoolExecutor(limits.max_decoders, thread_name_prefix="media")
 
     async def load(self, sources: Sequence[MediaSource], ticket: Ticket | None = None) -> list[LoadedMedium]:
@@ -81,6 +83,7 @@ class MediaLoader:
     async def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._sandboxes.close)
+        await asyncio.to_thread(self.sound.close)
 
     def _expected_bytes(self, sources: Sequence[MediaSource]) -> int:
         """What the files have together. Of a URL or a path nobody knows it before: a larger one takes more later."""

@@ -105,7 +105,7 @@ class SandboxDecoder:
 def _decode_in_sandbox(process: SandboxProcess, data: bytes, limits: DecodeLimits) -> tuple["Pixels", DecodedFrames]:
     """Runs in a thread, and only waits there."""
     try:
-        with _nameless_file("video") as video, _nameless_file("frames") as frames:
+        with nameless_file("video") as video, nameless_file("frames") as frames:
             video.write(data)
             video.flush()
             video.seek(0)
@@ -121,7 +121,7 @@ def _decode_in_sandbox(process: SandboxProcess, data: bytes, limits: DecodeLimit
         process.close()
 
 
-def _nameless_file(name: str) -> BinaryIO:
+def nameless_file(name: str) -> BinaryIO:
     """A file in memory, or on disk without a name: it disappears with the last process that has it open."""
     if sys.platform == "linux":
         return open(os.memfd_create(name), "w+b")

@@ -44,8 +44,12 @@ async def name_ignored(
     if hinted:
         known = await engine.describe(model_id)
         names |= dict.fromkeys(name for name in hinted if not _follows(known, body, name))
+    return name_in_header(response, list(names))
+
+
+def name_in_header(response: Response, names: Sequence[str]) -> Response:
     if names:
-        short = [_printable(name) for name in list(names)[:_MAX_NAMES]]
+        short = [_printable(name) for name in names[:_MAX_NAMES]]
         response.headers[IGNORED_PARAMETERS] = ", ".join(short)
     return response
 

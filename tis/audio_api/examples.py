@@ -1,0 +1,73 @@
+"""Example forms and answers of the audio API for /docs."""
+
+from typing import Any
+
+from tis.openai_api.wire.examples import Responses, error_example
+
+SPEECH_REQUEST = {"model": "voice", "input": "Selamat pagi!", "voice": "alloy", "response_format": "wav"}
+_TEXT = {"type": "string"}
+_FIELDS: dict[str, Any] = {
+    "file": {"type": "string", "format": "binary", "description": "flac, m4a, mp3, mp4, mpeg, ogg, wav or webm"},
+    "model": {**_TEXT, "example": "whisper"},
+    "language": {**_TEXT, "example": "id", "description": "a code or a name; without it, detected"},
+    "prompt": {**_TEXT, "description": "names and words that are said; each window gets it"},
+    "response_format": {"enum": ["json", "text", "srt", "vtt", "verbose_json"], "default": "json"},
+    "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+    "timestamp_granularities[]": {"type": "array", "items": {"enum": ["word", "segment"]}},
+    "include[]": {"type": "array", "items": {"enum": ["logprobs"]}},
+    "chunking_strategy": {**_TEXT, "description": "`auto`, or an object with type `server_vad`"},
+    "languages[]": {"type": "array", "items": _TEXT},
+    "keywords[]": {"type": "array", "items": _TEXT},
+    "stream": {"type": "boolean", "default": False},
+    "session_id": {**_TEXT, "description": "names the answer, to come back to it"},
+}
+_DONE = (
+    '{"type":"transcript.text.done","text":"Selamat pagi.","task":"transcribe","language":"indonesian",'
+    '"languages":[{"code":"id"}],"duration":1.52,"usage":{"type":"tokens","input_tokens":76,'
+    '"input_token_details":{"audio_tokens":76,"text_tokens":0},"output_tokens":6,"total_tokens":82}}'
+)
+_STREAM = (
+    "id: sess-1:0\nretry: 1500\nevent: transcript.text.delta\n"
+    'data: {"type":"transcript.text.delta","delta":"Selamat pagi."}\n\n'
+    f"id: sess-1:1\nevent: transcript.text.done\ndata: {_DONE}\n\n"
+)
+
+
+def _form(fields: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": fields, "required": ["file"]}
+    return {"requestBody": {"content": {"multipart/form-data": {"schema": schema}}, "required": True}}
+
+
+TRANSCRIPTION_FORM = _form(_FIELDS)
+TRANSLATION_FORM = _form(_FIELDS)
+TRANSCRIPTION_RESPONSES: Responses = {
+    200: {
+        "description": "The text: JSON, plain text or subtitles, or a stream of events if `stream` is true",
+        "content": {
+            "application/json": {
+                "example": {"text": "Selamat pagi.", "usage": {"type": "duration", "seconds": 2}},
+            },
+            "text/event-stream": {"example": _STREAM},
+        },
+    },
+    400: error_example(
+        "Invalid file format. Supported formats: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav, or webm.",
+        "invalid_request_error",
+        "file",
+        "invalid_audio_format",
+    ),
+    413: error_example(
+        "file: the file is larger than 25 MiB, the most that is taken.",
+        "invalid_request_error",
+        "file",
+        "body_too_large",
+    ),
+}
+SPEECH_RESPONSES: Responses = {
+    501: error_example(
+        "No model of this server speaks. Models that turn text into speech are not supported yet.",
+        "invalid_request_error",
+        None,
+        "not_implemented",
+    ),
+}
