@@ -158,7 +158,17 @@ class CallDropped:
     call: ServerCall
 
 
-CallEvent = ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+@dataclass(frozen=True, slots=True)
+class Compacting:
+    """The model begins to summarise the conversation, of which no part comes before `Compacted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    summary: str
+
+
+CallEvent = Compacting | Compacted | ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
 
 
 @dataclass(slots=True)
