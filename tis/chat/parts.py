@@ -159,16 +159,18 @@ class CallDropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacting:
-    """The model begins to summarise the conversation, of which no part comes before `Compacted`."""
+class CompactionBegun:
+    """The model begins to summarise the conversation, of which no part comes before `CompactionEnded`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactionEnded:
     summary: str
 
 
-CallEvent = Compacting | Compacted | ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+CallEvent = (
+    CompactionBegun | CompactionEnded | ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+)
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from tis.chat.parts import (
     CallDropped,
     CallEnded,
     ChoiceEnd,
-    Compacted,
-    Compacting,
+    CompactionBegun,
+    CompactionEnded,
     Events,
     PromptScores,
     RoundEnd,
@@ -169,13 +169,13 @@ class RunLog:
             raise ValueError("a summary in a run that compacts nothing")
         self._open_round(self._compaction.request, self._compaction.parser)
         self._summary = []
-        return self._writer.call(Compacting())
+        return self._writer.call(CompactionBegun())
 
     def _end_summary(self) -> Events:
         self.summary_text, self._summary = "".join(self._summary or ()).strip(), None
         self._num_summary_tokens = self._usage.num_made
         self._count_round()
-        return self._writer.call(Compacted(self.summary_text))
+        return self._writer.call(CompactionEnded(self.summary_text))
 
     def fail(self, error: Exception) -> Block:
         self._unsaved.append('["failed"]')

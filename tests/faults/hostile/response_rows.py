@@ -111,7 +111,6 @@ def _compactions() -> Iterator[Row]:
         "a number": {"input": 5},
         "a foreign response": {"previous_response_id": "$foreign_response"},
         "half a surrogate": {"input": "\ud800"},
-        "a model of nobody": {"model": "nobody", "input": "x"},
         "a trigger": {"input": [{"type": "compaction_trigger"}]},
         "11,000 items": {"input": [HELLO] * 11_000},
     }.items():

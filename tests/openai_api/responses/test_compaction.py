@@ -276,7 +276,7 @@ def test_a_history_longer_than_the_context_is_cut_before_it_is_summarised() -> N
     output = {"type": "function_call_output", "call_id": "call_9", "output": "Toko Sari, Jakarta. " * 200}
     settings = settings_with(model_repo_id="models/demo", load_wait_seconds=120, max_context_tokens=512)
     with served(settings) as small, httpx2.Client(base_url=small.url, timeout=60) as http:
-        for head in (TALK * 4, [said("user", "Cari!"), call, output, said("assistant", "Ada.")]):
+        for head in (TALK * 2, [said("user", "Cari!"), call, output, said("assistant", "Ada.")]):
             given = [*head, said("user", "Yang mana paling murah?")]
             assert refused(http, {"input": given})["code"] == "context_length_exceeded"
             response = create(http, given, max_output_tokens=4, **COMPACTS)

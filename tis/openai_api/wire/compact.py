@@ -8,7 +8,7 @@ from typing import Any
 
 from tis.admission.ticket import Ticket
 from tis.chat.part_reader import parser_config
-from tis.chat.parts import CallEvent, Compacted, Events, RunPart, RunUsage
+from tis.chat.parts import CallEvent, CompactionEnded, Events, RunPart, RunUsage
 from tis.chat.run import Run
 from tis.chat.run_spec import CompactionSpec, RunSpec, Services
 from tis.engine.answer import FinishReason
@@ -47,7 +47,7 @@ class PreparedCompaction:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
+class _MeasuredHead:
     said: list[str]  # what the user said, as far as there is room
     is_worth_it: bool  # the summary is shorter than what it stands for
     head: list[Message]  # as much of what is to be summarised as the context has room for
@@ -116,7 +116,7 @@ class Compacting:
         behind = replace(split, system=()).compacted(self._to_seal(split), ())[1:]
         return PreparedCompaction(spec, summary, context_to_seal(behind, 0, replaces=False), self.prompt, None)
 
-    async def _of_everything(self, limit: int) -> tuple[ContextSplit, _Sizes, int]:
+    async def _of_everything(self, limit: int) -> tuple[ContextSplit, _MeasuredHead, int]:
         split = ContextSplit.of_everything(self.prompt.messages)
         num_summary = _summary_tokens(limit)
         return split, await self._sizes(split, num_summary, limit // _SHARE), num_summary
@@ -129,7 +129,7 @@ class Compacting:
         return {at: self.messages[at].model_dump(exclude_none=True) for at in (*split.system, *split.tail)}
 
     async def _summary(
-        self, split: ContextSplit, sizes: _Sizes, max_tokens: int, summary_at: int | None
+        self, split: ContextSplit, sizes: _MeasuredHead, max_tokens: int, summary_at: int | None
     ) -> tuple[PreparedRequest, CompactionSpec]:
         options = dict(self.prompt.template_options)
         if "enable_thinking" in await self.engine.template_variables(self.model_id):
@@ -142,13 +142,13 @@ class Compacting:
         prepared = await self._prepare(prompt, sampling)
         return prepared, CompactionSpec(prepared.resumable, parser_config(prepared, "summary", {}), summary_at)
 
-    async def _sizes(self, split: ContextSplit, num_summary: int, num_said: int) -> _Sizes:
+    async def _sizes(self, split: ContextSplit, num_summary: int, num_said: int) -> _MeasuredHead:
         context = await self._context_length() or _MAX_SUMMARY_TOKENS * 2**10
         head = [without_media(self.prompt.messages[at]) for at in split.head]
         system = [self.prompt.messages[at] for at in split.system]
         given = split.said(self.prompt.messages)
 
-        def measure(tokenizer: RawTokenizer) -> _Sizes:
+        def measure(tokenizer: RawTokenizer) -> _MeasuredHead:
             def count(text: str) -> int:
                 return tokenizer.count_tokens(text, context) + _TOKENS_AROUND_MESSAGE
 
@@ -156,7 +156,7 @@ class Compacting:
             said = _newest_texts(given, num_said, count)
             kept, num_tokens = _newest_messages(head, room, count)
             num_saved = num_tokens - sum(map(count, said))
-            return _Sizes(said, num_saved > num_summary, kept)
+            return _MeasuredHead(said, num_saved > num_summary, kept)
 
         return await self.engine.with_tokenizer(self.model_id, measure)
 
@@ -216,7 +216,7 @@ class _SummaryWriter:
         return ()
 
     def call(self, event: CallEvent) -> Events:
-        if isinstance(event, Compacted):
+        if isinstance(event, CompactionEnded):
             self.text = event.summary
         return ()
 

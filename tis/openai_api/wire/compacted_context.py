@@ -29,6 +29,7 @@ _ROLES = (*_SYSTEM_ROLES, "user", "assistant", "tool")
 _FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "name"})
 _NOT_FOR_THE_MODEL = ("mcp_list_tools", "mcp_approval_request")  # the server needs them still
 _MAX_BYTES = 16 * 2**20  # of one item
+_MAX_VALUES = 20_000  # a body may have many items
 _REPLACING = '{"compaction":1,"replaces":true,"'
 _START_CHARS = len(sealed(_REPLACING))
 Message = Mapping[str, Any]
@@ -185,7 +186,10 @@ def _context_in(encrypted_content: Any) -> dict[str, Any] | None:
         return None
     try:
         data = text.encode()
-        JsonScanner(_MAX_BYTES).add(data, is_last=True)
+        scanner = JsonScanner(_MAX_BYTES)
+        scanner.add(data, is_last=True)
+        if scanner.body.num_values > _MAX_VALUES:
+            return None
         context = json.loads(data, parse_constant=_no_number)
         json.dumps(context, ensure_ascii=False).encode()  # fails at half a surrogate pair
     except (ValueError, RecursionError, ServiceError):

@@ -12,8 +12,8 @@ from tis.chat.parts import (
     CallEnded,
     CallEvent,
     ChoiceEnd,
-    Compacted,
-    Compacting,
+    CompactionBegun,
+    CompactionEnded,
     Events,
     PromptScores,
     ReasoningDelta,
@@ -131,9 +131,9 @@ class ResponseWriter:
     def _call(self, event: CallEvent) -> Events:
         items = self._items
         match event:
-            case Compacting():
+            case CompactionBegun():
                 return items.start_compaction()
-            case Compacted(summary):
+            case CompactionEnded(summary):
                 return items.end_compaction(sealed_context(self._compaction, summary))
             case ToolsListing(label, server_url):
                 return items.start_tool_list(label, server_url)
