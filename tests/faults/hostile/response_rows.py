@@ -99,7 +99,9 @@ def _bodies() -> Iterator[Row]:
 
 
 def _compactions() -> Iterator[Row]:
-    for entries in ([{}], {"type": "compaction"}, [[]], [{"type": ["compaction"]}], [{"type": "compaction"}] * 5000):
+    one = {"type": "compaction"}
+    wrong: list[Any] = [[{}], one, [[]], [{"type": ["compaction"]}], [one] * 5000]
+    for entries in wrong:
         yield response(f"context_management {str(entries)[:24]}", 400, context_management=entries)
     long = [HELLO, {"role": "assistant", "content": "a b c d " * 4000}] * 50
     few = [{"type": "compaction", "compact_threshold": 256}]
