@@ -158,7 +158,19 @@ class CallDropped:
     call: ServerCall
 
 
-CallEvent = ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+@dataclass(frozen=True, slots=True)
+class CompactionBegun:
+    """The model begins to summarise the conversation, of which no part comes before `CompactionEnded`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionEnded:
+    summary: str
+
+
+CallEvent = (
+    CompactionBegun | CompactionEnded | ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from tis.chat.parts import ServerCall
 from tis.openai_api.store.items import Item, output_id, tool_list_id
 from tis.openai_api.wire.client_tools import OF_CALLS
+from tis.openai_api.wire.compacted_context import compaction_item
 from tis.openai_api.wire.custom_tools import CustomInput
 from tis.openai_api.wire.encoded_json import EncodedList, encode_json
 from tis.openai_api.wire.sealed_text import sealed
@@ -89,12 +90,13 @@ class OutputItems:
         self._open: _OpenItem | None = None
         self._early_logprobs: list[Any] = []  # of tokens without text, before a message that may come
         self._asking: ServerCall | None = None  # a call that needs an approval: an item once it is whole
+        self._is_compacting = False
         self._call_items: dict[int, int] = {}  # the place of each call of an MCP server
         self._with_arguments_done: set[int] = set()
 
     @property
     def is_empty(self) -> bool:
-        return not (self._done or self._open)
+        return not (self._done or self._open or self._is_compacting)
 
     def items(self, *, is_over: bool = False) -> list[Item]:
         """As they are now."""
@@ -172,6 +174,21 @@ class OutputItems:
             events += self.begin_server_call(call)
         self._done[number] |= {"status": "incomplete"}
         return [*events, self._item_done(number)]
+
+    def start_compaction(self) -> list[bytes]:
+        """No list has it before it is done: what is empty must not take the place of a conversation."""
+        number, self._is_compacting = len(self._done), True
+        item = compaction_item(output_id(self._response_id, "compaction", number), "")
+        place = {"item_id": item["id"], "output_index": number}
+        return [
+            self._event("response.output_item.added", {"output_index": number, "item": item}),
+            self._event("response.compaction.compacting", place),
+        ]
+
+    def end_compaction(self, encrypted_content: str) -> list[bytes]:
+        number, self._is_compacting = len(self._done), False
+        self._done.append(compaction_item(output_id(self._response_id, "compaction", number), encrypted_content))
+        return [self._item_done(number)]
 
     def start_tool_list(self, label: str, server_url: str) -> list[bytes]:
         number = len(self._done)
