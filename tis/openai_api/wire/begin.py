@@ -342,7 +342,8 @@ class ResponseBeginning:
 
     def _writer_state(self, response: Response) -> Response:
         seals_reasoning = ENCRYPTED_REASONING in (self._body.include or ())
-        return writer_state(response, seals_reasoning=seals_reasoning, calls=self.tools.calls)
+        tools = self.tools
+        return writer_state(response, seals_reasoning=seals_reasoning, calls=tools.calls, namespaces=tools.namespaces)
 
     def _mcp_parts(self, own: Sequence[PlacedItem], items: Sequence[PlacedItem]) -> dict[str, Any] | None:
         """What an `McpSpec` has beside the prompt; None if no server is called."""

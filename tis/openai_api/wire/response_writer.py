@@ -60,6 +60,7 @@ class ResponseWriter:
             summarises=wants_summary,
             seals_reasoning=own.get("seals_reasoning", False),
             calls=own.get("calls"),
+            namespaces=own.get("namespaces"),
         )
         self._is_over = False
 
@@ -153,9 +154,17 @@ class ResponseWriter:
         return self._numbered.event(f"response.{kind}", {"response": self._response})
 
 
-def writer_state(response: Response, *, seals_reasoning: bool, calls: Mapping[str, str]) -> Response:
-    """`calls`: the types of the items that calls of some tools become, by name."""
-    return response | {_OWN: {"seals_reasoning": seals_reasoning, "calls": dict(calls)}}
+def writer_state(
+    response: Response,
+    *,
+    seals_reasoning: bool,
+    calls: Mapping[str, str],
+    namespaces: Mapping[str, tuple[str, str]] | None = None,
+) -> Response:
+    """`calls`: the types of the items that calls of some tools become, by name. `namespaces`: those of some tools, with
+    their names in them."""
+    places = {name: list(place) for name, place in (namespaces or {}).items()}
+    return response | {_OWN: {"seals_reasoning": seals_reasoning, "calls": dict(calls), "namespaces": places}}
 
 
 def new_response(
