@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -128,6 +129,7 @@ class RandomTools:
         for name, make in {**fields, **rare}.items():
             if one.random() < (0.03 if name in ("functions", "previous_response_id", "web_search_options") else 0.2):
                 body[name] = make()
+        body = deepcopy(body)  # what is spoiled is shared with later bodies
         for _ in range(one.choice([0, 0, 0, 1, 1, 3])):
             self._spoil(body)
         return body
@@ -224,7 +226,7 @@ class RandomTools:
             if one.random() < 0.2 and isinstance(holder, dict):
                 del holder[key]
             else:
-                holder[key] = one.choice(ODD)
+                holder[key] = deepcopy(one.choice(ODD))
             return
 
 

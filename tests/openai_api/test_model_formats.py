@@ -150,10 +150,10 @@ def test_the_input_of_a_custom_tool_follows_its_grammar(client: OpenAI) -> None:
     assert inputs and all(re.fullmatch(PLATE, one) for one in inputs)
 
 
-def test_the_grammar_holds_where_the_model_chooses_to_call(client: OpenAI, server: Served) -> None:
+def test_the_grammar_holds_where_the_model_chooses_to_call(client: OpenAI) -> None:
     """Random weights call nothing, so the token that opens a call is made likely; of gpt-oss, it opens any message."""
     [model] = client.models.list().data
-    tool_format = next(name for name in FORMATS if name in model.id)
+    tool_format = max((name for name in FORMATS if name in model.id), key=len)
     opening = plain_tokenizer(tool_format).convert_tokens_to_ids(CALL_MARKERS[tool_format][0])
 
     def ask(seed: int) -> Any:
@@ -163,10 +163,11 @@ def test_the_grammar_holds_where_the_model_chooses_to_call(client: OpenAI, serve
         ).choices  # fmt: skip
         return choice.message.tool_calls or []
 
-    calls = [call.custom.input for calls in for_seeds(2, ask) for call in calls]
-    assert calls or tool_format == "harmony"
-    *whole, last = calls or ["X 1"]
-    assert all(re.fullmatch(PLATE, one) for one in whole) and last[:1] in ("", *string.ascii_uppercase)
+    found = for_seeds(2, ask)
+    assert any(found) or tool_format == "harmony"
+    for *whole, last in filter(None, found):  # the last one may be cut
+        assert all(re.fullmatch(PLATE, call.custom.input) for call in whole)
+        assert last.custom.input[:1] in ("", *string.ascii_uppercase), last
 
 
 @pytest.mark.parametrize("format_of", ["json_schema", "json_object"])
