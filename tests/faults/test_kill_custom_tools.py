@@ -32,14 +32,14 @@ RUN: dict[str, Any] = {"type": "custom", "name": "run"}
 PLATE: dict[str, Any] = {
     "type": "custom",
     "name": "plates",
-    "format": {"type": "grammar", "syntax": "regex", "definition": r"([A-Z]{1,2} [0-9]{4} [A-Z]{2}\n){4}"},
+    "format": {"type": "grammar", "syntax": "regex", "definition": r"([A-Z]{1,2} [0-9]{4} [A-Z]{2}\n){9}"},
 }
 HELD = [(APPLY_PATCH, PATCH), (PLATE, re.compile(PLATE["format"]["definition"]))]
 HOW: dict[str, Any] = {"seed": 3, "temperature": 1.0}
 
 
 def held_to(tool: Mapping[str, Any]) -> dict[str, Any]:
-    return {"tools": [tool], "tool_choice": {"type": "custom", "name": tool["name"]}, "max_output_tokens": 90, **HOW}
+    return {"tools": [tool], "tool_choice": {"type": "custom", "name": tool["name"]}, "max_output_tokens": 160, **HOW}
 
 
 async def test_a_response_with_free_text_goes_on_at_any_point(shared: SharedServer) -> None:
@@ -84,7 +84,7 @@ async def test_a_chat_that_is_held_to_a_regular_expression_goes_on(shared_demo: 
     form = {"type": "grammar", "grammar": {name: PLATE["format"][name] for name in ("syntax", "definition")}}
     tool = {"type": "custom", "custom": {"name": "plates", "format": form}}
     choice = {"type": "custom", "custom": {"name": "plates"}}
-    body = said("Go.", tools=[tool], tool_choice=choice, stream=True, max_tokens=90, **HOW)
+    body = said("Go.", tools=[tool], tool_choice=choice, stream=True, max_tokens=160, **HOW)
     async with shared_demo.running() as server:
         expected = await uncut(server, {**body, "session_id": "plates-uncut"})
         client = await cut(server, {**body, "session_id": "plates-cut"}, after=(3, 7))
