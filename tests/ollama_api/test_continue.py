@@ -59,12 +59,12 @@ def test_it_completes_in_the_middle_of_a_file(http: httpx2.Client) -> None:
 
 def test_it_chats_and_calls_tools(http: httpx2.Client) -> None:
     body = {"model": "echo", "options": OPTIONS, "keep_alive": 1800, "stream": True}
-    history = [
+    history: list[dict[str, Any]] = [
         {"role": "system", "content": "You are a coding assistant."},
         {"role": "user", "content": "Halo", "images": None},
     ]
     assert text_of(http.post("/api/chat", json={**body, "messages": history}), "content") == "Halo"
-    asked = {**body, "messages": [*history, {"role": "user", "content": CALL}], "tools": [GET_WEATHER], "stream": False}
+    asked: dict[str, Any] = {**body, "messages": [*history, {"role": "user", "content": CALL}], "tools": [GET_WEATHER], "stream": False}
     message = http.post("/api/chat", json=asked).raise_for_status().json()["message"]
     [call] = message["tool_calls"]
     assert message["role"] == "assistant" and call["function"]["name"] == "get_weather"

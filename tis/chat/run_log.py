@@ -273,7 +273,8 @@ def encode_piece(piece: Piece, num_cached: int) -> str:
 def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
     choice, text, token_ids, num_cached, *more = record
     finish, markers, logprobs, *rare = more or (None, (), ())
-    stop, scores, offsets = [*rare, *(None, (), ())[len(rare) :]]
+    known: list[Any] = [*rare, *(None, (), ())[len(rare) :]]
+    stop, scores, offsets = known
     placed = tuple((at, marker) for at, marker in markers)
     parsed, scored = (tuple(map(_logprob_from_json, some)) for some in (logprobs, scores))
     return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop, tuple(offsets)), num_cached

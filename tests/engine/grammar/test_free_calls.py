@@ -103,7 +103,7 @@ BAD: list[tuple[str, Arguments]] = [
 
 @lru_cache
 def tokens_of(name: str) -> HfTokenizer:
-    return tokenizer() if name == "xml" else tokenizer_of(name)  # type: ignore[arg-type]
+    return tokenizer() if name == "xml" else tokenizer_of(name)
 
 
 @lru_cache

@@ -1,6 +1,6 @@
 """The tokens that a model of vectors or scores reads of a text, for those who count or look at them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -36,5 +36,5 @@ class RowCodec:
         return [self._backend.id_to_token(token_id) or "" for token_id in token_ids]
 
     @cached_property
-    def _bytes(self) -> Any:
+    def _bytes(self) -> Mapping[int, bytes] | None:
         return byte_vocabulary(self._tokenizer)
