@@ -64,7 +64,12 @@ def test_it_chats_and_calls_tools(http: httpx2.Client) -> None:
         {"role": "user", "content": "Halo", "images": None},
     ]
     assert text_of(http.post("/api/chat", json={**body, "messages": history}), "content") == "Halo"
-    asked: dict[str, Any] = {**body, "messages": [*history, {"role": "user", "content": CALL}], "tools": [GET_WEATHER], "stream": False}
+    asked: dict[str, Any] = {
+        **body,
+        "messages": [*history, {"role": "user", "content": CALL}],
+        "tools": [GET_WEATHER],
+        "stream": False,
+    }
     message = http.post("/api/chat", json=asked).raise_for_status().json()["message"]
     [call] = message["tool_calls"]
     assert message["role"] == "assistant" and call["function"]["name"] == "get_weather"

@@ -136,8 +136,8 @@ def test_a_raw_prompt_is_answered_as_it_is(hermes: httpx2.Client) -> None:
     assert (last["done_reason"], last["prompt_eval_count"]) == ("stop", len(text))
     answer = hermes.post(GENERATE, json={**body, "stream": False}, headers={"X-Session-Id": "raw"})
     assert answer.json()["response"] == said_back and answer.headers["x-ignored-parameters"] == "think"
-    conflict = hermes.post(GENERATE, json={**body, "raw": False}, headers={"X-Session-Id": "raw"})
-    assert conflict.status_code == 409, conflict.text
+    parsed = hermes.post(GENERATE, json={**body, "raw": False, "stream": False}, headers={"X-Session-Id": "raw"})
+    assert parsed.json()["thinking"] == "Hm."
 
 
 def test_a_model_that_does_not_think_is_not_asked_to(http: httpx2.Client) -> None:
@@ -321,7 +321,8 @@ class TestOllamaOnTheDemoModel:
         body = {"model": "demo", "prompt": prompt, "raw": True, "options": {"temperature": 0, "num_predict": 24}}
         answer = whole(demo, body, GENERATE)
         other = demo.post("/v1/completions", json={"prompt": prompt, "temperature": 0, "max_tokens": 24}).json()
-        assert answer["response"] == other["choices"][0]["text"] and answer["eval_count"] == 24
+        assert answer["response"] == other["choices"][0]["text"]
+        assert answer["eval_count"] == other["usage"]["completion_tokens"] > 8
         assert answer["prompt_eval_count"] == other["usage"]["prompt_tokens"] < len(prompt) / 2
         held = whole(demo, {**body, "format": {"enum": ["ya", "tidak"]}}, GENERATE)
         assert held["response"] in ('"ya"', '"tidak"')
