@@ -17,6 +17,7 @@ class TextDelta:
     text: str
     token_ids: Sequence[int] = ()
     logprobs: Sequence[TokenLogprob] = ()
+    offsets: Sequence[int] = ()  # as in a `Piece`, of which this is all
 
 
 @dataclass(slots=True)

@@ -302,7 +302,9 @@ def encode_piece(piece: Piece, num_cached: int) -> str:
             return f"[{piece.choice},{text},[{token_ids[0]}],{num_cached}]"
         return f"[{piece.choice},{text},{list(token_ids)},{num_cached}]"
     logprobs, scores = ([_logprob_to_json(one) for one in some] for some in (piece.logprobs, piece.prompt_logprobs))
-    rare = [piece.stop, scores] if scores else [piece.stop] if piece.stop else []
+    rare = [piece.stop, scores, piece.offsets]
+    while rare and not rare[-1]:
+        del rare[-1]
     more = json.dumps([piece.finish, piece.markers, logprobs, *rare])
     return f"[{piece.choice},{text},{list(token_ids)},{num_cached},{more[1:]}"
 
@@ -310,10 +312,11 @@ def encode_piece(piece: Piece, num_cached: int) -> str:
 def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
     choice, text, token_ids, num_cached, *more = record
     finish, markers, logprobs, *rare = more or (None, (), ())
-    stop, scores = rare[0] if rare else None, rare[1] if rare[1:] else ()
+    known: list[Any] = [*rare, *(None, (), ())[len(rare) :]]
+    stop, scores, offsets = known
     placed = tuple((at, marker) for at, marker in markers)
     parsed, scored = (tuple(map(_logprob_from_json, some)) for some in (logprobs, scores))
-    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop), num_cached
+    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop, tuple(offsets)), num_cached
 
 
 def _logprob_to_json(one: TokenLogprob) -> list[object]:

@@ -14,6 +14,7 @@ from tis.openai_api.wire.client_items import as_function_items
 from tis.openai_api.wire.compacted_context import COMPACTION, messages_in, replaces_earlier
 from tis.openai_api.wire.fields import SamplingFields
 from tis.openai_api.wire.input_items import as_functions
+from tis.openai_api.wire.namespaces import name_for_model
 from tis.openai_api.wire.response_request import ResponseRequest, TextFormat
 from tis.openai_api.wire.response_tools import chat_tools
 
@@ -131,7 +132,7 @@ def _of_assistant(item: Item) -> dict[str, Any] | None:
         text = "".join(part["text"] for part in item["content"] or item["summary"])
         return {"role": "assistant", "reasoning_content": text or None}
     if item["type"] == "function_call":
-        called = {"name": item["name"], "arguments": item["arguments"]}
+        called = {"name": name_for_model(item), "arguments": item["arguments"]}
         return {
             "role": "assistant",
             "tool_calls": [{"id": item["call_id"], "type": "function", "function": called}],

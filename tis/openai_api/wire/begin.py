@@ -416,7 +416,14 @@ class ResponseBeginning:
     def _writer_state(self, response: Response) -> Response:
         seals_reasoning = ENCRYPTED_REASONING in (self._body.include or ())
         compaction = self._compaction.sealing if self._compaction else None
-        return writer_state(response, seals_reasoning=seals_reasoning, calls=self.tools.calls, compaction=compaction)
+        tools = self.tools
+        return writer_state(
+            response,
+            seals_reasoning=seals_reasoning,
+            calls=tools.calls,
+            namespaces=tools.namespaces,
+            compaction=compaction,
+        )
 
     async def _prepare_answer(self, compacting: Compacting) -> PreparedRequest:
         body = self._body

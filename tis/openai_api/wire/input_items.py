@@ -15,6 +15,7 @@ from tis.openai_api.store.items import MEDIA_KINDS, Item, input_id, lists_tools_
 from tis.openai_api.wire.chat_request import ContentPart
 from tis.openai_api.wire.client_items import CLIENT_KINDS, checked_client_item
 from tis.openai_api.wire.compacted_context import COMPACTION, COMPACTION_TRIGGER, checked_compaction
+from tis.openai_api.wire.namespaces import namespace_of
 from tis.openai_api.wire.response_request import require_text
 from tis.openai_api.wire.sealed_text import unsealed
 
@@ -45,7 +46,7 @@ def _checked(item: Mapping[str, Any], where: str) -> Item:
         return _message(item, where)
     if kind == "function_call":
         texts = {name: require_text(item, name, where) for name in ("call_id", "name", "arguments")}
-        return _identified(item) | {"type": kind, **texts, "status": "completed"}
+        return _identified(item) | {"type": kind, **texts, **namespace_of(item), "status": "completed"}
     if kind in CLIENT_KINDS:
         return _identified(item) | checked_client_item(item, where)
     if kind in ("function_call_output", "custom_tool_call_output"):

@@ -78,13 +78,18 @@ class OutputItems:
         summarises: bool = False,
         seals_reasoning: bool = False,
         calls: Mapping[str, str] | None = None,
+        namespaces: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`calls`: the types of the items that calls of some tools become, by the names that the model has for them."""
+        """`calls`: the types of the items that calls of some tools become, by the names that the model has for them.
+
+        `namespaces`: those of some tools, and the names that they have there.
+        """
         self._response_id = response_id
         self._numbered = numbered
         self._shapes = {"message": _TEXT, "reasoning": _SUMMARY if summarises else _REASONING}
         self._seals_reasoning = seals_reasoning
         self._calls = calls or {}
+        self._namespaces = namespaces or {}
         self._input = CustomInput()  # of the call of a custom tool that grows
         self._done: list[Item] = []
         self._open: _OpenItem | None = None
@@ -123,7 +128,10 @@ class OutputItems:
             return events + self._add(kind, {"call_id": call_id, **tool.begun()})
         self._input = CustomInput()
         _, grows = _CALLS[kind]
-        return events + self._add(kind, {"call_id": call_id, "name": name, grows: ""})
+        named = {"name": name}
+        if place := self._namespaces.get(name):
+            named = {"namespace": place[0], "name": place[1]}
+        return events + self._add(kind, {"call_id": call_id, **named, grows: ""})
 
     def call_arguments(self, text: str) -> list[bytes]:
         kind = self._open.kind if self._open else "function_call"

@@ -64,6 +64,7 @@ class ResponseWriter:
             summarises=wants_summary,
             seals_reasoning=own.get("seals_reasoning", False),
             calls=own.get("calls"),
+            namespaces=own.get("namespaces"),
         )
         self._is_over = False
 
@@ -166,10 +167,17 @@ def writer_state(
     *,
     seals_reasoning: bool,
     calls: Mapping[str, str],
+    namespaces: Mapping[str, tuple[str, str]] | None = None,
     compaction: Mapping[str, Any] | None = None,
 ) -> Response:
-    """`calls`: the types of the items that calls of some tools become, by name. `compaction`: of `context_to_seal`."""
-    own = {"seals_reasoning": seals_reasoning, "calls": dict(calls), "compaction": compaction}
+    """`calls`: the types of the items that calls of some tools become, by name. `namespaces`: those of some tools, with
+    their names in them. `compaction`: of `context_to_seal`."""
+    own = {
+        "seals_reasoning": seals_reasoning,
+        "calls": dict(calls),
+        "namespaces": {name: list(place) for name, place in (namespaces or {}).items()},
+        "compaction": compaction,
+    }
     return response | {_OWN: own}
 
 
