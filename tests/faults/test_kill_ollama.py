@@ -18,7 +18,8 @@ from tests.openai_api.test_tools import CALL
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
-NUM_CLIENTS = 8
+NUM_CLIENTS = 10
+NUM_KINDS, CALLING, RAW = 5, 3, 4
 ROUNDS = short_or_long(3, 30)
 _HERMES = "echo?tokens_per_second=80&thinks=1&tool_format=hermes"
 
@@ -87,8 +88,9 @@ def different_readers(server: MortalServer, prefix: str) -> list[LineReader]:
             ("/api/generate", {"model": "echo", "prompt": text}),
             ("/api/chat", said(text, model="echo", logprobs=True)),
             ("/api/chat", said(f"{text}\n{CALL}", model="echo", tools=[GET_WEATHER])),
+            ("/api/generate", {"model": "echo", "prompt": text, "raw": True}),
         ]
-        path, body = kinds[number % len(kinds)]
+        path, body = kinds[number % NUM_KINDS]
         readers.append(LineReader(server, path, body, f"{prefix}-{number}"))
     return readers
 
@@ -108,10 +110,13 @@ async def test_after_a_kill_every_reader_gets_exactly_the_missing_lines(shared: 
             for place, (reader, fresh) in enumerate(zip(readers, again, strict=True)):
                 assert reader.lines == fresh.lines, reader.session_id
                 texts = texts_of(reader)
-                assert texts["thinking"] == story(place, 40).strip()
-                assert (texts["content"] or texts["response"]).strip() == story(place, 60).strip()
+                if place % NUM_KINDS == RAW:
+                    assert texts["response"] == f"<think>{story(place, 40)}</think>{story(place, 60)}"
+                else:
+                    assert texts["thinking"] == story(place, 40).strip()
+                    assert (texts["content"] or texts["response"]).strip() == story(place, 60).strip()
                 calls = [line for line in reader.lines if '"tool_calls"' in line]
-                assert len(calls) == (place % 4 == 3)
+                assert len(calls) == (place % NUM_KINDS == CALLING)
                 last = json.loads(reader.lines[-1])
                 assert last["done_reason"] == "stop" and last["eval_count"] == last["prompt_eval_count"]
                 assert last["total_duration"] >= last["eval_duration"] > 0

@@ -179,6 +179,43 @@ async def test_deletions_and_history_survive_a_kill(shared: SharedServer) -> Non
         assert second.json()["status"] == "completed"
 
 
+HISTORY = [{"role": "user", "content": "I am Sari."}, {"role": "assistant", "content": STORY * 3}]
+COMPACTS: dict[str, Any] = {"context_management": [{"type": "compaction", "compact_threshold": 256}]}
+
+
+async def test_kills_within_a_summary_and_behind_it_change_nothing(shared: SharedServer) -> None:
+    asked = [*HISTORY, {"role": "user", "content": STORY * 2}]
+    async with shared.running(MODEL_REPO_ID=PACED) as server:
+        expected = await ResumingReader(server, asked, **COMPACTS).follow()
+        assert [item["type"] for item in expected["output"]] == ["compaction", "message"]
+        readers = [ResumingReader(server, asked, **COMPACTS, **more) for more in ({}, {"store": True})]
+        for num_events in (4, 5, 30):  # the fourth says that the model is writing the summary
+            await asyncio.gather(*(reader.read(num_events) for reader in readers))
+            server.kill()
+            await server.start()
+        for reader in readers:
+            response = await reader.follow()
+            assert comparable(response) == comparable(expected)
+            assert response["usage"]["input_tokens"] == expected["usage"]["input_tokens"]
+            assert list(await replayed(server, reader.response_id)) == reader.events
+        behind = await post(server.url, RESPONSES, {"input": "two", "previous_response_id": readers[0].response_id})
+        assert text_of(behind.json()) == "two"
+
+
+@pytest.mark.model
+async def test_the_demo_model_writes_the_same_summary_after_a_kill(shared_demo: SharedServer) -> None:
+    more: dict[str, Any] = {"max_output_tokens": 60, "ignore_eos": True, "seed": 5, "temperature": 1.3, **COMPACTS}
+    asked = [*HISTORY * 2, {"role": "user", "content": "Tell me a long story."}]
+    async with shared_demo.running() as server:
+        expected = await ResumingReader(server, asked, **more).follow()
+        reader = ResumingReader(server, asked, **more)
+        await reader.read(4)
+        server.kill()
+        await server.start()
+        assert comparable(await reader.follow()) == comparable(expected)
+        assert list(await replayed(server, reader.response_id)) == reader.events
+
+
 @pytest.mark.model
 async def test_the_demo_model_resumes_with_the_same_tokens(shared_demo: SharedServer) -> None:
     more: dict[str, Any] = {"max_output_tokens": 150, "ignore_eos": True, "seed": 5, "temperature": 1.3}

@@ -126,6 +126,20 @@ def test_thinking_that_is_not_wanted_is_not_sent(hermes: httpx2.Client) -> None:
     assert "thinking" not in answer["message"]
 
 
+def test_a_raw_prompt_is_answered_as_it_is(hermes: httpx2.Client) -> None:
+    """No part of it is reasoning or a call. Its own session is not that of the prompt with the template."""
+    text = f"<think>Hm.</think>\n\n{CALL}"
+    body = {"model": "echo", "prompt": text, "raw": True, "think": True, "options": {"stop": ["</tool"]}}
+    *pieces, last = lines_of(hermes, body, GENERATE)
+    said_back = text.partition("</tool")[0]
+    assert "".join(line["response"] for line in pieces) == said_back and not any("thinking" in line for line in pieces)
+    assert (last["done_reason"], last["prompt_eval_count"]) == ("stop", len(text))
+    answer = hermes.post(GENERATE, json={**body, "stream": False}, headers={"X-Session-Id": "raw"})
+    assert answer.json()["response"] == said_back and answer.headers["x-ignored-parameters"] == "think"
+    parsed = hermes.post(GENERATE, json={**body, "raw": False, "stream": False}, headers={"X-Session-Id": "raw"})
+    assert parsed.json()["thinking"] == "Hm."
+
+
 def test_a_model_that_does_not_think_is_not_asked_to(http: httpx2.Client) -> None:
     assert error_of(http.post(CHAT, json=asking("Halo", think=True))) == '"echo" does not support thinking'
     assert whole(http, asking("Halo", think=False))["message"]["content"] == "Halo"
@@ -260,6 +274,13 @@ def test_a_failure_is_a_line_or_a_status() -> None:
         (GENERATE, {"model": "echo", "prompt": "x", "suffix": "y"}, 400, "suffix is not supported"),
         (GENERATE, {"model": "echo", "prompt": "x", "template": "y"}, 400, "template is not supported"),
         (GENERATE, {"model": "echo", "prompt": "x", "context": [1]}, 400, "context is not supported"),
+        (
+            GENERATE,
+            {"model": "echo", "prompt": "x", "raw": True, "system": "y"},
+            400,
+            "system is not supported with raw",
+        ),
+        (GENERATE, {"model": "echo", "prompt": "x", "raw": True, "images": ["aGFsbw=="]}, 400, "images is not support"),
         (GENERATE, {"model": "echo", "prompt": "x", "images": ["aGFsbw=="]}, 400, "images.0: model does not accept"),
     ],
 )
@@ -294,6 +315,17 @@ class TestOllamaOnTheDemoModel:
         assert answer["message"]["content"] == other["choices"][0]["message"]["content"]
         assert answer["prompt_eval_count"] == other["usage"]["prompt_tokens"]
         assert answer["eval_count"] == other["usage"]["completion_tokens"]
+
+    def test_a_raw_answer_is_that_of_completions(self, demo: httpx2.Client) -> None:
+        prompt = "<|im_start|>user\nHalo!<|im_end|>\n<|im_start|>assistant\n"
+        body = {"model": "demo", "prompt": prompt, "raw": True, "options": {"temperature": 0, "num_predict": 24}}
+        answer = whole(demo, body, GENERATE)
+        other = demo.post("/v1/completions", json={"prompt": prompt, "temperature": 0, "max_tokens": 24}).json()
+        assert answer["response"] == other["choices"][0]["text"]
+        assert answer["eval_count"] == other["usage"]["completion_tokens"] > 8
+        assert answer["prompt_eval_count"] == other["usage"]["prompt_tokens"] < len(prompt) / 2
+        held = whole(demo, {**body, "format": {"enum": ["ya", "tidak"]}}, GENERATE)
+        assert held["response"] in ('"ya"', '"tidak"')
 
     @pytest.mark.parametrize("path", [CHAT, GENERATE])
     def test_a_format_is_enforced(self, demo: httpx2.Client, path: str) -> None:

@@ -13,6 +13,7 @@ from openai import BadRequestError, OpenAI
 
 from tests.engine.batching.grammars import make_folder
 from tests.serving import Served, served, settings_with
+from tis.engine.text.detokenizer import BROKEN
 
 pytestmark = [pytest.mark.model]
 
@@ -168,6 +169,42 @@ def test_echoed_log_probabilities_are_those_of_a_forward_pass(client: OpenAI, mo
         ]
         for token, logprob, top in zip(found.tokens[1:], found.token_logprobs[1:], found.top_logprobs[1:], strict=True):
             assert top and top[token] == logprob and 3 <= len(top) <= 4
+
+
+def test_offsets_are_right_while_stop_strings_are_held_back(client: OpenAI) -> None:
+    how: dict[str, Any] = {"max_tokens": 60, "temperature": 1.0, "seed": 11, "extra_body": {"ignore_eos": True}}
+    text = client.completions.create(model="", prompt=TEXTS[0], **how).choices[0].text
+    # Each begins in the text, at a place within a token, and never comes whole.
+    stops = [f"{text[at : at + 5]}\0" for at in (3, 17, 40, 61)]
+    for more in ({}, {"stop": stops}, {"stop": stops, "echo": True}):
+        made = client.completions.create(model="", prompt=TEXTS[0], logprobs=0, **how, **more).choices[0]
+        assert made.text.endswith(text) and made.logprobs and made.logprobs.text_offset
+        pairs = list(zip(made.logprobs.tokens or (), made.logprobs.text_offset, strict=True))
+        assert len(pairs) >= 60 and [at for _, at in pairs] == sorted(at for _, at in pairs)
+        # Parts of characters and control tokens have no text.
+        shown = [(token, at) for token, at in pairs if not token.startswith(("bytes:", "<|"))]
+        # A token behind half a character begins with that.
+        assert [one for one in shown if not made.text.startswith((one[0], BROKEN), one[1])] == []
+        assert len(shown) > 50
+    cut = client.completions.create(model="", prompt=TEXTS[0], logprobs=0, stop=[text[20:26]], **how).choices[0]
+    assert cut.text == text[: text.index(text[20:26])] and cut.logprobs
+    assert max(cut.logprobs.text_offset or [0]) <= len(cut.text)
+
+
+@pytest.mark.parametrize("max_context", [0, 48])
+def test_a_prompt_may_fill_the_context_if_nothing_follows(folder: Path, model: Any, max_context: int) -> None:
+    settings = settings_with(
+        model_repo_id=str(folder), torch_dtype="float32", load_wait_seconds=120, max_context_tokens=max_context
+    )
+    ids = [5 + at % 1900 for at in range(max_context or 4096)]
+    how: dict[str, Any] = {"max_tokens": 0, "echo": True, "logprobs": 0}
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=120) as http:
+        found = http.post(COMPLETIONS, json={"prompt": ids, **how}).raise_for_status().json()
+        assert found["choices"][0]["logprobs"]["token_logprobs"][1:] == pytest.approx(scores(model, ids), abs=1e-3)
+        assert found["usage"]["prompt_tokens"] == len(ids) and found["usage"]["completion_tokens"] == 0
+        for body in ({"prompt": ids, "max_tokens": 1}, {"prompt": [*ids, 5], **how}):
+            refused = http.post(COMPLETIONS, json=body)
+            assert refused.status_code == 400 and refused.json()["error"]["code"] == "context_length_exceeded"
 
 
 def test_the_prompt_alone_is_scored_without_a_token(client: OpenAI, tokenizer: Any) -> None:

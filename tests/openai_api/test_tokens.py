@@ -12,7 +12,7 @@ import transformers
 from PIL import Image
 
 from tests.engine.batching.grammars import make_folder
-from tests.serving import Served, served, settings_with
+from tests.serving import REPOSITORY, Served, served, settings_with
 from tis import __version__
 
 pytestmark = [pytest.mark.model]
@@ -136,6 +136,35 @@ def test_what_is_wrong_is_refused_by_name(http: httpx2.Client, path: str, body: 
     answer = http.post(path, json=body)
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]["param"] == param
+
+
+def test_models_of_vectors_and_scores_show_their_tokens() -> None:
+    """Those that they read of a text: without control tokens that a client writes into it."""
+    settings = settings_with(model_repo_id="echo", models="demo-embedding,demo-reranker", load_wait_seconds=120)
+    with served(settings) as running, httpx2.Client(base_url=running.url, timeout=120) as http:
+        for model in ("demo-embedding", "demo-reranker"):
+            library = transformers.AutoTokenizer.from_pretrained(REPOSITORY / "models" / model)
+            text = "Kopi susu gula aren, tanpa gula!"
+            ids = library.encode(text)
+            answer = http.post("/tokenize", json={"model": model, "prompt": text, "return_token_strs": True}).json()
+            assert answer["tokens"] == ids and answer["token_strs"] == library.convert_ids_to_tokens(ids)
+            assert answer["max_model_len"] >= len(ids) == answer["count"]
+            plain = http.post("/v1/tokenize", json={"model": model, "content": text, "with_pieces": True}).json()
+            assert [one["id"] for one in plain["tokens"]] == library.encode(text, add_special_tokens=False)
+            decoded = http.post("/detokenize", json={"model": model, "tokens": ids}).json()
+            assert decoded["prompt"] == library.decode(ids)
+            special = library.sep_token or library.eos_token
+            written = http.post("/tokenize", json={"model": model, "content": f"a {special} b"}).json()["tokens"]
+            assert library.convert_tokens_to_ids(special) not in written
+            wrong = http.post("/detokenize", json={"model": model, "tokens": [10**6]})
+            assert wrong.status_code == 400 and wrong.json()["error"]["param"] == "tokens"
+            messages = [{"role": "user", "content": text}]
+            refused = http.post("/tokenize", json={"model": model, "messages": messages})
+            assert refused.status_code == 400, refused.text
+        counted = http.post("/v1/embeddings", json={"model": "demo-embedding", "input": [text]}).json()["usage"]
+        first = http.post("/tokenize", json={"model": "demo-embedding", "prompt": text}).json()
+        assert counted["prompt_tokens"] == first["count"]
+        assert http.post("/tokenize", json={"prompt": "abc"}).json()["count"] == 3, "no name: the model that writes"
 
 
 def test_keys_are_asked_for_as_for_v1(server: Served) -> None:

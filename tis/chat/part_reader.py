@@ -78,7 +78,7 @@ class PartReader:
     def read(self, piece: Piece) -> list[Part]:
         if self._parser is None:
             has_part = piece.text or piece.logprobs
-            return [TextDelta(piece.text, piece.token_ids, piece.logprobs)] if has_part else []
+            return [TextDelta(piece.text, piece.token_ids, piece.logprobs, piece.offsets)] if has_part else []
         text = join_markers(piece.text, piece.markers) if piece.markers else piece.text
         self._add_tokens(piece, len(text))
         parts: list[Part] = []

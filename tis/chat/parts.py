@@ -17,6 +17,7 @@ class TextDelta:
     text: str
     token_ids: Sequence[int] = ()
     logprobs: Sequence[TokenLogprob] = ()
+    offsets: Sequence[int] = ()  # as in a `Piece`, of which this is all
 
 
 @dataclass(slots=True)
@@ -158,7 +159,19 @@ class CallDropped:
     call: ServerCall
 
 
-CallEvent = ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+@dataclass(frozen=True, slots=True)
+class CompactionBegun:
+    """The model begins to summarise the conversation, of which no part comes before `CompactionEnded`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionEnded:
+    summary: str
+
+
+CallEvent = (
+    CompactionBegun | CompactionEnded | ToolsListing | ToolsListed | CallApproved | CallBegun | CallEnded | CallDropped
+)
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ from tis.engine.grammar.grammar import Grammar
 from tis.engine.grammar.tool_grammars import forced_calls, form_or_calls, strict_calls
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import ChatPrompt, Medium
-from tis.errors import BadRequest
+from tis.errors import BadRequest, GenerationFailed
 from tis.mcp_client.errors import McpDependencyFailed
 from tis.mcp_client.toolbox import Toolbox
 
@@ -200,6 +200,7 @@ class Rounds:
         self._request = spec.request
         self._answer_id = spec.answer_id
         self._mcp = mcp
+        self._compaction = spec.compaction
         self._prompt = mcp.prompt
         self._toolbox = toolbox
         self._engine = engine
@@ -214,11 +215,12 @@ class Rounds:
         offers_servers: bool,
         ticket: Ticket,
         is_resumed: bool,
+        summary_text: str | None = None,
     ) -> tuple[PreparedRequest, ParserConfig | None]:
-        """`messages`: what came of the request so far."""
+        """`messages`: what came of the request so far; `summary_text`: of a conversation that was compacted."""
         prompt = await self._with_media(ticket)
         functions = [*prompt.tools, *(self._toolbox.functions if offers_servers else ())]
-        prompt = replace(prompt, messages=[*prompt.messages, *messages], tools=functions)
+        prompt = replace(prompt, messages=[*self._summarised(prompt, summary_text), *messages], tools=functions)
         params = self._request.params.with_max_tokens(max_tokens)
         sampling = {one.name: getattr(params, one.name) for one in fields(params)}
         try:
@@ -234,6 +236,8 @@ class Rounds:
             )
         except BadRequest as refused:
             # The request itself was accepted before any server was called.
+            if not self._mcp.servers:
+                raise GenerationFailed(f"The answer cannot go on behind the summary. {refused.message}") from None
             raise McpDependencyFailed(
                 f"The answer cannot go on with what the MCP servers returned. {refused.message}"
             ) from None
@@ -241,6 +245,13 @@ class Rounds:
         # Calls are numbered anew in each round, and their ids are made from that.
         round_id = f"{self._answer_id}:{number}"
         return prepared, parser_config(prepared, round_id, tools, one_call=self._mcp.one_call)
+
+    def _summarised(self, prompt: ChatPrompt, summary_text: str | None) -> Sequence[Mapping[str, Any]]:
+        at = self._compaction.summary_at if self._compaction else None
+        if at is None or summary_text is None:
+            return prompt.messages
+        summary = {**prompt.messages[at], "content": summary_text}
+        return [*prompt.messages[:at], summary, *prompt.messages[at + 1 :]]
 
     def _grammar(self, functions: Sequence[Mapping[str, Any]], number: int) -> Grammar | None:
         """A call is forced in the first round only: else the model could never answer."""

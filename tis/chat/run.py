@@ -55,7 +55,8 @@ class Run:
         ticket: Ticket | None = None,
         local: LocalTools | None = None,
     ) -> None:
-        """`prepared`: the only round of a run without MCP servers; `more_prompts`: of a list, behind it.
+        """`prepared`: the only round of a run without MCP servers, or the summary of one that compacts first;
+        `more_prompts`: of a list, behind it.
 
         `reload_media`: of a run of another process. `local`: the tools are of this process, so it cannot be resumed.
 
@@ -71,8 +72,8 @@ class Run:
         self._reload_media = reload_media
         self._cancelled = asyncio.Event()
         self._tools = ServerTools(spec, spec.mcp, services, reload_media, local) if spec.mcp else None
-        self._log = RunLog(writer, self._tools.toolbox if self._tools else None)
-        if self._tools is None:
+        self._log = RunLog(writer, self._tools.toolbox if self._tools else None, spec.compaction)
+        if self._tools is None and spec.compaction is None:
             self._log.begin_round(spec.request, spec.parser, spec.more_prompts)
         self._answer: Answer | None = None
         if prepared:
@@ -133,8 +134,7 @@ class Run:
         try:
             if not self._log.has_begun:
                 yield self._log.add("begun", self._spec.num_choices)
-            rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
-            async for blocks in rounds:
+            async for blocks in self._summary_and_answer():
                 yield blocks
             last = self._log.add("ended", self._finish, time.time_ns())
             if self.before_end:
@@ -143,6 +143,29 @@ class Run:
         finally:
             self._ticket.end_run()
             self._ticket = None
+
+    async def _summary_and_answer(self) -> AsyncIterator[Sequence[Block]]:
+        if self._spec.compaction:
+            async for blocks in self._compact():
+                yield blocks
+            if self._log.summary_text is None or self._spec.compaction.summary_at is None:
+                return
+        rounds = self._rounds_with_calls(self._tools) if self._tools else self._generate()
+        async for blocks in rounds:
+            yield blocks
+
+    async def _compact(self) -> AsyncIterator[Sequence[Block]]:
+        """Tokens of the summary make no events: after a kill, the next process makes the same tokens again."""
+        log = self._log
+        if log.summary_text is not None:
+            return
+        if log.round is None:
+            yield log.add("compacting")
+        async for blocks in self._generate():
+            yield blocks
+        if log.round and log.round.finish != "cancelled":
+            self._answer = None
+            yield log.add("compacted")
 
     async def _rounds_with_calls(self, tools: "ServerTools") -> AsyncIterator[Sequence[Block]]:
         async for blocks in self._list_tools(tools):
@@ -193,7 +216,7 @@ class Run:
 
     async def _begin_round(self, tools: "ServerTools") -> None:
         log = self._log
-        is_resumed = log.num_rounds > 0 or log.num_calls > 0
+        is_resumed = log.num_rounds > 0 or log.num_calls > 0 or log.summary_text is not None
         # If it failed now, the client would send the request again, and its calls would run twice.
         self.is_waiting_to_resume |= is_resumed
         assert self._ticket
@@ -204,6 +227,7 @@ class Run:
             offers_servers=tools.offers_calls(log),
             ticket=self._ticket,
             is_resumed=is_resumed,
+            summary_text=log.summary_text,
         )
         self.attachments = tools.rounds.attachments or self.attachments
         self._answer = self._engine.submit(prepared, is_resumed=is_resumed, ticket=self._ticket)
@@ -218,21 +242,23 @@ class Run:
         self.is_waiting_to_resume = False
         if self._answer is None:
             for choice, emitted in enumerate(current.emitted):
-                if emitted.finish is None:
-                    yield self._log.add_piece(Piece(choice, "", (), finish="cancelled"), 0)
+                if emitted.finish is None and (
+                    blocks := self._log.add_piece(Piece(choice, "", (), finish="cancelled"), 0)
+                ):
+                    yield blocks
             return
         if self._cancelled.is_set():
             self._answer.cancel()
         async for pieces in self._answer.batches():
             if not self._log.has_tokens:
                 self._log.add("first_token", time.time_ns())
-            blocks: list[Block] = []
+            made: list[Block] = []
             for piece in pieces:
-                blocks += self._log.add_piece(piece, self._answer.cached_tokens_of(piece.choice))
+                made += self._log.add_piece(piece, self._answer.cached_tokens_of(piece.choice))
                 if piece.prompt_logprobs:  # milliseconds of encoding
                     await asyncio.sleep(0)
-            if blocks:
-                yield blocks
+            if made:
+                yield made
 
     async def _resumed_answer(self, current: ModelRound) -> Answer | None:
         """None if it is cancelled before the engine has resumed it."""
@@ -246,7 +272,7 @@ class Run:
     async def _resume(self, current: ModelRound) -> Answer:
         media: Sequence[Medium] = ()
         assert self._ticket
-        if self._reload_media:
+        if self._reload_media and current.request.media:
             media, self.attachments = await self._reload_media(self._ticket)
         if current.more_prompts:
             listed = [current.request, *current.more_prompts]
@@ -260,7 +286,11 @@ class Run:
     @property
     def _finish(self) -> FinishReason | None:
         """Why the run ends here; None if the model has to go on."""
-        current, transcript = self._log.round, self._log.transcript
+        current, transcript, compaction = self._log.round, self._log.transcript, self._spec.compaction
+        if compaction and self._log.summary_text is None:
+            return "cancelled"  # nothing else ends a run without an error
+        if compaction and compaction.summary_at is None:
+            return "stop"
         if transcript is None:
             return current.finish if current else None
         if self._cancelled.is_set():

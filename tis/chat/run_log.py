@@ -17,16 +17,20 @@ from tis.chat.parts import (
     CallDropped,
     CallEnded,
     ChoiceEnd,
+    CompactionBegun,
+    CompactionEnded,
     Events,
     PromptScores,
     RoundEnd,
     RunUsage,
+    TextDelta,
     ToolsListed,
     ToolsListing,
     Writer,
 )
 from tis.chat.prediction_match import PredictionMatch
 from tis.chat.rounds import Transcript
+from tis.chat.run_spec import CompactionSpec
 from tis.engine.answer import FinishReason, Piece, TokenLogprob
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.mcp_client.toolbox import Toolbox, tool_from_json
@@ -77,7 +81,7 @@ class ModelRound:
 
 
 class RunLog:
-    def __init__(self, writer: Writer, toolbox: Toolbox | None) -> None:
+    def __init__(self, writer: Writer, toolbox: Toolbox | None, compaction: CompactionSpec | None = None) -> None:
         self.toolbox = toolbox  # None: the run calls no MCP server
         self.transcript = Transcript(toolbox) if toolbox else None
         self.round: ModelRound | None = None  # the current one, or the last
@@ -86,6 +90,10 @@ class RunLog:
         self.has_begun = self.is_over = False
         self.outcome: Status = "finished"
         self.listing: str | None = None  # a server whose tools are being listed
+        self.summary_text: str | None = None  # of the conversation, once it is compacted
+        self._compaction = compaction
+        self._summary: list[str] | None = None  # as it grows
+        self._num_summary_tokens = 0
         self._writer = writer
         self._usage = RunUsage()  # of all rounds; of the current one, without cached tokens and reasoning
         self._num_events = 0
@@ -93,7 +101,8 @@ class RunLog:
 
     @property
     def num_made(self) -> int:
-        return self._usage.num_made
+        """Of the answer, without a summary that came before it."""
+        return self._usage.num_made - self._num_summary_tokens
 
     @property
     def has_tokens(self) -> bool:
@@ -136,14 +145,37 @@ class RunLog:
         self, request: ResumableRequest, parser: ParserConfig | None, more_prompts: Sequence[ResumableRequest] = ()
     ) -> None:
         """Of a run that has one round only, which its specification describes: no record says so."""
+        self.num_rounds += 1
+        self._open_round(request, parser, more_prompts)
+        if self.transcript:
+            self.transcript.begin_round()
+
+    def _open_round(
+        self, request: ResumableRequest, parser: ParserConfig | None, more_prompts: Sequence[ResumableRequest] = ()
+    ) -> None:
+        self._count_round()
+        self._usage.num_prompt += sum(len(one.prompt_ids) for one in (request, *more_prompts))
+        self.round = ModelRound(request, parser, more_prompts)
+
+    def _count_round(self) -> None:
+        """What is counted with a round until the next one begins."""
         if self.round:
             self._usage.num_cached += self.round.num_cached
             self._usage.num_reasoning += self.round.num_reasoning
-        self.num_rounds += 1
-        self._usage.num_prompt += sum(len(one.prompt_ids) for one in (request, *more_prompts))
-        self.round = ModelRound(request, parser, more_prompts)
-        if self.transcript:
-            self.transcript.begin_round()
+            self.round = None
+
+    def _begin_summary(self) -> Events:
+        if self._compaction is None:
+            raise ValueError("a summary in a run that compacts nothing")
+        self._open_round(self._compaction.request, self._compaction.parser)
+        self._summary = []
+        return self._writer.call(CompactionBegun())
+
+    def _end_summary(self) -> Events:
+        self.summary_text, self._summary = "".join(self._summary or ()).strip(), None
+        self._num_summary_tokens = self._usage.num_made
+        self._count_round()
+        return self._writer.call(CompactionEnded(self.summary_text))
 
     def fail(self, error: Exception) -> Block:
         self._unsaved.append('["failed"]')
@@ -178,6 +210,10 @@ class RunLog:
             case ["round", request, parser]:
                 self.begin_round(ResumableRequest.from_json(request), parser and ParserConfig.from_json(parser))
                 return []
+            case ["compacting"]:
+                return self._begin_summary()
+            case ["compacted"]:
+                return self._end_summary()
             case ["failed"]:
                 self.is_over, self.outcome = True, "failed"
                 return []
@@ -224,6 +260,9 @@ class RunLog:
         self._usage.num_made += len(piece.token_ids)
         current.add_cached(piece.choice, num_cached)
         parts = reader.read(piece)
+        if self._summary is not None:
+            self._summary += [part.text for part in parts if isinstance(part, TextDelta)]
+            return []
         if len(parts) == 1 and not (piece.finish or self.transcript):
             return self._writer.part(piece.choice, parts[0])  # the path of nearly every token
         events: list[bytes] = []
@@ -263,7 +302,9 @@ def encode_piece(piece: Piece, num_cached: int) -> str:
             return f"[{piece.choice},{text},[{token_ids[0]}],{num_cached}]"
         return f"[{piece.choice},{text},{list(token_ids)},{num_cached}]"
     logprobs, scores = ([_logprob_to_json(one) for one in some] for some in (piece.logprobs, piece.prompt_logprobs))
-    rare = [piece.stop, scores] if scores else [piece.stop] if piece.stop else []
+    rare = [piece.stop, scores, piece.offsets]
+    while rare and not rare[-1]:
+        del rare[-1]
     more = json.dumps([piece.finish, piece.markers, logprobs, *rare])
     return f"[{piece.choice},{text},{list(token_ids)},{num_cached},{more[1:]}"
 
@@ -271,10 +312,11 @@ def encode_piece(piece: Piece, num_cached: int) -> str:
 def decode_piece(record: Sequence[Any]) -> tuple[Piece, int]:
     choice, text, token_ids, num_cached, *more = record
     finish, markers, logprobs, *rare = more or (None, (), ())
-    stop, scores = rare[0] if rare else None, rare[1] if rare[1:] else ()
+    known: list[Any] = [*rare, *(None, (), ())[len(rare) :]]
+    stop, scores, offsets = known
     placed = tuple((at, marker) for at, marker in markers)
     parsed, scored = (tuple(map(_logprob_from_json, some)) for some in (logprobs, scores))
-    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop), num_cached
+    return Piece(choice, text, tuple(token_ids), parsed, finish, placed, scored, stop, tuple(offsets)), num_cached
 
 
 def _logprob_to_json(one: TokenLogprob) -> list[object]:

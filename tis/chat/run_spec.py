@@ -36,7 +36,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class McpSpec:
-    """What a run needs if it may call MCP servers: it makes the prompt of each round."""
+    """What a run needs if it may call MCP servers, or compacts first: it makes the prompt of each round."""
 
     prompt: ChatPrompt  # without the tools of the servers; from another process, without pictures and videos
     servers: Sequence[RequestedServer]
@@ -81,6 +81,24 @@ class McpSpec:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CompactionSpec:
+    """The model summarises the conversation before it answers, and the summary takes the place of the rest."""
+
+    request: ResumableRequest  # asks for the summary
+    parser: ParserConfig | None
+    summary_at: int | None  # the message of the `McpSpec`'s prompt that the summary becomes; None: no answer follows
+
+    def to_json(self) -> dict[str, Any]:
+        parser = self.parser and self.parser.to_json()
+        return {"request": self.request.to_json(), "parser": parser, "summary_at": self.summary_at}
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> Self:
+        parser = given["parser"] and ParserConfig.from_json(given["parser"])
+        return cls(ResumableRequest.from_json(given["request"]), parser, given["summary_at"])
+
+
 class OtherVersion(ValueError):
     """Another version of the server began the run."""
 
@@ -94,6 +112,7 @@ class RunSpec:
     parser: ParserConfig | None = None
     mcp: McpSpec | None = None
     more_prompts: Sequence[ResumableRequest] = ()  # of a list, behind the first; their choices are behind its own
+    compaction: CompactionSpec | None = None  # with `mcp`, of no server perhaps, as it changes the prompt of the answer
 
     @property
     def num_choices(self) -> int:
@@ -110,6 +129,7 @@ class RunSpec:
             "parser": self.parser and self.parser.to_json(),
             "mcp": self.mcp and self.mcp.to_json(),
             "more_prompts": [one.to_json() for one in self.more_prompts],
+            "compaction": self.compaction and self.compaction.to_json(),
         }
 
     @classmethod
@@ -126,6 +146,7 @@ class RunSpec:
             given["parser"] and ParserConfig.from_json(given["parser"]),
             given["mcp"] and McpSpec.from_json(given["mcp"]),
             [ResumableRequest.from_json(one) for one in given.get("more_prompts", ())],
+            CompactionSpec.from_json(given["compaction"]) if given.get("compaction") else None,
         )
 
 

@@ -33,6 +33,8 @@ class Piece:
     # Of the next tokens of the prompt, before the answer begins. That of its first token says nothing.
     prompt_logprobs: tuple[TokenLogprob, ...] = ()
     stop: str | None = None  # the stop string of the request that ended it
+    # Of a raw prompt: where the tokens with log probabilities begin, behind the text so far. Empty if all begin there.
+    offsets: tuple[int, ...] = ()
 
 
 class Answer:

@@ -44,6 +44,9 @@ class Completion:
         self._pending_ids: list[int] = []
         self._pending_logprobs: list[TokenLogprob] = []
         self._pending_text = ""
+        self._pending_offsets: list[int] = []  # in the whole text, of the tokens with log probabilities
+        self._has_offsets = prepared.is_raw
+        self._num_decoded = self._num_shown = 0  # characters; those of stop strings that may come are not shown yet
         # Leaves room for one token: the first piece comes with the first token that the model itself generates.
         self._begin_with_forced(self.params.max_tokens - 1)
 
@@ -99,6 +102,8 @@ class Completion:
             return self.end()
         if logprob:
             self._pending_logprobs.append(logprob())
+            if self._has_offsets:
+                self._pending_offsets.append(self._num_decoded)
         text, finish = self._append(token_id)
         while finish is None and self._fast_forwards and (forced := self._forced()):
             for forced_id in forced:
@@ -136,6 +141,7 @@ class Completion:
         """Returns the text that may be emitted now, and why the answer ends with this token, if it does."""
         self._add(token_id)
         text, self._pending_text = self._pending_text + self._detokenizer.feed(token_id), ""
+        self._num_decoded += len(text)
         if self.constraint and self.constraint.is_complete:
             return self._last_text(text + self._detokenizer.flush(), self._validated("stop"))
         if len(self.token_ids) >= self.params.max_tokens:
@@ -193,8 +199,14 @@ class Completion:
         text, markers = split_markers(text) if self._has_markers else (text, ())
         ids, logprobs = tuple(self._pending_ids), tuple(self._pending_logprobs)
         stop = self._requested_stop(self._stops.found) if finish == "stop" else None
-        piece = Piece(self.index, text, ids, logprobs, finish, markers, stop=stop)
-        self._pending_ids, self._pending_logprobs = [], []
+        offsets = tuple(at - self._num_shown for at in self._pending_offsets)
+        if finish:
+            offsets = tuple(min(at, len(text)) for at in offsets)
+        piece = Piece(
+            self.index, text, ids, logprobs, finish, markers, stop=stop, offsets=offsets if any(offsets) else ()
+        )
+        self._num_shown += len(text)
+        self._pending_ids, self._pending_logprobs, self._pending_offsets = [], [], []
         self.finish = finish
         return piece
 

@@ -17,7 +17,7 @@ from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt
 from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.speech.heard import HeardWindow, SpeechDescription, SpeechWindow
-from tis.engine.text.tokenizer import RawTokenizer
+from tis.engine.text.tokenizer import RawTokenizer, TextCodec
 
 T = TypeVar("T")
 
@@ -108,12 +108,15 @@ class Engine(Protocol):
         grammar: Grammar | None = None,
         *,
         prompt_logprobs: int | None = None,
+        prompt_only: bool = False,
         cache_salt: str = "",
         ticket: Ticket | None = None,
     ) -> list[PreparedRequest]:
         """The same of prompts without a chat template, which one answer has the choices of: for `submit_list`.
 
         `prompt_logprobs`: the log probabilities of the prompts are wanted, with so many alternatives to each token.
+
+        `prompt_only`: nothing behind the prompts is wanted, so one may fill the context.
         """
         ...
 
@@ -127,6 +130,10 @@ class Engine(Protocol):
 
     async def with_tokenizer(self, model_id: str, work: Callable[[RawTokenizer], T]) -> T:
         """Calls this in a thread, with the tokenizer of a model that writes text. Waits until it is loaded."""
+        ...
+
+    async def with_codec(self, model_id: str, work: Callable[[TextCodec], T]) -> T:
+        """The same with a model of any task. Raises BadRequest for one that has no tokens."""
         ...
 
     async def embed(

@@ -19,7 +19,7 @@ from tis.engine.grammar.grammar import Grammar
 from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import ModelDescription, describe_unloaded
 from tis.engine.models.load_observer import LoadObserver
-from tis.engine.models.loaded_model import LoadedModel
+from tis.engine.models.loaded_model import LoadedModel, LoadedWeights
 from tis.engine.models.model_slot import Fetch, Load, ModelSlot, SlotRules
 from tis.engine.models.model_slots import ModelSlots
 from tis.engine.models.model_status import ModelStatus
@@ -37,7 +37,7 @@ from tis.engine.sampling.random_stream import new_seed
 from tis.engine.speech.heard import HeardWindow, SpeechDescription, SpeechWindow
 from tis.engine.speech.loaded_speech import HeardWindows, LoadedSpeech
 from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
-from tis.engine.text.tokenizer import RawTokenizer, Tokenizer, decode
+from tis.engine.text.tokenizer import RawTokenizer, TextCodec, Tokenizer, decode
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
@@ -214,6 +214,7 @@ class LocalEngine:
         grammar: Grammar | None = None,
         *,
         prompt_logprobs: int | None = None,
+        prompt_only: bool = False,
         cache_salt: str = "",
         ticket: Ticket | None = None,
     ) -> list[PreparedRequest]:
@@ -224,7 +225,12 @@ class LocalEngine:
         with slot.use.preparing(ticket):
             loaded = await self._writing(slot)
             prepared = await self._bridge.in_pool(
-                lambda: self._prepare_raw(entry, loaded, prompts, sampling, prompt_logprobs, cache_salt)
+                lambda: self._prepare_raw(
+                    *(entry, loaded, prompts, sampling),
+                    prompt_logprobs=prompt_logprobs,
+                    prompt_only=prompt_only,
+                    cache_salt=cache_salt,
+                )
             )
             if grammar is not None:
                 made = await compile_grammar(grammar, loaded.grammars, self._bridge, slot.entry.tool_format, ticket)
@@ -240,6 +246,15 @@ class LocalEngine:
         with slot.use.preparing():
             tokenizer = (await self._writing(slot)).tokenizer
             return await self._bridge.in_text_pool(lambda: work(tokenizer))
+
+    async def with_codec(self, model_id: str, work: Callable[[TextCodec], T]) -> T:
+        assert self._bridge
+        self._require_open(is_resumed=False)
+        slot = self.slots[model_id]
+        with slot.use.preparing():
+            loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+            codec = _codec_of(loaded)
+            return await self._bridge.in_text_pool(lambda: work(codec))
 
     def submit(self, prepared: PreparedRequest, *, is_resumed: bool = False, ticket: Ticket | None = None) -> Answer:
         self._require_open(is_resumed=is_resumed)
@@ -470,7 +485,9 @@ class LocalEngine:
         loaded: LoadedModel,
         prompts: Sequence[RawPrompt],
         sampling: Mapping[str, Any],
+        *,
         prompt_logprobs: int | None,
+        prompt_only: bool,
         cache_salt: str,
     ) -> list[PreparedRequest]:
         max_context = min(loaded.context_length, self._max_context(entry) or loaded.context_length)
@@ -479,6 +496,7 @@ class LocalEngine:
         prepared = prepare_raw_prompts(
             *(entry.id, adapter, loaded, prompts, params, max_context),
             prompt_logprobs=prompt_logprobs,
+            prompt_only=prompt_only,
             cache_salt=cache_salt,
         )
         # No share of the tokens is for reasoning: a grammar applies from the first one on.
@@ -547,6 +565,17 @@ def begin_completions(prepared: PreparedRequest) -> None:
 def begin_all_completions(prepared: Sequence[PreparedRequest]) -> None:
     for one in prepared:
         begin_completions(one)
+
+
+def _codec_of(loaded: LoadedWeights) -> TextCodec:
+    codec: TextCodec | None = None
+    if isinstance(loaded, LoadedModel):
+        codec = loaded.tokenizer
+    elif isinstance(loaded, LoadedPooling):
+        codec = loaded.codec
+    if codec is None:
+        raise BadRequest("This model has no tokens of texts to show.", param="model", code="model_not_supported")
+    return codec
 
 
 def _encode_prediction(tokenizer: Tokenizer, prediction: str, max_context: int) -> list[int]:

@@ -26,9 +26,13 @@ def prepare_raw_prompts(
     max_context: int,
     *,
     prompt_logprobs: int | None,
+    prompt_only: bool,
     cache_salt: str,
 ) -> Iterator[PreparedRequest]:
-    """Each prompt is what it would be alone: with the same seed, it gets the same answer."""
+    """Each prompt is what it would be alone: with the same seed, it gets the same answer.
+
+    `prompt_only`: no token behind it is wanted, so it may fill the context.
+    """
     if prompt_logprobs is not None and loaded.has_encoder:
         raise BadRequest(
             "This model reads the prompt with an encoder, so there are no log probabilities of it: send echo or "
@@ -40,7 +44,8 @@ def prepare_raw_prompts(
     for number, prompt in enumerate(prompts):
         where = f"prompt.{number}" if len(prompts) > 1 else "prompt"
         prompt_ids = encode_raw_prompt(loaded, prompt, max_context, where)
-        if len(prompt_ids) >= max_context:
+        room = max_context - len(prompt_ids)
+        if room < (0 if prompt_only else 1):
             raise _too_long(max_context, f"{len(prompt_ids)} tokens", where)
         num_tokens += len(prompt_ids)
         if len(prompts) > 1 and num_tokens > MAX_LISTED_TOKENS:
@@ -56,7 +61,7 @@ def prepare_raw_prompts(
             loaded.revision_with(adapter),
             loaded.tokenizer,
             prompt_ids,
-            params.with_max_tokens(min(params.max_tokens, max_context - len(prompt_ids))),
+            params.with_max_tokens(min(params.max_tokens, max(1, room))),
             new_seed() if params.seed is None else params.seed,
             adapter=adapter,
             is_raw=True,

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tis.engine.grammar.llguidance_text import close_objects
+from tis.engine.grammar.json_rules import close_objects
 
 NAME = {"type": "string"}
 

@@ -1,10 +1,12 @@
 """Bodies and paths of responses, conversations and sessions: wrong types, foreign ids, forged cursors."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from tests.faults.hostile.row import ADA, CHAT, HELLO, RESPONSES, Row, chat, codes, escaped, get, post, response
+from tis.openai_api.wire.sealed_text import sealed
 
 COUNT, CONVERSATIONS = f"{RESPONSES}/input_tokens", "/v1/conversations"
 _EVIL_IDS = [
@@ -25,6 +27,7 @@ def rows() -> Iterator[Row]:
     yield from _bodies()
     yield from _tools()
     yield from _items()
+    yield from _compactions()
     yield from _conversations()
     yield from _ids()
     yield from _cursors()
@@ -49,6 +52,7 @@ def _bodies() -> Iterator[Row]:
         "temperature": "NaN",
         "model": "nobody",
         "cache_salt": "x" * 600,
+        "context_management": [{"type": "compaction", "compact_threshold": -(2**80)}],
     }.items():
         yield response(f"{field} {str(value)[:16]!r}", (400, 404), **{field: value})
     for field, value in {
@@ -92,6 +96,59 @@ def _bodies() -> Iterator[Row]:
     yield response("100 MCP servers", 400, tools=[{"type": "mcp", "server_label": "x"}] * 100)
     yield response("tools of nothing", 400, tools=[{}] * 128)
     yield response("custom tools", (200, 400), tools=[{"type": "custom", "name": "x", "format": {"type": "grammar"}}])
+
+
+def _compactions() -> Iterator[Row]:
+    one = {"type": "compaction"}
+    wrong: list[Any] = [[{}], one, [[]], [{"type": ["compaction"]}], [one] * 5000]
+    for entries in wrong:
+        yield response(f"context_management {str(entries)[:24]}", 400, context_management=entries)
+    long = [HELLO, {"role": "assistant", "content": "a b c d " * 4000}] * 50
+    few = [{"type": "compaction", "compact_threshold": 256}]
+    yield response("a long history, compacted", (200, 400), input=[*long, HELLO], context_management=few)
+    yield response("3 MB, compacted", (200, 400), input="a b " * 750_000, context_management=few)
+    yield response("300 triggers", 400, input=[{"type": "compaction_trigger"}] * 300)
+    for name, body in {
+        "nothing": {},
+        "a number": {"input": 5},
+        "a foreign response": {"previous_response_id": "$foreign_response"},
+        "half a surrogate": {"input": "\ud800"},
+        "a trigger": {"input": [{"type": "compaction_trigger"}]},
+        "11,000 items": {"input": [HELLO] * 11_000},
+    }.items():
+        yield post(name, (400, 404), f"{RESPONSES}/compact", body)
+    yield post("a long history", (200, 400), f"{RESPONSES}/compact", {"input": long})
+
+
+def _compaction(context: Any) -> dict[str, Any]:
+    return {
+        "type": "compaction",
+        "encrypted_content": sealed(context if isinstance(context, str) else json.dumps(context)),
+    }
+
+
+_CONTEXTS: dict[str, Any] = {
+    "no JSON": "{",
+    "100,000 levels": "[" * 100_000,
+    "200,000 values": '{"compaction":1,"replaces":true,"messages":[' + "0," * 200_000 + "0]}",
+    "infinity": '{"compaction":1,"replaces":true,"messages":[{"role":"user","content":Infinity}]}',
+    "half a surrogate": {"compaction": 1, "replaces": True, "messages": [{"role": "user", "content": "\ud800"}]},
+    "no messages": {"compaction": 1, "replaces": True, "messages": []},
+    "messages of nothing": {"compaction": 1, "replaces": True, "messages": [{}]},
+    "a role nobody has": {"compaction": 1, "replaces": False, "messages": [{"role": "root", "content": "x"}]},
+    "calls of numbers": {
+        "compaction": 1,
+        "replaces": False,
+        "messages": [{"role": "assistant", "tool_calls": [5]}, {"role": "tool", "content": "x"}],
+    },
+    "no content": {"compaction": 1, "replaces": True, "messages": [{"role": "user"}]},
+    "a picture": {
+        "compaction": 1,
+        "replaces": True,
+        "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "http://169.254.169.254/"}]}],
+    },
+    "a half": '{"compaction":1,"replaces":true,"',
+}
 
 
 def _tools() -> Iterator[Row]:
@@ -166,6 +223,10 @@ def _items() -> Iterator[Row]:
         "a file": {"role": "user", "content": [{"type": "input_file", "file_data": "x", "filename": "../../x"}]},
         "audio": {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "x", "format": "wav"}}]},
         "tools of MCP": {"type": "mcp_list_tools", "server_label": "x", "tools": [{"name": 5}]},
+        "a compaction of nothing": {"type": "compaction"},
+        "a compaction of another server": {"type": "compaction", "encrypted_content": "gAAAA"},
+        **{f"a compaction: {name}": _compaction(context) for name, context in _CONTEXTS.items()},
+        "a trigger": {"type": "compaction_trigger"},
         "an approval": {"type": "mcp_approval_response", "approval_request_id": "x", "approve": True},
         "keys": {f"key_{number}": 0 for number in range(5000)},
         "half a surrogate": {"role": "user", "content": "\ud800"},

@@ -58,6 +58,11 @@ def _items(events: Sequence[Event]) -> Iterable[tuple[Event, Sequence[Event]]]:
 
 def _check_item(events: Sequence[Event]) -> None:
     first, done = events[0]["item"], events[-1]["item"]
+    if first["type"] == "compaction":
+        assert first == {**done, "encrypted_content": ""} and done["encrypted_content"]
+        assert [event["type"] for event in events[1:-1]] == ["response.compaction.compacting"]
+        assert (events[1]["item_id"], {event["output_index"] for event in events}) == (done["id"], {0})
+        return
     assert (first["id"], first["type"], first["status"]) == (done["id"], done["type"], "in_progress")
     assert {event["output_index"] for event in events} == {events[0]["output_index"]}
     middle = [event["type"].removeprefix("response.") for event in events[1:-1]]

@@ -54,7 +54,7 @@ def replay(
     return events_in(answer.text)
 
 
-def begun(http: httpx2.Client, given: str, num_events: int = 6, **more: Any) -> Sequence[Event]:
+def begun(http: httpx2.Client, given: Any, num_events: int = 6, **more: Any) -> Sequence[Event]:
     """The first events of a response that continues after this reader disconnects."""
     with http.stream("POST", RESPONSES, json={"model": "m", "input": given, "stream": True, **more}) as answer:
         text = ""

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -15,6 +15,9 @@ from tests.openai_api.responses.test_event_types import check_strictly
 from tests.openai_api.test_custom_tools import PLATE, SQL, call
 from tests.serving import Served, served, settings_with
 from tis.engine.grammar.tool_input import InputFormat, InputReader
+from tis.mcp_client.client import McpClient
+from tis.openai_api.wire.as_chat import messages_of
+from tis.openai_api.wire.response_tools import ResponseTools
 
 FUNCTION = {"type": "function", "name": "get_weather", "parameters": {"type": "object"}}
 SHELLS: list[Any] = [{"type": "local_shell"}, {"type": "shell"}, {"type": "apply_patch"}]
@@ -250,6 +253,81 @@ def test_the_client_searches_for_tools(hermes: httpx2.Client) -> None:
     # A search on the server needs no call: the model sees every tool.
     [item] = create(hermes, weather, tools=[hidden, {"type": "tool_search"}])["output"]
     assert item["type"] == "function_call"
+
+
+CRM: dict[str, Any] = {
+    "type": "namespace",
+    "name": "crm",
+    "description": "Customers.",
+    "tools": [FUNCTION, {**FUNCTION, "name": "find", "description": "Find one."}, custom()],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "own", "given"),
+    [
+        ("crm__find", '{"id": 7}', {"type": "function_call", "name": "find"}, {"arguments": '{"id": 7}'}),
+        ("crm__run", '{"input": "ls"}', {"type": "custom_tool_call", "name": "run"}, {"input": "ls"}),
+        ("get_weather", "{}", {"type": "function_call", "name": "get_weather"}, {"arguments": "{}"}),
+    ],
+)
+def test_tools_of_a_namespace_are_called_in_it(
+    hermes: httpx2.Client, name: str, arguments: str, own: Event, given: Event
+) -> None:
+    """Beside a tool of the same name that is in none."""
+    tools = [CRM, FUNCTION]
+    item = only_item(hermes, name, arguments, tools)
+    assert item.items() >= {**own, **given, "status": "completed"}.items()
+    assert item.get("namespace") == ("crm" if name.startswith("crm") else None)
+    first = create(hermes, call(name, arguments), tools=tools)
+    assert first["tools"][0]["name"] == "crm" and len(first["tools"][0]["tools"]) == 3
+    output = {"type": "function_call_output", "call_id": item["call_id"], "output": "Sari"}
+    answer = create(hermes, [{"role": "user", "content": "Go."}, item, output], tools=tools)
+    assert answer["output"][0]["content"][0]["text"] == "Sari"
+    stored = {**output, "call_id": first["output"][0]["call_id"]}
+    answer = create(hermes, [stored], tools=tools, previous_response_id=first["id"])
+    assert answer["output"][0]["content"][0]["text"] == "Sari"
+
+
+def test_the_model_reads_the_names_of_a_namespace() -> None:
+    tools = ResponseTools([CRM], cast(McpClient, None))
+    described = {one[one["type"]]["name"]: one[one["type"]]["description"] for one in tools.functions}
+    assert described == {
+        "crm__get_weather": "Customers.",
+        "crm__find": "Customers.\nFind one.",
+        "crm__run": "Customers.\nRun it.",
+    }
+    item = {"type": "function_call", "call_id": "c", "namespace": "crm", "name": "find", "arguments": "{}"}
+    [message], _ = messages_of([("input.0", item)], {})
+    assert message["tool_calls"][0]["function"]["name"] == "crm__find"
+
+
+@pytest.mark.parametrize(
+    ("tool", "param"),
+    [
+        ({**CRM, "name": ""}, "tools.0.name"),
+        ({**CRM, "name": "n" * 60}, "tools.0.tools.0.name"),
+        ({**CRM, "tools": "x"}, "tools.0.tools"),
+        ({**CRM, "tools": [5]}, "tools.0.tools"),
+        ({**CRM, "tools": [{"type": "shell"}]}, "tools.0.tools.0.type"),
+        ({**CRM, "tools": [CRM]}, "tools.0.tools.0.type"),
+        ({**CRM, "tools": [{"type": "function"}]}, "tools.0.tools.0.name"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_namespace_is_named(hermes: httpx2.Client, tool: Event, param: str) -> None:
+    assert refused(hermes, {"input": "Halo", "tools": [tool]})["param"] == param
+
+
+def test_a_namespace_may_be_found_by_a_search(hermes: httpx2.Client) -> None:
+    output = {"type": "tool_search_output", "call_id": "c1", "execution": "client", "tools": [CRM]}
+    found = {"type": "tool_search_call", "call_id": "c1", "arguments": {"query": "x"}, "execution": "client"}
+    history = [found, output, {"role": "user", "content": call("crm__find", "{}")}]
+    [item] = create(hermes, history, tools=[{"type": "tool_search", "execution": "client"}])["output"]
+    assert (item["type"], item["namespace"], item["name"]) == ("function_call", "crm", "find")
+    choice = {"type": "function", "namespace": "crm", "name": "find"}
+    assert create(hermes, "Halo", tools=[CRM], tool_choice="auto")["status"] == "completed"
+    assert refused(hermes, {"input": "x", "tools": [FUNCTION], "tool_choice": choice})["param"] == "tool_choice"
 
 
 @pytest.mark.model

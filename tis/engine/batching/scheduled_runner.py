@@ -57,7 +57,8 @@ class ScheduledRunner:
         return self._running
 
     def admit(self, request: Request) -> None:
-        if len(request.prompt_ids) + request.prepared.params.max_tokens > self.scheduler.max_tokens:
+        num_cached = len(request.prompt_ids) + request.prepared.params.max_tokens - 1  # nothing comes behind the last
+        if num_cached > self.scheduler.max_tokens:
             raise ContextLengthExceeded(
                 self.scheduler.max_tokens, "prompt and answer are longer than the cache (CACHE_TOKENS)."
             )

@@ -13,12 +13,14 @@ from typing import Any
 
 from tis.engine.grammar.compile_sandbox import CompileSandbox, TooExpensive
 from tis.engine.grammar.grammar import CallableTool, Grammar
+from tis.engine.grammar.harmony_rules import HARMONY_MARKERS
 from tis.engine.grammar.input_matcher import InputMatcher, allowed_texts
 from tis.engine.grammar.json_string_tokens import JsonStringTokens
 from tis.engine.grammar.lark import TokenIds
 from tis.engine.grammar.limits import COMPILE_SECONDS, parser_limits
 from tis.engine.grammar.llguidance_text import compile_error, input_error, to_llguidance
 from tis.engine.grammar.matcher import Matcher
+from tis.engine.grammar.tagged_rules import can_be_between_tags
 from tis.engine.grammar.tool_input import InputFormat, input_format_of, input_place, refuse_tokens
 from tis.engine.grammar.validate import ValidateAnswer, answer_validator
 from tis.engine.text.markers import CALL_MARKERS, ToolFormat
@@ -91,18 +93,25 @@ class GrammarCompiler:
         self._cache: OrderedDict[str, tuple[CompiledGrammar, float]] = OrderedDict()  # with the seconds it took
         self._rejected = rejected or RejectedGrammars()
 
-    def opening_id(self, call_format: ToolFormat | None = None) -> int | None:
-        """The token that opens a call. None if the calls of this model cannot be constrained from such a token on."""
-        call_format = call_format or self._call_format
-        markers = CALL_MARKERS[call_format]
-        is_xml = self._writes_xml and call_format == "hermes"
-        if call_format not in ("hermes", "llama", "mistral") or is_xml:
+    def _opening_id(self, grammar: Grammar) -> int | None:
+        """The token that opens a call. None where calls are constrained without one, or not at all."""
+        if grammar.covers_answer or grammar.call_format in ("json", "harmony"):
             return None
-        return self._token_ids.get(markers[0])
+        return self._token_ids.get(CALL_MARKERS[grammar.call_format][0])
 
-    def marks_calls(self, call_format: ToolFormat | None = None) -> bool:
-        """Whether every call begins with the token that opens one. Llama's models have one, and may call without."""
-        return self.opening_id(call_format) is not None and (call_format or self._call_format) != "llama"
+    def holds_marked_calls(self, grammar: Grammar, call_format: ToolFormat | None = None) -> bool:
+        """Whether calls that the model chooses to make can be held to this grammar of them."""
+        grammar = self._in_format(grammar, call_format)
+        if grammar.call_format == "harmony":
+            return self._token_ids.keys() >= set(HARMONY_MARKERS)
+        if self._opening_id(grammar) is None:
+            return False
+        has_tags = grammar.writes_xml or grammar.call_format == "glm"
+        return not has_tags or all(map(can_be_between_tags, grammar.tools))
+
+    def holds_all_calls(self, grammar: Grammar, call_format: ToolFormat | None = None) -> bool:
+        """Llama's models have a marker, and may call without."""
+        return self.holds_marked_calls(grammar, call_format) and (call_format or self._call_format) != "llama"
 
     def find(self, grammar: Grammar, call_format: ToolFormat | None = None) -> CompiledGrammar | None:
         """Looks into the caches, without compiling. Raises the error of a grammar that was rejected lately."""
@@ -131,7 +140,7 @@ class GrammarCompiler:
                 grammar,
                 answer_validator(grammar),
                 self._new_matcher(grammar, text),
-                None if grammar.covers_answer else self.opening_id(grammar.call_format),
+                self._opening_id(grammar),
             )
         except TooExpensive:
             error = _too_expensive(grammar)
@@ -147,7 +156,7 @@ class GrammarCompiler:
         return compiled
 
     def _in_format(self, grammar: Grammar, call_format: ToolFormat | None) -> Grammar:
-        return grammar.in_format(call_format or self._call_format)
+        return grammar.in_format(call_format or self._call_format, writes_xml=self._writes_xml)
 
     def _try_in_sandbox(self, grammar: Grammar) -> None:
         """All grammars of the inputs together have the time of one."""

@@ -17,15 +17,15 @@ async def compile_grammar(
     call_format: ToolFormat | None = None,
     ticket: Ticket | None = None,
 ) -> CompiledGrammar | None:
-    """None if the grammar is only about marked calls, and this model has no marker for them, or no grammars at all.
+    """None if the grammar is only about marked calls, which cannot be held to it, or the model has no grammars at all.
 
     With a ticket it waits its turn among the grammars of all owners, or raises QueueFull.
     """
     if grammar.covers_answer:
         return await _compile(grammar, compiler, bridge, call_format, ticket)
-    if compiler is None or not compiler.marks_calls(call_format):
+    if compiler is None or not compiler.holds_all_calls(grammar, call_format):
         _require_no_input_formats(grammar)
-    if compiler is None or compiler.opening_id(call_format) is None:
+    if compiler is None or not compiler.holds_marked_calls(grammar, call_format):
         return None
     try:
         return await _compile(grammar, compiler, bridge, call_format, ticket)
@@ -40,8 +40,8 @@ def _require_no_input_formats(grammar: Grammar) -> None:
     for tool in grammar.tools:
         if input_format_of(tool.parameters):
             raise BadRequest(
-                f"{tool.param}: this model has no marker that opens a call, so the grammar can be enforced only in a "
-                "forced call. Set tool_choice to required or to this tool, or the format to text.",
+                f"{tool.param}: this model writes calls so that the grammar can be enforced only in a forced call. Set "
+                "tool_choice to required or to this tool, or the format to text.",
                 param=tool.param,
                 code="unsupported_value",
             )

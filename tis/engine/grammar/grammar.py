@@ -26,13 +26,17 @@ class Grammar:
     tools: tuple[CallableTool, ...] = ()
     one_call: bool = False
     call_format: ToolFormat = "hermes"
+    writes_xml: bool = False  # marked calls in the hermes format have their arguments between tags
     param: str = field(default="response_format", compare=False)  # the field of the request that errors name
 
     @property
     def key(self) -> str:
         """Equal for grammars that mean the same. The order of properties matters, because answers follow it."""
         return json.dumps(
-            [self.kind, self.value, [asdict(tool) for tool in self.tools], self.one_call, self.call_format]
+            [
+                *(self.kind, self.value, [asdict(tool) for tool in self.tools]),
+                *(self.one_call, self.call_format, self.writes_xml),
+            ]
         )
 
     @property
@@ -40,8 +44,9 @@ class Grammar:
         """Whether all of the answer follows the grammar, except the reasoning before it."""
         return self.kind != "marked_calls"
 
-    def in_format(self, call_format: ToolFormat) -> "Grammar":
-        return replace(self, call_format=call_format)
+    def in_format(self, call_format: ToolFormat, *, writes_xml: bool = False) -> "Grammar":
+        has_tags = writes_xml and call_format == "hermes" and self.kind == "marked_calls"
+        return replace(self, call_format=call_format, writes_xml=has_tags)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -64,6 +69,6 @@ def tool_call_grammar(
 def marked_calls_grammar(tools: tuple[CallableTool, ...], *, one_call: bool, param: str = "tools") -> Grammar:
     """Allows any text, but behind the marker that opens a call only a call of these tools.
 
-    A model whose call format has no such marker is not constrained.
+    A model whose call format has no such marker is not constrained. gpt-oss has a header instead.
     """
     return Grammar("marked_calls", tools=tools, one_call=one_call, param=param)

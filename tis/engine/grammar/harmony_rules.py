@@ -3,7 +3,9 @@
 import json
 
 from tis.engine.grammar.grammar import Grammar
-from tis.engine.grammar.lark import HEADER, TokenIds, marker, quoted, text_until_rule
+from tis.engine.grammar.lark import ANY_TEXT, HEADER, TokenIds, marker, quoted, text_until_rule
+
+HARMONY_MARKERS = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>")  # without which nothing tells messages apart
 
 
 def in_final_message(grammar: Grammar, text: str, token_ids: TokenIds) -> str:
@@ -25,6 +27,18 @@ def message_rules(token_ids: TokenIds) -> list[str]:
         f'analysis: {channel} "analysis" {message} thought {start} "assistant"',
         text_until_rule("thought", "<|end|>", token_ids),
         f'final: {channel} "final" {message} answer',
+    ]
+
+
+def free_message_rules(token_ids: TokenIds) -> list[str]:
+    """Rules for an answer in which only a call is constrained; it needs a rule `call`, with which the answer ends."""
+    channel, message, start = (marker(one, token_ids) for one in ("<|channel|>", "<|message|>", "<|start|>"))
+    header = f'{channel} ("analysis" | "commentary" | "final") {message}'
+    return [
+        "start: before* (call | last)",
+        f'before: {header} said {start} "assistant"',
+        text_until_rule("said", "<|end|>", token_ids),
+        f"last: {header} {ANY_TEXT}",
     ]
 
 

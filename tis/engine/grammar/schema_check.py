@@ -146,3 +146,11 @@ def _step_as_integer(value: Any) -> float:
 
 def _size(value: Any) -> int:
     return len(value) if isinstance(value, dict | list) else 0
+
+
+def require_text(text: Any, param: str) -> str:
+    if not isinstance(text, str) or not text:
+        raise BadRequest(f"{param}: must be a non-empty string.", param=param)
+    if len(text) > MAX_GRAMMAR_LENGTH:
+        raise BadRequest(f"{param}: at most {MAX_GRAMMAR_LENGTH} characters.", param=param, code="schema_too_large")
+    return text

@@ -27,14 +27,17 @@ class InputFormat:
     syntax: Syntax
     definition: str
 
-    def to_llguidance(self) -> str:
-        """Without forced tokens: llguidance would allow one way to write a forced text, of which there are several."""
+    def rules(self) -> str:
+        """As rules of Lark."""
         from llguidance import LLMatcher
 
-        rules = self.definition
-        if self.syntax == "regex":
-            rules = json.loads(LLMatcher.grammar_from_regex(rules))["grammars"][0]["lark_grammar"]
-        return f"{rules}\n{_NO_FORCING}"
+        if self.syntax == "lark":
+            return self.definition
+        return str(json.loads(LLMatcher.grammar_from_regex(self.definition))["grammars"][0]["lark_grammar"])
+
+    def to_llguidance(self) -> str:
+        """Without forced tokens: llguidance would allow one way to write a forced text, of which there are several."""
+        return f"{self.rules()}\n{_NO_FORCING}"
 
 
 def input_parameters(form: InputFormat | None) -> dict[str, Any]:

@@ -127,7 +127,8 @@ def answer_validator(grammar: Grammar) -> ValidateAnswer:
             return validate
         case "marked_calls":
             validators = _validators(grammar)
-            return lambda text: _validate_calls(grammar, validators, text)
+            needs_call = grammar.call_format != "harmony"  # whose whole answer this is
+            return lambda text: _validate_calls(grammar, validators, text, needs_call=needs_call)
         case _:
             return lambda text: None  # only llguidance can check these
 
@@ -143,11 +144,13 @@ def _validate_json(validator: _SchemaValidator, text: str) -> Fault:
         return f"it is not valid JSON ({type(error).__name__})"
 
 
-def _validate_calls(grammar: Grammar, validators: Mapping[str, _ArgumentsValidator], text: str) -> Fault:
+def _validate_calls(
+    grammar: Grammar, validators: Mapping[str, _ArgumentsValidator], text: str, *, needs_call: bool = True
+) -> Fault:
     schemas = {tool.name: tool.parameters for tool in grammar.tools}
     try:
-        calls = list(written_calls(grammar.call_format, text, schemas))
-        if not calls:
+        calls = list(written_calls(grammar.call_format, text, schemas, is_xml=grammar.writes_xml))
+        if needs_call and not calls:
             return "it has no tool call"
         for name, arguments in calls:
             if fault := validators[name].validate(arguments):

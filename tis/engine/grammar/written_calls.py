@@ -22,8 +22,10 @@ def exact_number(text: str) -> Decimal | float:
         return float(text)
 
 
-def written_calls(call_format: ToolFormat, text: str, schemas: Schemas) -> Iterator[NamedCall]:
+def written_calls(call_format: ToolFormat, text: str, schemas: Schemas, *, is_xml: bool = False) -> Iterator[NamedCall]:
     """Raises ValueError, KeyError or TypeError if the text is not valid."""
+    if is_xml:
+        return _xml_calls(text, schemas)
     match call_format:
         case "glm":
             return _tagged_calls(text, schemas)
@@ -73,13 +75,20 @@ def _tagged_calls(text: str, schemas: Schemas) -> Iterator[NamedCall]:
     markers = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
     key, key_end, value, value_end = (_escaped(one, text) for one in markers)
     pair = re.compile(rf"{key}(.*?){key_end}\s*{value}(.*?){value_end}", re.DOTALL)
-    for body in text.split(_marker_in(text, "<tool_call>"))[1:]:
+    first, *others = text.split(_marker_in(text, "<tool_call>"))
+    for body in others or [first]:  # a call that the model chose to make comes without its marker
         body = body.partition(_marker_in(text, "</tool_call>"))[0].strip()
         if body.startswith("{"):
             yield from _json_calls(body, "arguments")
             continue
         name = re.split(rf"\s|{key}", body, maxsplit=1)[0]
         yield name, {one[1]: value_of_text(one[2], types_of(schemas[name], one[1])) for one in pair.finditer(body)}
+
+
+def _xml_calls(text: str, schemas: Schemas) -> Iterator[NamedCall]:
+    for name, body in re.findall(r"<function=([^>\n]+)>\n(.*?)</function>", text, re.DOTALL):
+        pairs = re.findall(r"<parameter=([^>\n]+)>\n(.*?)\n</parameter>", body, re.DOTALL)
+        yield name, {key: value_of_text(value, types_of(schemas[name], key)) for key, value in pairs}
 
 
 def _marker_in(text: str, marker: str) -> str:

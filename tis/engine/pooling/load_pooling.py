@@ -21,6 +21,7 @@ from tis.engine.optional_stages import KERNELS, OptionalStages, read_and_prepare
 from tis.engine.pooling.loaded_pooling import LoadedPooling
 from tis.engine.pooling.prompt_rows import PromptRows
 from tis.engine.pooling.reranking import YesNoTemplate, yes_no_template
+from tis.engine.pooling.row_codec import RowCodec
 from tis.engine.pooling.sentence_files import SentenceFiles, read_sentence_files
 from tis.engine.pooling.text_rows import TextRows
 from tis.engine.pooling.token_row import RowMaker
@@ -140,6 +141,7 @@ def _prepared(
         rows=rows,
         template=template,
         size=size,
+        codec=RowCodec(tokenizer, config.vocab_size, lower_case=files.lower_case),
     )
 
 

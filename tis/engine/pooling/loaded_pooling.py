@@ -13,6 +13,7 @@ from tis.engine.pooling.reranking import YesNoTemplate
 from tis.engine.pooling.token_row import RowMaker, Text, TokenRow
 from tis.engine.pooling.vector_cache import VectorCache
 from tis.engine.prompt import ChatPrompt, media_of
+from tis.engine.text.tokenizer import TextCodec
 from tis.engine.threads import Bridge
 from tis.errors import BadRequest
 
@@ -25,6 +26,7 @@ class LoadedPooling(LoadedWeights):
     rows: RowMaker
     size: int  # of a vector; 1 for scores
     template: YesNoTemplate | None = None  # of a reranker that is a causal model
+    codec: TextCodec | None = None  # None: it is a Python class, which has no tokens
 
 
 @dataclass(frozen=True, slots=True)

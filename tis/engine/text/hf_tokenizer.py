@@ -37,7 +37,7 @@ class HfTokenizer:
         self.vocabulary_size = vocabulary_size
         self._tokenizer = tokenizer
         self._special_ids = frozenset(tokenizer.all_special_ids)
-        self._token_bytes = _byte_vocabulary(tokenizer)
+        self._token_bytes = byte_vocabulary(tokenizer)
         self._control_token = re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)) or "(?!)")
         # Slow tokenizers only: sanitising sets a flag inside, and a second thread could encode text of users as control
         # tokens.
@@ -264,7 +264,7 @@ def _hidden(token: Mapping[str, Any]) -> dict[str, Any]:
     return {**token, "content": f"<|hidden marker {token['id']}|>", "special": True}
 
 
-def _byte_vocabulary(tokenizer: Any) -> Mapping[int, bytes] | None:
+def byte_vocabulary(tokenizer: Any) -> Mapping[int, bytes] | None:
     """The bytes of every visible token, for byte-level vocabularies; None for other kinds."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or not str(backend.decoder).startswith("ByteLevel"):

@@ -124,18 +124,9 @@ class TextEncoder:
     def require_few(self, chat: str, max_tokens: int) -> None:
         """Raises TooManyTokens if the text surely has more; it is encoded no further than that."""
         num_marks = min(map(chat.count, self._mark_characters))
-        min_tokens = max(num_marks, len(chat) // MAX_CHARS_PER_TOKEN)
-        if min_tokens > max_tokens:
-            raise TooManyTokens(min_tokens)
-        if len(chat) <= max_tokens * _USUAL_CHARS_PER_TOKEN:
-            return
-        count = 0
-        for some in _slices(chat):
-            count += max(
-                0, len(self._backend.encode_batch_fast([some], add_special_tokens=False)[0]) - _MAX_MORE_TOKENS
-            )
-            if count > max_tokens:
-                raise TooManyTokens(count)
+        if num_marks > max_tokens:
+            raise TooManyTokens(num_marks)
+        refuse_many_tokens(self._backend, chat, max_tokens)
 
     def _ids_of(self, texts: Sequence[str]) -> dict[str, list[int]]:
         """After a newline, so that SentencePiece adds no space before them; the newline is removed again."""
@@ -154,6 +145,20 @@ class TextEncoder:
         if (ids := self._ids_as_text.get(token)) is None:
             raise ValueError(f"Can't sanitize {token!r}: the tokenizer produces it from plain text")
         return ids
+
+
+def refuse_many_tokens(backend: Any, text: str, max_tokens: int) -> None:
+    """Raises TooManyTokens if the text surely has more; it is encoded no further than that."""
+    min_tokens = len(text) // MAX_CHARS_PER_TOKEN
+    if min_tokens > max_tokens:
+        raise TooManyTokens(min_tokens)
+    if len(text) <= max_tokens * _USUAL_CHARS_PER_TOKEN:
+        return
+    count = 0
+    for some in _slices(text):
+        count += max(0, len(backend.encode_batch_fast([some], add_special_tokens=False)[0]) - _MAX_MORE_TOKENS)
+        if count > max_tokens:
+            raise TooManyTokens(count)
 
 
 def _unless_itself(ids: Sequence[int], token_id: int) -> Sequence[int] | None:

@@ -30,11 +30,14 @@ class Tokenizer(Protocol):
     def new_detokenizer(self) -> Detokenizer: ...
 
 
-class RawTokenizer(Tokenizer, Protocol):
-    """That of a loaded model: it encodes raw texts, too."""
+class TextCodec(Protocol):
+    """Encodes and decodes texts, whatever the model makes of them: text, vectors or scores."""
+
+    @property
+    def vocabulary_size(self) -> int: ...
 
     def encode_raw(self, text: str, *, adds_special_tokens: bool, max_tokens: int | None = None) -> list[int]:
-        """A prompt without a template. Control tokens that are written in the text count as such.
+        """A prompt without a template. Control tokens that are written in the text count as such, if the model writes.
 
         Raises TooManyTokens if there are more than `max_tokens`, if possible before all of them are there.
         """
@@ -44,16 +47,22 @@ class RawTokenizer(Tokenizer, Protocol):
         """With control tokens, as they are written."""
         ...
 
+    def token_bytes(self, token_id: int) -> bytes: ...
+
+    def token_names(self, token_ids: Sequence[int]) -> list[str]:
+        """As the vocabulary spells them."""
+        ...
+
+
+class RawTokenizer(Tokenizer, TextCodec, Protocol):
+    """That of a loaded model that writes text: it encodes raw texts, too."""
+
     def visible_texts(self, token_ids: Sequence[int]) -> list[str]:
         """The text that each token adds to those before it; joined, they are the whole. Control tokens are visible."""
         ...
 
     def text_offsets(self, text: str, token_ids: Sequence[int], *, adds_special_tokens: bool) -> list[int]:
         """Where each token of an encoded raw text begins in it, in characters."""
-        ...
-
-    def token_names(self, token_ids: Sequence[int]) -> list[str]:
-        """As the vocabulary spells them."""
         ...
 
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 
+from tis.admission.ticket import Ticket
 from tis.cancellation import race_draining
 from tis.chat.run_spec import Services
-from tis.engine.prepared_request import PreparedRequest
 from tis.errors import BadRequest, ServiceError
 from tis.http.admin_guard import AdminGuard
 from tis.http.admission import ticket_of
@@ -25,6 +25,7 @@ from tis.http.event_stream import (
 )
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.ollama_api.routes.model_names import served
+from tis.ollama_api.wire.begin_raw import begin_raw
 from tis.ollama_api.wire.chat_fields import GenerationFields, OllamaChatRequest, OllamaGenerateRequest
 from tis.ollama_api.wire.ollama_examples import CHAT_RESPONSES, GENERATE_RESPONSES
 from tis.ollama_api.wire.ollama_writer import (
@@ -37,9 +38,9 @@ from tis.ollama_api.wire.ollama_writer import (
     rfc3339,
     whole_answer,
 )
-from tis.ollama_api.wire.to_chat import as_chat_request, in_ollama_names
+from tis.ollama_api.wire.to_chat import as_chat_request, in_ollama_names, is_raw
 from tis.openai_api.routes.models import ApiOptions, OptionsDep, ServicesDep
-from tis.openai_api.wire.begin import AnswerForm, ChooseForm, ConvertedChat, begin_chat
+from tis.openai_api.wire.begin import AnswerForm, begin_chat
 from tis.openai_api.wire.chat_request import SESSION_ID, ChatRequest
 from tis.openai_api.wire.ignored import name_ignored
 from tis.streaming.session import Session
@@ -50,6 +51,7 @@ router = APIRouter(route_class=ScannedBodyRoute)
 
 NDJSON = "application/x-ndjson"
 _NO_EFFECT = ("keep_alive", "truncate", "shift")
+_NO_EFFECT_ON_RAW = (*_NO_EFFECT, "think")
 _NOW = (0, "0", "0s", "0m", "0h")  # values of `keep_alive` that ask for the memory back
 
 SessionHeader = Annotated[
@@ -120,6 +122,7 @@ class _Answering:
         """`answers`: else the model is only loaded or unloaded, whatever it does."""
         self._received_at = time.time_ns()
         self._kind = kind
+        self._is_raw = is_raw(body)
         self._body = body
         self._request = request
         self._services = services
@@ -131,7 +134,8 @@ class _Answering:
         chat = await in_thread_if(self._is_large, lambda: as_chat_request(body))
         fingerprint = await in_thread_if(self._is_large, chat.fingerprint)
         resumable = bool(body.is_streamed or session_id)
-        wanted = SessionRequest(owner, session_id, f"{DIALECT}:{self._kind} {self._model_id} {fingerprint}", resumable)
+        kind = "raw" if self._is_raw else self._kind
+        wanted = SessionRequest(owner, session_id, f"{DIALECT}:{kind} {self._model_id} {fingerprint}", resumable)
         found = sessions.find_turn(wanted)
         if found is None:
             engine = self._services.engine
@@ -148,7 +152,7 @@ class _Answering:
             )
         else:
             streamed = await self._folded(session, turn)
-        return await self._with_ignored(streamed, _NO_EFFECT)
+        return await self._with_ignored(streamed, _NO_EFFECT_ON_RAW if self._is_raw else _NO_EFFECT)
 
     async def load_or_unload(self) -> Response:
         engine, body = self._services.engine, self._body
@@ -171,22 +175,18 @@ class _Answering:
         await engine.media_kinds(self._model_id)  # waits until it is loaded: what follows describes it
         loaded_at = time.time_ns()
         chat = await self._fitting(chat)
-        return await begin_chat(
-            chat,
-            self._services,
-            sessions,
-            wanted,
-            self._model_id,
-            ticket_of(self._request),
-            choose_form=self._form(loaded_at),
-            is_large=self._is_large,
-        )
+        body, is_large = self._body, self._is_large
+        begin: tuple[Services, Sessions, SessionRequest, str, Ticket]
+        begin = self._services, sessions, wanted, self._model_id, ticket_of(self._request)
+        if isinstance(body, OllamaGenerateRequest) and body.raw:
+            return await begin_raw(body.prompt or "", chat, *begin, lambda: self._form(loaded_at), is_large=is_large)
+        return await begin_chat(chat, *begin, choose_form=lambda *_: self._form(loaded_at), is_large=is_large)
 
     async def _fitting(self, chat: ChatRequest) -> ChatRequest:
         """Refuses what the model cannot do, as Ollama does, and shortens `num_predict` to its context."""
         known = await self._services.engine.describe(self._model_id)
         body = self._body
-        if body.think and not known.reasons:
+        if body.think and not known.reasons and not self._is_raw:
             raise BadRequest(f'"{body.model}" does not support thinking', param="think", code="unsupported_value")
         if isinstance(body, OllamaChatRequest) and body.tools and not known.calls_tools:
             raise BadRequest(f'"{body.model}" does not support tools', param="tools", code="unsupported_value")
@@ -194,18 +194,16 @@ class _Answering:
             return chat.model_copy(update={"max_tokens": known.context_length})
         return chat
 
-    def _form(self, loaded_at: int) -> ChooseForm:
-        def choose(chat: ConvertedChat, prepared: PreparedRequest) -> AnswerForm:
-            state = ollama_writer_state(
-                self._kind,
-                self._body.model or self._model_id,
-                received_at=self._received_at,
-                loaded_at=loaded_at,
-                hides_thinking=self._body.think is False,
-            )
-            return AnswerForm(DIALECT, f"ollama-{uuid.uuid4().hex}", state, OllamaWriter)
-
-        return choose
+    def _form(self, loaded_at: int) -> AnswerForm:
+        """Made when the prompt is ready: it has the time of that."""
+        state = ollama_writer_state(
+            self._kind,
+            self._body.model or self._model_id,
+            received_at=self._received_at,
+            loaded_at=loaded_at,
+            hides_thinking=self._body.think is False,
+        )
+        return AnswerForm(DIALECT, f"ollama-{uuid.uuid4().hex}", state, OllamaWriter)
 
     async def _folded(self, session: Session, turn: Turn) -> Response:
         await session.recording.require(turn.first_index - 1)

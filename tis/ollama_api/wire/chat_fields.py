@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, StrictBool, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, TypeAdapter, ValidationError
 
 from tis.bounds import MaxItems
 from tis.ollama_api.wire.ollama_examples import CHAT_BODIES, GENERATE_BODIES
@@ -135,11 +135,11 @@ class OllamaGenerateRequest(GenerationFields):
     prompt: Text | None = None
     system: Text | None = None
     images: Images | None = None
+    raw: StrictBool | None = Field(None, description="the prompt goes to the model as it is, without a chat template")
     # Refused by name, unless they are empty.
     suffix: Text | None = None
     template: Text | None = None
     context: Annotated[list[Integer], MaxItems(_MAX_CONTEXT)] | None = None
-    raw: StrictBool | None = None
 
     model_config = ConfigDict(json_schema_extra={"examples": GENERATE_BODIES})
 

@@ -28,8 +28,8 @@ _NOT_SUPPORTED: Mapping[str, str] = {
     "suffix": "this server has no template that fills in the middle",
     "template": "the chat template of the model is used",
     "context": "send the conversation to /api/chat",
-    "raw": "a prompt without the model's template is not supported here",
 }
+_NOT_WITH_RAW = ("template", "system", "context", "images", "suffix")
 
 
 def as_chat_request(body: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequest:
@@ -47,7 +47,7 @@ def as_chat_request(body: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
         "logprobs": body.logprobs or None,
         "top_logprobs": body.top_logprobs if body.logprobs else None,
         "response_format": _response_format(body.format),
-        **_thinking(body.think),
+        **({} if is_raw(body) else _thinking(body.think)),
         **_sampling(body.options or OllamaOptions()),
     }
     stop = fields.pop("stop", None)
@@ -60,6 +60,11 @@ def as_chat_request(body: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
     # Beyond the limits of chats: Ollama takes more stop strings than OpenAI, and other names of tools.
     made = [_tool(tool, f"tools.{number}") for number, tool in enumerate(tools)]
     return chat.model_copy(update={"stop": stop, "tools": made or None})
+
+
+def is_raw(body: GenerationFields) -> bool:
+    """Whether the prompt goes to the model without its template."""
+    return isinstance(body, OllamaGenerateRequest) and body.raw is True
 
 
 def in_ollama_names(error: ServiceError, body: GenerationFields) -> ServiceError:
@@ -85,6 +90,10 @@ def _theirs(param: str, is_generate: bool) -> str:
 
 
 def _refuse_unsupported(body: OllamaGenerateRequest) -> None:
+    for name in _NOT_WITH_RAW if body.raw else ():
+        if getattr(body, name):
+            message = f"{name} is not supported with raw: the prompt alone goes to the model, as it is."
+            raise BadRequest(message, param=name, code="unsupported_parameter")
     for name, why in _NOT_SUPPORTED.items():
         if getattr(body, name):
             raise BadRequest(f"{name} is not supported: {why}.", param=name, code="unsupported_parameter")

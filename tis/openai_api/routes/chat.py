@@ -14,6 +14,7 @@ from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import fold
 from tis.openai_api.wire.examples import CHAT_RESPONSES
 from tis.openai_api.wire.ignored import name_ignored
+from tis.openai_api.wire.tools import web_search_hints, with_web_search
 from tis.streaming.session import Session
 from tis.streaming.sessions import SessionRequest
 from tis.streaming.turn import Turn
@@ -34,6 +35,7 @@ async def chat_completions(
 ) -> Response:
     """Answer a conversation, whole or as a stream of chunks that clients can resume after a disconnect."""
     ticket = ticket_of(request)
+    hints, body = web_search_hints(body), with_web_search(body, options.hosted_tools)
     body.check()
     recorded = RecordedAnswer(
         body,
@@ -55,4 +57,4 @@ async def chat_completions(
     ticket.answer()
     answer = await recorded.response(session, turn, fold)
     model_id = served_model(services.engine, body.model, "0")
-    return await name_ignored(answer, request, body, services.engine, model_id, ["metadata"])
+    return await name_ignored(answer, request, body, services.engine, model_id, ["metadata"], hints)

@@ -57,14 +57,22 @@ async def get_model(
     raise ModelNotFound(model_id[:200])
 
 
-def served_model(engine: Engine, name: str | None, strict: Literal["auto", "0", "1"], task: Task = "chat") -> str:
-    """The id of the model for a task that the name selects. Raises WrongTask if the name is of another one."""
+def served_model(
+    engine: Engine, name: str | None, strict: Literal["auto", "0", "1"], task: Task | None = "chat"
+) -> str:
+    """The id of the model for a task that the name selects. Raises WrongTask if the name is of another one.
+
+    Without a task, any model does; one that writes text if the name selects none.
+    """
     for entry in engine.models:
         if entry.is_called(name):
-            if entry.task != task:
+            if task and entry.task != task:
                 raise WrongTask(entry.id, entry.task)
             return entry.id
-    able: Sequence[CatalogueEntry] = [entry for entry in engine.models if entry.task == task and not entry.base]
+    able: Sequence[CatalogueEntry]
+    able = [entry for entry in engine.models if entry.task == (task or "chat") and not entry.base]
+    if not (able or task):
+        able = engine.models
     if able and (not name or strict == "0" or (strict == "auto" and len(able) == 1)):
         return able[0].id
     raise ModelNotFound((name or "")[:200])

@@ -26,6 +26,7 @@ from tis.http.event_stream import (
 from tis.http.json_bodies import json_response
 from tis.http.scanned_route import ScannedBodyRoute, in_thread_if, is_large_body
 from tis.openai_api.routes.conversations import ItemPageDep
+from tis.openai_api.routes.embeddings import pooled
 from tis.openai_api.routes.models import OptionsDep, ServicesDep, served_model
 from tis.openai_api.routes.streams import LastEventId, LastEventIdQuery
 from tis.openai_api.store.conversations import join_conversation, move_items_to_conversation
@@ -33,6 +34,7 @@ from tis.openai_api.store.responses import MAX_HISTORY_BYTES, RESPONSE, Response
 from tis.openai_api.wire.begin import ResponseBeginning, read_history, start_run
 from tis.openai_api.wire.examples import (
     CANCEL_RESPONSE_RESPONSES,
+    COMPACT_RESPONSES,
     CREATE_RESPONSES,
     DELETE_RESPONSES,
     INPUT_ITEMS_RESPONSES,
@@ -40,7 +42,7 @@ from tis.openai_api.wire.examples import (
     RETRIEVE_RESPONSES,
 )
 from tis.openai_api.wire.ignored import name_ignored
-from tis.openai_api.wire.response_request import ResponseRequest, require_encodable
+from tis.openai_api.wire.response_request import CompactRequest, ResponseRequest, require_encodable
 from tis.openai_api.wire.sse import ResponseFraming, turn_behind
 from tis.streaming.session import Session
 from tis.streaming.turn import Turn
@@ -131,6 +133,33 @@ async def count_input_tokens(
     return {"object": "response.input_tokens", "input_tokens": num_tokens}
 
 
+@router.post("/responses/compact", response_model=None, responses=COMPACT_RESPONSES)
+async def compact_conversation(
+    body: CompactRequest,
+    request: Request,
+    services: ServicesDep,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    options: OptionsDep,
+) -> Response:
+    """Compact a conversation: the model writes a summary of it, which becomes one item. Nothing is stored.
+
+    The output is the input of the next `POST /v1/responses`, as it is.
+    """
+    store, ticket = ResponseStore(sessions, owner, max_read_bytes=MAX_HISTORY_BYTES), ticket_of(request)
+    asked, is_large = body.as_response(), is_large_body(request)
+    await _require_text(request, asked, is_large=is_large)
+    model_id = served_model(services.engine, body.model, options.strict_model)
+    begin_with = partial(
+        ResponseBeginning, asked, model_id, services, ticket, hosted=options.hosted_tools, is_large=is_large
+    )
+    beginning = await in_thread_if(is_large, begin_with)
+    _, earlier = await read_history(store, asked)
+    compacted = beginning.compact(store, earlier)
+    answer = await pooled(request, services.engine, compacted, _encoded, lambda made: is_large)
+    return await name_ignored(answer, request, body, services.engine, model_id, ["prompt_cache_key"])
+
+
 @router.get("/responses/{response_id}", response_model=None, responses=RETRIEVE_RESPONSES)
 async def retrieve_response(
     sessions: SessionsDep,
@@ -184,6 +213,10 @@ async def list_input_items(
     """List the input of a response: input and output of all earlier responses, then its own input."""
     store = ResponseStore(sessions, owner)
     return await page.of(store, await store.all_input_items(store.response(response_id)))
+
+
+def _encoded(compacted: dict[str, Any]) -> bytes:
+    return json.dumps(compacted, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 async def _require_text(request: Request, body: ResponseRequest, *, is_large: bool) -> None:

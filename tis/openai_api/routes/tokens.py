@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from tis.cancellation import race_draining
 from tis.engine.text.text_encoder import TooManyTokens
-from tis.engine.text.tokenizer import RawTokenizer
+from tis.engine.text.tokenizer import TextCodec
 from tis.errors import BadRequest
 from tis.http.admission import ticket_of
 from tis.http.dependencies import DOCUMENTED_KEY, EngineDep
@@ -19,6 +19,7 @@ from tis.openai_api.wire.count_tokens import chat_prompt_ids
 from tis.openai_api.wire.examples import INPUT_TOKENS_RESPONSES
 from tis.openai_api.wire.ignored import name_ignored
 from tis.openai_api.wire.token_request import MAX_TOKENS, DetokenizeRequest, TokenizeRequest
+from tis.openai_api.wire.tools import with_web_search
 
 router = APIRouter(route_class=ScannedBodyRoute, dependencies=[DOCUMENTED_KEY])
 aliases = APIRouter(route_class=ScannedBodyRoute, dependencies=[DOCUMENTED_KEY])
@@ -33,21 +34,21 @@ async def tokenize(body: TokenizeRequest, request: Request, services: ServicesDe
     """Encode a raw text, or the prompt of a chat, as tokens: in the shape of vLLM, or of llama.cpp with `content`."""
     body.check()
     engine, ticket = services.engine, ticket_of(request)
-    model_id = served_model(engine, body.model, options.strict_model)
+    model_id = served_model(engine, body.model, options.strict_model, "chat" if body.messages else None)
     max_model_len = (await engine.describe(model_id)).context_length
     of_chat: list[int] | None = None
     if chat := body.chat:
         counting = chat_prompt_ids(chat, services, model_id, ticket, is_large=is_large_body(request))
         of_chat = await race_draining(engine.until_draining(), counting)
 
-    def encode(tokenizer: RawTokenizer) -> tuple[int, dict[str, Any]]:
+    def encode(tokenizer: TextCodec) -> tuple[int, dict[str, Any]]:
         ids = body.encode(tokenizer) if of_chat is None else of_chat
         if len(ids) > MAX_TOKENS:
             raise TooManyTokens(len(ids))
         return len(ids), body.answer(ids, max_model_len, tokenizer)
 
     try:
-        num_tokens, made = await engine.with_tokenizer(model_id, encode)
+        num_tokens, made = await engine.with_codec(model_id, encode)
     except TooManyTokens:
         name = "content" if body.content is not None else "prompt"
         message = f"{name}: a text may have at most {MAX_TOKENS:,} tokens. Send it in parts."
@@ -61,8 +62,8 @@ async def tokenize(body: TokenizeRequest, request: Request, services: ServicesDe
 @aliases.post("/detokenize", response_model=None, responses=DETOKENIZE_RESPONSES)
 async def detokenize(body: DetokenizeRequest, request: Request, engine: EngineDep, options: OptionsDep) -> Response:
     """Decode tokens as a text, with control tokens: `prompt` as for vLLM, and the same as `content` for llama.cpp."""
-    model_id = served_model(engine, body.model, options.strict_model)
-    made = await engine.with_tokenizer(model_id, body.answer)
+    model_id = served_model(engine, body.model, options.strict_model, None)
+    made = await engine.with_codec(model_id, body.answer)
     ticket_of(request).answer()
     answer = await json_response(lambda: made, is_large=len(made["content"]) > _MANY_CHARS)
     return await name_ignored(answer, request, body, engine, model_id)
@@ -73,6 +74,7 @@ async def count_chat_tokens(
     body: ChatRequest, request: Request, services: ServicesDep, options: OptionsDep
 ) -> dict[str, Any]:
     """Count the tokens of the prompt that `POST /v1/chat/completions` would make of the same body."""
+    body = with_web_search(body, options.hosted_tools)
     body.check()
     if body.messages is None:
         raise BadRequest("messages: Field required", param="messages", code="missing_required_parameter")

@@ -5,7 +5,7 @@ A response follows `previous_response_id` back to the first response, or lists t
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -94,8 +94,13 @@ class ResponseStore:
             )
         return found
 
-    async def items_until(self, previous_id: str) -> list[StoredItem]:
-        """All items up to the end of a response, oldest first."""
+    async def items_until(
+        self, previous_id: str, is_beginning: Callable[[Item], bool] | None = None
+    ) -> list[StoredItem]:
+        """All items up to the end of a response, oldest first.
+
+        `is_beginning`: whether an item takes the place of all before it. Responses before that are not read.
+        """
         chain: list[list[StoredItem]] = []
         next_id: str | None = previous_id
         while next_id is not None:
@@ -112,6 +117,8 @@ class ResponseStore:
                 )
             document = await self.document(session)
             chain.append([*await self.resolve_references(document["items"], session), *await self._output(session)])
+            if is_beginning and any(is_beginning(item) for item, _ in chain[-1]):
+                break
             next_id = document["previous"]
             if document["conversation"]:
                 chain.append(await self._conversation_items_before(document["conversation"], session.id))

@@ -11,8 +11,10 @@ from tis.http.error_handlers import bad_request_from
 from tis.openai_api.store.items import MEDIA_KINDS, Item
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.client_items import as_function_items
+from tis.openai_api.wire.compacted_context import COMPACTION, messages_in, replaces_earlier
 from tis.openai_api.wire.fields import SamplingFields
 from tis.openai_api.wire.input_items import as_functions
+from tis.openai_api.wire.namespaces import name_for_model
 from tis.openai_api.wire.response_request import ResponseRequest, TextFormat
 from tis.openai_api.wire.response_tools import chat_tools
 
@@ -97,6 +99,13 @@ def messages_of(
     messages: list[dict[str, Any]] = []
     origins: list[str] = []
     for where, item in items:
+        if item["type"] == COMPACTION:
+            if not replaces_earlier(item):
+                _join_questions(messages, origins)
+            found = messages_in(item)
+            messages += found
+            origins += [where] * len(found)
+            continue
         if (part := _of_assistant(item)) and messages and _joins(messages[-1], part):
             _join(messages[-1], part)
             continue
@@ -105,12 +114,25 @@ def messages_of(
     return messages, origins
 
 
+def _join_questions(messages: list[dict[str, Any]], origins: list[str]) -> None:
+    """A summary follows all that the user said: one message, as many templates want an answer between two."""
+    while len(messages) > 1 and messages[-2]["role"] == messages[-1]["role"] == "user":
+        last = messages.pop()
+        del origins[-1]
+        parts = [*_as_parts(messages[-1]["content"]), {"type": "text", "text": "\n\n"}, *_as_parts(last["content"])]
+        messages[-1] = {**messages[-1], "content": parts}
+
+
+def _as_parts(content: str | Sequence[Item]) -> Sequence[Item]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
 def _of_assistant(item: Item) -> dict[str, Any] | None:
     if item["type"] == "reasoning":
         text = "".join(part["text"] for part in item["content"] or item["summary"])
         return {"role": "assistant", "reasoning_content": text or None}
     if item["type"] == "function_call":
-        called = {"name": item["name"], "arguments": item["arguments"]}
+        called = {"name": name_for_model(item), "arguments": item["arguments"]}
         return {
             "role": "assistant",
             "tool_calls": [{"id": item["call_id"], "type": "function", "function": called}],

@@ -1,7 +1,8 @@
 """Begins a chat or a response: collects its history, converts and prepares it, and makes the run."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -19,18 +20,36 @@ from tis.errors import BadRequest
 from tis.http.scanned_route import in_thread_if
 from tis.mcp_client.client import McpClient
 from tis.openai_api.store.conversations import StoredConversation
-from tis.openai_api.store.items import Item, media_names, media_parts, new_response_id, with_media_names
+from tis.openai_api.store.items import (
+    Item,
+    media_names,
+    media_parts,
+    new_response_id,
+    output_id,
+    to_client_items,
+    with_media_names,
+)
 from tis.openai_api.store.responses import RESPONSE, ResponseStore, StoredItem, encode_document
 from tis.openai_api.wire import chat_writer, response_writer
 from tis.openai_api.wire.as_chat import as_chat, with_response_params
 from tis.openai_api.wire.chat_prompt import chat_prompt, requested_sampling, require_template_options
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import ChatWriter, chat_writer_state
+from tis.openai_api.wire.compact import Compacting, PreparedCompaction, written_summary
+from tis.openai_api.wire.compacted_context import (
+    COMPACTION,
+    COMPACTION_TRIGGER,
+    compaction_item,
+    places_in_context,
+    plain_text,
+    replaces_earlier,
+    said_in,
+)
 from tis.openai_api.wire.input_items import PlacedItem, approved_requests, checked_items, listed_before
 from tis.openai_api.wire.old_functions import naming_old_functions, with_tools_of_functions
 from tis.openai_api.wire.response_request import ENCRYPTED_REASONING, ResponseRequest
 from tis.openai_api.wire.response_tools import HostedTools, ResponseTools
-from tis.openai_api.wire.response_writer import Response, ResponseWriter, new_response, writer_state
+from tis.openai_api.wire.response_writer import Response, ResponseWriter, new_response, response_usage, writer_state
 from tis.openai_api.wire.structured_output import requested_grammar, response_format_grammar
 from tis.openai_api.wire.tools import (
     ServerTool,
@@ -85,6 +104,7 @@ class AnswerForm:
     new_writer: NewWriter
 
 
+PrepareCompacting = Callable[[Compacting], Awaitable[PreparedRequest]]
 ChooseForm = Callable[[ConvertedChat, PreparedRequest], AnswerForm]
 
 
@@ -243,26 +263,42 @@ class ResponseBeginning:
         self._services = services
         self._is_large = is_large
         self._ticket = ticket
-        self._items = checked_items([] if body.input is None else body.input, self.response_id, "input")
+        given = [] if body.input is None else body.input
+        last = given[-1] if isinstance(given, list) and given else {}
+        self._is_only_compacted = last.get("type") == COMPACTION_TRIGGER
+        if self._is_only_compacted:
+            given = given[:-1]
+        self._items = checked_items(given, self.response_id, "input")
         _require_few_references(self._items)
         self._document = b""
         self._media_names: frozenset[str] = frozenset()  # of its own items
         self._attachments: Mapping[str, bytes] = {}
+        self._context: Sequence[Item] = ()  # the items that the model reads
+        self._attached: Mapping[str, bytes] = {}  # to the stored ones of them
         self._parser: ParserConfig | None = None
         self._mcp: McpSpec | None = None
+        self._compaction: PreparedCompaction | None = None
 
     async def prepare(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> PreparedRequest:
+        return await self._prepare(store, earlier, self._prepare_answer)
+
+    async def _prepare(
+        self, store: ResponseStore, earlier: Sequence[StoredItem], prepare_with: PrepareCompacting
+    ) -> PreparedRequest:
         body, services = self._body, self._services
         engine = services.engine
-        own, references = await self._with_references(store)
+        given, references = await self._with_references(store)
+        earlier, own = self._in_context(earlier, given)
         origin = "conversation" if body.conversation_id else "previous_response_id"
         items = [*((origin, item) for item, _ in earlier), *own]
+        self._context = [item for _, item in items]
         self._is_large |= len(items) > _MANY_ITEMS or store.num_bytes_read > _MANY_BYTES
         mcp = await in_thread_if(self._is_large, lambda: self._mcp_parts(own, items))
         limits = services.media.limits
         attached = await store.read_attachments(
             [*earlier, *references], max_items=limits.max_items, max_bytes=limits.max_request_bytes
         )
+        self._attached = attached
         if mcp and mcp["forced_call"] is not None:  # tools that are not listed yet cannot be checked before
             body = body.model_copy(update={"tool_choice": None})
 
@@ -276,20 +312,28 @@ class ResponseBeginning:
             await require_template_options(chat, engine, self._model_id)
             prompt = replace(converted.prompt, may_truncate=body.truncation == "auto")
             prompt, attachments = await with_media(prompt, self._model_id, engine, services.media, self._ticket)
-            prepared = await engine.prepare(
+            compacting = Compacting(
+                engine,
                 self._model_id,
+                self._ticket,
+                cache_salt_of(body, store.owner),
                 prompt,
+                chat.messages or (),
+                1 if body.instructions else 0,
                 converted.sampling,
                 converted.grammar,
-                cache_salt=cache_salt_of(body, store.owner),
-                ticket=self._ticket,
             )
+            prepared = await prepare_with(compacting)
         except BadRequest as error:
             raise with_response_params(error, origins) from None
+        one_call = body.parallel_tool_calls is False
+        of_rounds = prompt
+        if self._compaction and self._compaction.answer:
+            of_rounds = self._compaction.prompt
+            mcp = mcp or {"servers": (), "forced_call": None, "one_call": one_call}
         if mcp:
-            self._mcp = McpSpec(prompt, form=response_format_grammar(chat), **mcp)
+            self._mcp = McpSpec(of_rounds, form=response_format_grammar(chat), **mcp)
         else:
-            one_call = body.parallel_tool_calls is False
             self._parser = parser_config(prepared, self.response_id, tools_offered(chat), one_call=one_call)
         digests = [medium.digest for medium in media_of(prompt.messages)]
         await in_thread_if(self._is_large, lambda: self._name_media([item for _, item in own], digests))
@@ -299,8 +343,33 @@ class ResponseBeginning:
         keep_media(self._ticket, attachments, None if mcp else prepared)
         return prepared
 
+    async def compact(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> dict[str, Any]:
+        """The messages that are not the assistant's, and the item that stands for all else."""
+        said: list[Item] = []
+
+        async def prepare_with(compacting: Compacting) -> PreparedRequest:
+            limit = await compacting.limit(None)
+            self._compaction = await compacting.window(limit)
+            given = said_in(self._context, self.response_id)
+            num_said = await compacting.newest_within([plain_text(item) for item in given], limit // 2)
+            said.extend(to_client_items(given[len(given) - num_said :], self._attached))
+            return self._compaction.summary
+
+        await self._prepare(store, earlier, prepare_with)
+        assert self._compaction
+        written = await written_summary(self._compaction, self.response_id, self._services, self._ticket)
+        item = compaction_item(output_id(self.response_id, COMPACTION, len(said)), written.encrypted_content)
+        return {
+            "id": self.response_id,
+            "object": "response.compaction",
+            "created_at": int(time.time()),
+            "output": [*said, item],
+            "usage": response_usage(written.usage),
+        }
+
     async def count_tokens(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> int:
-        prepared = await self.prepare(store, earlier)
+        """What would be compacted counts as it is."""
+        prepared = await self._prepare(store, earlier, _prepare_as_it_is)
         if self._mcp:
             prepared = await first_prompt(
                 self._spec(prepared, self.response(prepared)), self._mcp, self._services, self._ticket
@@ -332,17 +401,53 @@ class ResponseBeginning:
 
     def run(self, prepared: PreparedRequest, response: Response, writer: ResponseWriter) -> Run:
         only_round, spec = None if self._mcp else prepared, self._spec(prepared, response)
+        if self._compaction:
+            only_round = self._compaction.summary
         return Run(
             spec, self._services, writer, prepared=only_round, attachments=self._attachments, ticket=self._ticket
         )
 
     def _spec(self, prepared: PreparedRequest, response: Response) -> RunSpec:
         state = self._writer_state(response)
-        return RunSpec(response_writer.DIALECT, self.response_id, state, prepared.resumable, self._parser, self._mcp)
+        compaction = self._compaction.spec if self._compaction else None
+        dialect, request = response_writer.DIALECT, prepared.resumable
+        return RunSpec(dialect, self.response_id, state, request, self._parser, self._mcp, compaction=compaction)
 
     def _writer_state(self, response: Response) -> Response:
         seals_reasoning = ENCRYPTED_REASONING in (self._body.include or ())
-        return writer_state(response, seals_reasoning=seals_reasoning, calls=self.tools.calls)
+        compaction = self._compaction.sealing if self._compaction else None
+        tools = self.tools
+        return writer_state(
+            response,
+            seals_reasoning=seals_reasoning,
+            calls=tools.calls,
+            namespaces=tools.namespaces,
+            compaction=compaction,
+        )
+
+    async def _prepare_answer(self, compacting: Compacting) -> PreparedRequest:
+        body = self._body
+        if self._is_only_compacted:
+            self._compaction = await compacting.alone(await compacting.limit(None))
+            return self._compaction.summary
+        if not body.context_management:
+            return await compacting.as_it_is()
+        limit = await compacting.limit(body.compact_threshold)
+        if whole := await compacting.whole_prompt(limit):
+            return whole
+        self._compaction = await compacting.before_answer(limit)
+        if self._compaction is None or self._compaction.answer is None:
+            return await compacting.as_it_is()
+        return self._compaction.answer
+
+    def _in_context(
+        self, earlier: Sequence[StoredItem], own: Sequence[PlacedItem]
+    ) -> tuple[Sequence[StoredItem], Sequence[PlacedItem]]:
+        places = places_in_context([*(item for item, _ in earlier), *(item for _, item in own)])
+        num_earlier = len(earlier)
+        of_own = [at - num_earlier for at in places if at >= num_earlier]
+        self._items = [self._items[at] for at in of_own]
+        return [earlier[at] for at in places if at < num_earlier], [own[at] for at in of_own]
 
     def _mcp_parts(self, own: Sequence[PlacedItem], items: Sequence[PlacedItem]) -> dict[str, Any] | None:
         """What an `McpSpec` has beside the prompt; None if no server is called."""
@@ -387,6 +492,10 @@ class ResponseBeginning:
         return items, references
 
 
+async def _prepare_as_it_is(compacting: Compacting) -> PreparedRequest:
+    return await compacting.as_it_is()
+
+
 def keep_media(ticket: Ticket, attachments: Mapping[str, bytes], prepared: PreparedRequest | None) -> None:
     """Gives back the room of files and pixels that nobody needs any more. With MCP, each round needs the pixels."""
     ticket.keep("media_bytes", sum(map(len, attachments.values())))
@@ -402,5 +511,5 @@ async def read_history(
         conversation = await StoredConversation.read(store, body.conversation_id, "conversation")
         return conversation, await conversation.items()
     if body.previous_response_id is not None:
-        return None, await store.items_until(body.previous_response_id)
+        return None, await store.items_until(body.previous_response_id, replaces_earlier)
     return None, []

@@ -37,6 +37,7 @@ async def begin_completion(
         body.requested_sampling(),
         grammar,
         prompt_logprobs=body.prompt_logprobs,
+        prompt_only=body.wants_prompt_only,
         cache_salt=cache_salt_of(body, wanted.owner),
         ticket=ticket,
     )

@@ -57,7 +57,8 @@ _NOT_SUPPORTED: Any = Field(None, exclude=True, description="not supported")
 # Fields of OpenAI, and one of vLLM, that the server does not support, and what a client can do.
 _INSTEAD = {
     "audio": "the server answers with text only",
-    "web_search_options": "add an MCP server that searches the web as a tool",
+    "web_search_options": "add an MCP server that searches the web as a tool, or have the operator name one in "
+    "HOSTED_TOOLS",
     "chat_template": "use chat_template_kwargs to set options of the model's own template",
 }
 
@@ -254,7 +255,7 @@ class ChatRequest(SamplingFields):
     # Not supported: `check` rejects them.
     modalities: Any = Field(None, exclude=True, description="only text")
     audio: Any = _NOT_SUPPORTED
-    web_search_options: Any = _NOT_SUPPORTED
+    web_search_options: Any = Field(None, exclude=True, description="needs a server of HOSTED_TOOLS")
     chat_template: Any = _NOT_SUPPORTED
 
     model_config = ConfigDict(json_schema_extra={"examples": CHAT_REQUESTS})

@@ -7,6 +7,7 @@ from tis.errors import BadRequest
 from tis.openai_api.store.items import Item
 from tis.openai_api.wire.client_tools import MAX_COMMANDS, OF_CALLS, OF_OUTPUTS, call_as_function, output_as_function
 from tis.openai_api.wire.fields import MAX_TOOLS
+from tis.openai_api.wire.namespaces import namespace_of
 from tis.openai_api.wire.response_request import require_text
 
 CLIENT_KINDS = ("custom_tool_call", *OF_CALLS, *OF_OUTPUTS)
@@ -19,7 +20,7 @@ def checked_client_item(item: Mapping[str, Any], where: str) -> Item:
     kind = item["type"]
     if kind == "custom_tool_call":
         texts = {name: require_text(item, name, where) for name in ("call_id", "name", "input")}
-        return {"type": kind, **texts, "status": "completed"}
+        return {"type": kind, **texts, **namespace_of(item), "status": "completed"}
     call_id = _call_id(item, where)
     if tool := OF_CALLS.get(kind):
         given = item.get(tool.field)

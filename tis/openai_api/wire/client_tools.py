@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tis.openai_api.store.items import Item
+from tis.openai_api.wire.namespaces import name_for_model
 
 _STRING = {"type": "string"}
 _WHOLE = {"type": "integer"}
@@ -164,7 +165,7 @@ OF_OUTPUTS: Mapping[str, ClientTool] = {one.output: one for one in CLIENT_TOOLS.
 def call_as_function(item: Item) -> Item:
     """The call of a client tool or a custom tool, as the call of the function that the tool is to the model."""
     if item["type"] == "custom_tool_call":
-        name, arguments = item["name"], {"input": item["input"]}
+        name, arguments = name_for_model(item), {"input": item["input"]}
     else:
         tool = OF_CALLS[item["type"]]
         name, arguments = tool.type, tool.to_arguments(item[tool.field])

@@ -71,9 +71,9 @@ class CompletionWriter:
 
     def part(self, choice: int, part: RunPart) -> Events:
         match part:
-            case TextDelta(text, _, logprobs) if not self._prompt_only:
+            case TextDelta(text, _, logprobs, offsets) if not self._prompt_only:
                 if logprobs:
-                    return [self._with_logprobs(choice, text, logprobs)]
+                    return [self._with_logprobs(choice, text, logprobs, offsets)]
                 return [self._text_chunk(choice, text)] if text else []
             case PromptScores(logprobs):
                 return self._echoed(choice // self._n, logprobs)
@@ -112,15 +112,11 @@ class CompletionWriter:
         # Encoded once for all: it may be a hundred kilobytes.
         return [before + _AT_INDEX % choice + after for choice in range(chosen, chosen + self._n)]
 
-    def _with_logprobs(self, choice: int, text: str, logprobs: Sequence[TokenLogprob]) -> bytes:
-        at = begin = self._lengths.get(choice, 0)
-        end = begin + len(text)
-        offsets = []
-        for one in logprobs:
-            offsets.append(min(at, end))
-            at += len(one.text)
-        self._lengths[choice] = end
-        return self._chunk(choice, text, _logprob_lists(logprobs, offsets))
+    def _with_logprobs(self, choice: int, text: str, logprobs: Sequence[TokenLogprob], offsets: Sequence[int]) -> bytes:
+        begin = self._lengths.get(choice, 0)
+        self._lengths[choice] = begin + len(text)
+        places = [begin + at for at in offsets or [0] * len(logprobs)]
+        return self._chunk(choice, text, _logprob_lists(logprobs, places))
 
     def _text_chunk(self, choice: int, text: str) -> bytes:
         """What `_chunk` makes of it; but all except the text is written once, as this is the path of every token."""

@@ -88,15 +88,15 @@ class CustomInput:
         return self._add()
 
     def end(self) -> str:
-        """What is left of arguments that are over. An escape that was cut is no text."""
+        """What is left of arguments that are over. An escape that was cut is no text, and nor is the JSON before it."""
         text, self._waiting = self._waiting, ""
-        return "" if self._add != self._add_opening or text.strip() == "{}" else text
+        return "" if self._add != self._add_opening or _may_open(text) or text.strip() == "{}" else text
 
     def _add_opening(self) -> str:
         if found := _OPENING.match(self._waiting):
             self._waiting = self._waiting[found.end() :]
             self._add = self._add_text
-        elif not _MAY_OPEN.startswith("".join(self._waiting.split())) and self._waiting.strip() != "{}":
+        elif not _may_open(self._waiting) and self._waiting.strip() != "{}":
             self._add = self._add_raw
         else:
             return ""
@@ -126,6 +126,10 @@ class CustomInput:
     def _add_nothing(self) -> str:
         self._waiting = ""
         return ""
+
+
+def _may_open(arguments: str) -> bool:
+    return _MAY_OPEN.startswith("".join(arguments.split()))
 
 
 def _text_of(part: re.Match[str]) -> str:

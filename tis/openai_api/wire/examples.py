@@ -263,6 +263,31 @@ INPUT_TOKENS_RESPONSES: Responses = {
     200: ok_example({"object": "response.input_tokens", "input_tokens": 14}),
     **{status: CREATE_RESPONSES[status] for status in (400, 404, 424)},
 }
+COMPACT_RESPONSES: Responses = {
+    200: ok_example(
+        {
+            "id": _RESPONSE_ID,
+            "object": "response.compaction",
+            "created_at": 1790000000,
+            "output": [
+                _INPUT_ITEM,
+                {
+                    "id": "cmp_3f0e9f6ed4d24cbb9f1c1f0a7a9c7f9e_1",
+                    "type": "compaction",
+                    "encrypted_content": "tis1.eyJj",
+                },
+            ],
+            "usage": {
+                "input_tokens": 139,
+                "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+                "output_tokens": 46,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": 185,
+            },
+        }
+    ),
+    **{status: CREATE_RESPONSES[status] for status in (400,)},
+}
 RETRIEVE_RESPONSES: Responses = {
     200: {"description": "The response as it is now, or its events if `stream` is true", **_ANSWERS},
     204: {"description": "The response is over and `Last-Event-ID` names its last event: there are no more events"},

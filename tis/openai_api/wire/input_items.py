@@ -14,6 +14,8 @@ from tis.mcp_client.toolbox import tool_from_json, tool_to_json
 from tis.openai_api.store.items import MEDIA_KINDS, Item, input_id, lists_tools_of
 from tis.openai_api.wire.chat_request import ContentPart
 from tis.openai_api.wire.client_items import CLIENT_KINDS, checked_client_item
+from tis.openai_api.wire.compacted_context import COMPACTION, COMPACTION_TRIGGER, checked_compaction
+from tis.openai_api.wire.namespaces import namespace_of
 from tis.openai_api.wire.response_request import require_text
 from tis.openai_api.wire.sealed_text import unsealed
 
@@ -44,7 +46,7 @@ def _checked(item: Mapping[str, Any], where: str) -> Item:
         return _message(item, where)
     if kind == "function_call":
         texts = {name: require_text(item, name, where) for name in ("call_id", "name", "arguments")}
-        return _identified(item) | {"type": kind, **texts, "status": "completed"}
+        return _identified(item) | {"type": kind, **texts, **namespace_of(item), "status": "completed"}
     if kind in CLIENT_KINDS:
         return _identified(item) | checked_client_item(item, where)
     if kind in ("function_call_output", "custom_tool_call_output"):
@@ -60,6 +62,11 @@ def _checked(item: Mapping[str, Any], where: str) -> Item:
         return _identified(item) | {"type": kind, **reasoning}
     if kind in MCP_KINDS:
         return _identified(item) | checked_mcp_item(item, where)
+    if kind == COMPACTION:
+        return _identified(item) | checked_compaction(dict(item), where)
+    if kind == COMPACTION_TRIGGER:
+        message = f"{where}: a {COMPACTION_TRIGGER} must be the last item of the input of a response."
+        raise BadRequest(message, param=f"{where}.type", code="unsupported_value")
     if kind == "item_reference":
         return {"type": kind, "id": require_text(item, "id", where)}
     raise BadRequest(

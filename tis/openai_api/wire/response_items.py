@@ -9,6 +9,7 @@ from typing import Any
 from tis.chat.parts import ServerCall
 from tis.openai_api.store.items import Item, output_id, tool_list_id
 from tis.openai_api.wire.client_tools import OF_CALLS
+from tis.openai_api.wire.compacted_context import compaction_item
 from tis.openai_api.wire.custom_tools import CustomInput
 from tis.openai_api.wire.encoded_json import EncodedList, encode_json
 from tis.openai_api.wire.sealed_text import sealed
@@ -77,24 +78,30 @@ class OutputItems:
         summarises: bool = False,
         seals_reasoning: bool = False,
         calls: Mapping[str, str] | None = None,
+        namespaces: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`calls`: the types of the items that calls of some tools become, by the names that the model has for them."""
+        """`calls`: the types of the items that calls of some tools become, by the names that the model has for them.
+
+        `namespaces`: those of some tools, and the names that they have there.
+        """
         self._response_id = response_id
         self._numbered = numbered
         self._shapes = {"message": _TEXT, "reasoning": _SUMMARY if summarises else _REASONING}
         self._seals_reasoning = seals_reasoning
         self._calls = calls or {}
+        self._namespaces = namespaces or {}
         self._input = CustomInput()  # of the call of a custom tool that grows
         self._done: list[Item] = []
         self._open: _OpenItem | None = None
         self._early_logprobs: list[Any] = []  # of tokens without text, before a message that may come
         self._asking: ServerCall | None = None  # a call that needs an approval: an item once it is whole
+        self._is_compacting = False
         self._call_items: dict[int, int] = {}  # the place of each call of an MCP server
         self._with_arguments_done: set[int] = set()
 
     @property
     def is_empty(self) -> bool:
-        return not (self._done or self._open)
+        return not (self._done or self._open or self._is_compacting)
 
     def items(self, *, is_over: bool = False) -> list[Item]:
         """As they are now."""
@@ -121,7 +128,10 @@ class OutputItems:
             return events + self._add(kind, {"call_id": call_id, **tool.begun()})
         self._input = CustomInput()
         _, grows = _CALLS[kind]
-        return events + self._add(kind, {"call_id": call_id, "name": name, grows: ""})
+        named = {"name": name}
+        if place := self._namespaces.get(name):
+            named = {"namespace": place[0], "name": place[1]}
+        return events + self._add(kind, {"call_id": call_id, **named, grows: ""})
 
     def call_arguments(self, text: str) -> list[bytes]:
         kind = self._open.kind if self._open else "function_call"
@@ -172,6 +182,21 @@ class OutputItems:
             events += self.begin_server_call(call)
         self._done[number] |= {"status": "incomplete"}
         return [*events, self._item_done(number)]
+
+    def start_compaction(self) -> list[bytes]:
+        """No list has it before it is done: what is empty must not take the place of a conversation."""
+        number, self._is_compacting = len(self._done), True
+        item = compaction_item(output_id(self._response_id, "compaction", number), "")
+        place = {"item_id": item["id"], "output_index": number}
+        return [
+            self._event("response.output_item.added", {"output_index": number, "item": item}),
+            self._event("response.compaction.compacting", place),
+        ]
+
+    def end_compaction(self, encrypted_content: str) -> list[bytes]:
+        number, self._is_compacting = len(self._done), False
+        self._done.append(compaction_item(output_id(self._response_id, "compaction", number), encrypted_content))
+        return [self._item_done(number)]
 
     def start_tool_list(self, label: str, server_url: str) -> list[bytes]:
         number = len(self._done)

@@ -10,6 +10,7 @@ from tis.bounds import MaxItems
 from tis.errors import BadRequest
 from tis.openai_api.store.responses import MAX_HISTORY_ITEMS
 from tis.openai_api.wire.fields import (
+    MAX_CONTEXT_ENTRIES,
     MAX_INCLUDES,
     MAX_ITEMS,
     MAX_TOOLS,
@@ -27,6 +28,7 @@ from tis.openai_api.wire.fields import (
 )
 
 LOGPROBS = "message.output_text.logprobs"
+MIN_COMPACT_THRESHOLD = 256  # tokens; a summary of less saves nothing
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 IMAGE_URLS = "message.input_image.image_url"
 Include = Literal[
@@ -67,6 +69,11 @@ class Reasoning(RequestModel):
         return self.summary or self.generate_summary
 
 
+class ContextManagement(RequestModel):
+    type: Literal["compaction"]
+    compact_threshold: Annotated[Integer, Field(ge=MIN_COMPACT_THRESHOLD)] | None = None
+
+
 class ConversationRef(RequestModel):
     id: Name
 
@@ -90,6 +97,7 @@ class ResponseRequest(SamplingFields):
     text: TextConfig | None = None
     reasoning: Reasoning | None = None
     truncation: Literal["auto", "disabled"] | None = None
+    context_management: Annotated[list[ContextManagement], MaxItems(MAX_CONTEXT_ENTRIES)] | None = None
 
     max_output_tokens: Annotated[Integer, Field(ge=1)] | None = None
     top_logprobs: Integer | None = None
@@ -121,6 +129,12 @@ class ResponseRequest(SamplingFields):
         return self.conversation.id if isinstance(self.conversation, ConversationRef) else self.conversation
 
     @property
+    def compact_threshold(self) -> int | None:
+        """The lowest that is given."""
+        given = (entry.compact_threshold for entry in self.context_management or ())
+        return min((one for one in given if one is not None), default=None)
+
+    @property
     def wants_logprobs(self) -> bool:
         return LOGPROBS in (self.include or ()) or bool(self.top_logprobs)
 
@@ -138,6 +152,42 @@ class ResponseRequest(SamplingFields):
             raise BadRequest(
                 "prompt is not supported: the server stores no prompts.", param="prompt", code="unsupported_value"
             )
+
+
+class CompactRequest(RequestModel):
+    """The body of /v1/responses/compact."""
+
+    model: Name | None = None
+    input: Text | Items | None = None
+    instructions: Text | None = None
+    previous_response_id: Name | None = None
+    prompt_cache_key: HintText = None
+    cache_salt: CacheSalt | None = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "qwen-local",
+                    "input": [
+                        {"role": "user", "content": "Namaku Sari."},
+                        {"role": "assistant", "content": "Halo Sari! Ada yang bisa saya bantu?"},
+                    ],
+                }
+            ]
+        }
+    )
+
+    def as_response(self) -> ResponseRequest:
+        """The same conversation, as one that is to be answered."""
+        return ResponseRequest.model_construct(
+            model=self.model,
+            input=self.input,
+            instructions=self.instructions,
+            previous_response_id=self.previous_response_id,
+            cache_salt=self.cache_salt,
+            store=False,
+        )
 
 
 class NewConversation(RequestModel):

@@ -1,6 +1,6 @@
 """The tools of a response: functions, custom tools, tools that the client runs in a fixed shape, and MCP servers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tis.errors import BadRequest
@@ -9,7 +9,8 @@ from tis.openai_api.settings import HOSTED_TOOLS
 from tis.openai_api.store.items import Item
 from tis.openai_api.wire.client_tools import CLIENT_TOOLS
 from tis.openai_api.wire.fields import MAX_TOOLS
-from tis.openai_api.wire.tools import requested_servers
+from tis.openai_api.wire.namespaces import as_own_tool, name_in_namespace, with_members
+from tis.openai_api.wire.tools import hosted_as_server, requested_servers
 
 _CHOICES = ("none", "auto", "required")
 _CHOICE_TYPES = ("function", "custom", "shell", "apply_patch")  # of one tool, beside MCP servers
@@ -35,10 +36,12 @@ class ResponseTools:
             shown = next(servers).shown if server.get("type") == "mcp" else _checked(tool, f"tools.{position}")
             self.shown.append(dict(tool) if tool.get("type") in _HOSTED else shown)
         searches = any(one["type"] == "tool_search" and one["execution"] == "client" for one in self.shown)
+        self.namespaces: dict[str, tuple[str, str]] = {}  # and the names in them, of tools as the model knows them
         self.functions = [
             one
-            for tool in self.shown
-            if not (searches and tool.get("defer_loading")) and (one := _as_chat_tool(tool)) is not None
+            for position, tool in enumerate(self.shown)
+            for own in self._alone(tool, f"tools.{position}")
+            if not (searches and own.get("defer_loading")) and (one := _as_chat_tool(own)) is not None
         ]
 
     @property
@@ -46,13 +49,25 @@ class ResponseTools:
         """The types of items that calls of these tools become, by the name of the function; others are functions."""
         return {name: kind for one in self.functions if (kind := _call_kind(one)) for name in [name_of(one)]}
 
+    def _alone(self, tool: Mapping[str, Any], where: str) -> Iterator[Mapping[str, Any]]:
+        """A tool that stands alone, or those of a namespace as such."""
+        if tool["type"] != "namespace":
+            yield tool
+            return
+        for position, member in enumerate(tool["tools"]):
+            own = as_own_tool(tool, member, f"{where}.tools.{position}")
+            self.namespaces[own["name"]] = tool["name"], member["name"]
+            yield own
+
     def add_found(self, items: Iterable[tuple[str, Item]]) -> None:
         """Adds the tools that the client found in a search; the newest of each name counts."""
         found: dict[str, dict[str, Any]] = {}
         for where, item in items:
             for position, tool in enumerate(item["tools"] if item["type"] == "tool_search_output" else ()):
-                if one := _as_chat_tool(_checked(tool, f"{where}.tools.{position}")):
-                    found[name_of(one)] = one
+                place = f"{where}.tools.{position}"
+                for own in self._alone(_checked(tool, place), place):
+                    if one := _as_chat_tool(own):
+                        found[name_of(one)] = one
         self.functions = [*(one for one in self.functions if name_of(one) not in found), *found.values()]
         if len(self.functions) > MAX_TOOLS:
             raise BadRequest(f"input: searches found more than {MAX_TOOLS} tools.", param="input")
@@ -95,7 +110,7 @@ def _as_server(tool: Mapping[str, Any], where: str, hosted: HostedTools) -> Mapp
             param=f"{where}.type",
             code="unsupported_value",
         )
-    return {"type": "mcp", "server_label": label, "server_url": url, "require_approval": "never"}
+    return hosted_as_server(label, url)
 
 
 def _checked(tool: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -106,6 +121,8 @@ def _checked(tool: Mapping[str, Any], where: str) -> dict[str, Any]:
             return _custom(tool, where)
         case "tool_search":
             return _tool_search(tool, where)
+        case "namespace":
+            return _namespace(tool, where)
         case str(kind) if kind in CLIENT_TOOLS:
             return {"type": kind}
     raise BadRequest(
@@ -141,6 +158,13 @@ def _custom(tool: Mapping[str, Any], where: str) -> dict[str, Any]:
     deferred = {"defer_loading": True} if custom.get("defer_loading") is True else {}
     named = {"name": _name(custom, where, "custom tool"), "description": custom.get("description"), "format": form}
     return {"type": "custom", **named, **deferred}
+
+
+def _namespace(tool: Mapping[str, Any], where: str) -> dict[str, Any]:
+    name, description = _name(tool, where, "namespace"), tool.get("description")
+    members = [_checked(one, place) for place, one in with_members(tool, where)]
+    shown = description if isinstance(description, str) else ""
+    return {"type": "namespace", "name": name, "description": shown, "tools": members}
 
 
 def _name(given: Mapping[str, Any], where: str, kind: str) -> str:
@@ -211,6 +235,8 @@ def _name_chosen(choice: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) 
     """None if there is no such tool of this type."""
     kind = str(choice.get("type", "function"))
     name = kind if kind in CLIENT_TOOLS else choice.get("name")
+    if choice.get("namespace"):
+        name = name_in_namespace(str(choice["namespace"]), str(name))
     for tool in tools:
         own_kind = tool["client_tool"].type if "client_tool" in tool else tool["type"]
         if name_of(tool) == name and own_kind == kind:

@@ -12,6 +12,8 @@ from tis.chat.parts import (
     CallEnded,
     CallEvent,
     ChoiceEnd,
+    CompactionBegun,
+    CompactionEnded,
     Events,
     PromptScores,
     ReasoningDelta,
@@ -32,6 +34,7 @@ from tis.engine.sampling.params import SamplingParams
 from tis.errors import ServiceError
 from tis.http.error_handlers import internal_error
 from tis.openai_api.wire.chat_writer import logprob_entry
+from tis.openai_api.wire.compacted_context import sealed_context
 from tis.openai_api.wire.encoded_json import EncodedValue, encode_json
 from tis.openai_api.wire.response_items import NumberedEvents, OutputItems
 from tis.openai_api.wire.response_request import ResponseRequest
@@ -50,6 +53,7 @@ class ResponseWriter:
         """Takes long if the response repeats megabytes of the request: see `in_thread_if`."""
         response = {name: value for name, value in state.items() if name != _OWN}
         own = state.get(_OWN, {})
+        self._compaction = own.get("compaction")
         repeated = {name: EncodedValue(response[name]) for name in _REPEATED if response.get(name)}
         self._response = response | repeated
         self._numbered = NumberedEvents()
@@ -60,6 +64,7 @@ class ResponseWriter:
             summarises=wants_summary,
             seals_reasoning=own.get("seals_reasoning", False),
             calls=own.get("calls"),
+            namespaces=own.get("namespaces"),
         )
         self._is_over = False
 
@@ -127,6 +132,10 @@ class ResponseWriter:
     def _call(self, event: CallEvent) -> Events:
         items = self._items
         match event:
+            case CompactionBegun():
+                return items.start_compaction()
+            case CompactionEnded(summary):
+                return items.end_compaction(sealed_context(self._compaction, summary))
             case ToolsListing(label, server_url):
                 return items.start_tool_list(label, server_url)
             case ToolsListed(_, tools, error):
@@ -153,9 +162,23 @@ class ResponseWriter:
         return self._numbered.event(f"response.{kind}", {"response": self._response})
 
 
-def writer_state(response: Response, *, seals_reasoning: bool, calls: Mapping[str, str]) -> Response:
-    """`calls`: the types of the items that calls of some tools become, by name."""
-    return response | {_OWN: {"seals_reasoning": seals_reasoning, "calls": dict(calls)}}
+def writer_state(
+    response: Response,
+    *,
+    seals_reasoning: bool,
+    calls: Mapping[str, str],
+    namespaces: Mapping[str, tuple[str, str]] | None = None,
+    compaction: Mapping[str, Any] | None = None,
+) -> Response:
+    """`calls`: the types of the items that calls of some tools become, by name. `namespaces`: those of some tools, with
+    their names in them. `compaction`: of `context_to_seal`."""
+    own = {
+        "seals_reasoning": seals_reasoning,
+        "calls": dict(calls),
+        "namespaces": {name: list(place) for name, place in (namespaces or {}).items()},
+        "compaction": compaction,
+    }
+    return response | {_OWN: own}
 
 
 def new_response(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, StrictBool
 
 from tis.bounds import MaxItems
-from tis.engine.text.tokenizer import RawTokenizer
+from tis.engine.text.tokenizer import TextCodec
 from tis.errors import BadRequest
 from tis.openai_api.wire.chat_request import ChatMessage, ChatRequest, Tool
 from tis.openai_api.wire.fields import MAX_MESSAGES, MAX_TOOLS, Integer, JsonObject, Name, RequestModel, Text
@@ -54,14 +54,14 @@ class TokenizeRequest(RequestModel):
         given = {name: value for name in _OF_CHATS if (value := getattr(self, name)) is not None}
         return ChatRequest.model_construct(messages=self.messages, **given)
 
-    def encode(self, tokenizer: RawTokenizer) -> list[int]:
+    def encode(self, tokenizer: TextCodec) -> list[int]:
         if self.content is not None:
             text, adds_special = self.content, bool(self.add_special)
         else:
             text, adds_special = self.prompt or "", self.add_special_tokens is not False
         return tokenizer.encode_raw(text, adds_special_tokens=adds_special, max_tokens=MAX_TOKENS)
 
-    def answer(self, token_ids: Sequence[int], max_model_len: int | None, tokenizer: RawTokenizer) -> dict[str, Any]:
+    def answer(self, token_ids: Sequence[int], max_model_len: int | None, tokenizer: TextCodec) -> dict[str, Any]:
         if self.content is None:
             names = tokenizer.token_names(token_ids) if self.return_token_strs else None
             return {
@@ -81,7 +81,7 @@ class DetokenizeRequest(RequestModel):
     model: Name | None = None
     tokens: Annotated[list[Integer], MaxItems(_MAX_SENT_TOKENS)]
 
-    def answer(self, tokenizer: RawTokenizer) -> dict[str, Any]:
+    def answer(self, tokenizer: TextCodec) -> dict[str, Any]:
         for at, token_id in enumerate(self.tokens):
             if not 0 <= token_id < tokenizer.vocabulary_size:
                 raise BadRequest(
@@ -92,7 +92,7 @@ class DetokenizeRequest(RequestModel):
         return {"prompt": text, "content": text}
 
 
-def _piece(token_id: int, tokenizer: RawTokenizer) -> str | list[int]:
+def _piece(token_id: int, tokenizer: TextCodec) -> str | list[int]:
     """A part of a character is its bytes."""
     data = tokenizer.token_bytes(token_id)
     try:

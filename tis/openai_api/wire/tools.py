@@ -14,7 +14,7 @@ from tis.http.error_handlers import bad_request_from
 from tis.mcp_client.client import McpClient
 from tis.mcp_client.requested_server import Approval, Approvals, RequestedServer, ToolFilter, ToolNames
 from tis.mcp_client.tool_types import McpServer
-from tis.openai_api.wire.chat_request import ChatRequest, Tool
+from tis.openai_api.wire.chat_request import ChatRequest, McpServerTool, Tool
 from tis.openai_api.wire.custom_tools import CustomTool
 from tis.openai_api.wire.fields import MAX_TOOLS, RequestModel, Text, Url
 
@@ -146,6 +146,29 @@ def forced_mcp_call(servers: Sequence[RequestedServer], given: Any) -> ForcedCal
         message = "tool_choice: choose the tools of MCP servers with their allowed_tools."
         raise BadRequest(message, param="tool_choice", code="unsupported_value")
     return None
+
+
+def hosted_as_server(label: str, url: str) -> dict[str, Any]:
+    """A tool that OpenAI runs itself, as the MCP server that the operator has named for it."""
+    return {"type": "mcp", "server_label": label, "server_url": url, "require_approval": "never"}
+
+
+def with_web_search(body: ChatRequest, hosted: Mapping[str, str]) -> ChatRequest:
+    """Replaces `web_search_options` by the MCP server that searches the web. Without one, `check` refuses it."""
+    given, url = body.web_search_options, hosted.get("web_search")
+    if given in (None, []) or url is None:
+        return body
+    if not isinstance(given, dict):
+        param = "web_search_options"
+        raise BadRequest(f"{param} must be an object.", param=param, code="invalid_type")
+    server = McpServerTool.model_validate(hosted_as_server("web_search", url))
+    return body.model_copy(update={"tools": [*(body.tools or ()), server], "web_search_options": None})
+
+
+def web_search_hints(body: ChatRequest) -> list[str]:
+    """What `web_search_options` says that no MCP server hears of."""
+    given = body.web_search_options
+    return [f"web_search_options.{name}" for name in given] if isinstance(given, dict) else []
 
 
 def _read_server(given: Mapping[str, Any], where: str, mcp_client: McpClient) -> ServerTool:

@@ -17,6 +17,7 @@ from tis.openai_api.settings import hosted_servers
 from tis.setting_types import SettingsError
 from tis.settings import Settings
 
+COUNT = "/v1/chat/completions/input_tokens"
 RUN = {"type": "custom", "name": "run"}
 
 
@@ -42,6 +43,26 @@ def test_a_hosted_tool_is_the_tools_of_its_server(searching: httpx2.Client, kind
     label = "computer" if kind.startswith("computer") else "web_search"
     assert (listed["server_label"], call["server_label"], call["status"]) == (label, label, "completed")
     assert "Solo" in call["output"]
+
+
+def test_web_search_options_of_a_chat_are_its_tools(searching: httpx2.Client) -> None:
+    options = {"search_context_size": "low", "user_location": {"type": "approximate"}}
+    own = {"type": "custom", "custom": {"name": "run"}}
+    body = said(a_call("get_weather", city="Solo"), web_search_options=options, tools=[own], user="u")
+    answer = searching.post(CHAT, json=body)
+    assert answer.status_code == 200, answer.text
+    [call] = answer.json()["choices"][0]["message"]["mcp_calls"]
+    assert (call["server_label"], call["status"]) == ("web_search", "completed") and "Solo" in call["output"]
+    named = answer.headers["x-ignored-parameters"].split(", ")
+    assert {"web_search_options.search_context_size", "web_search_options.user_location"} <= set(named)
+    plain = searching.post(COUNT, json=said("Halo")).json()["input_tokens"]
+    assert searching.post(COUNT, json=said("Halo", web_search_options={})).json()["input_tokens"] >= plain
+
+
+@pytest.mark.parametrize("given", ["x", 5, [1], True])
+def test_web_search_options_are_an_object(searching: httpx2.Client, given: Any) -> None:
+    error = refused(searching, said("Halo", web_search_options=given), url=CHAT)
+    assert error["param"] == "web_search_options"
 
 
 def test_others_are_refused_by_name(searching: httpx2.Client) -> None:
