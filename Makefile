@@ -17,8 +17,24 @@ LONG := tests/scripts/test_smoke.py tests/test_platforms.py tests/engine/models/
 	tests/marketplace/kit/test_random_bodies.py tests/marketplace/search/test_plans.py tests/media/test_fuzz.py \
 	tests/marketplace/search/test_same_lists.py tests/marketplace/search/test_ranking.py \
 	tests/marketplace/search/test_keyset_paging.py tests/marketplace/search/test_filters_of_several_values.py \
-	tests/marketplace/assistant/test_answer_of_make_demo.py
-NOT_IN_TEST := $(addprefix --ignore ,tests/clients tests/faults $(LONG))
+	tests/marketplace/assistant/test_answer_of_make_demo.py tests/test_pages.py tests/cli/test_models.py \
+	tests/ktp/test_rapid_text_reader.py tests/openai_api/responses/test_codex.py tests/release/test_release_files.py \
+	tests/marketplace/products/test_kill.py tests/marketplace/stock/test_random_order.py \
+	tests/marketplace/stock/test_deadlocks.py tests/marketplace/seed/test_large_catalogue.py
+# The same, of files that are quick but for these.
+LONG_TESTS := \
+	tests/marketplace/sheets/test_routes.py::test_five_thousand_rows_are_imported_and_exported \
+	tests/marketplace/test_migrations.py::test_two_servers_that_start_at_once_migrate_one_after_the_other \
+	tests/marketplace/kit/test_signing.py::test_a_token_is_valid_after_a_restart \
+	tests/marketplace/search/test_index.py::test_thousands_of_products_and_unknown_ids_are_indexed_in_one_call \
+	tests/ollama_api/test_ollama_models.py::test_a_download_is_shown_in_bytes_and_a_failure_as_an_error \
+	tests/openai_api/test_model_control.py::test_transformers_chat_loads_the_model_and_talks_with_it \
+	tests/engine/batching/test_grammars.py::test_random_schemas_have_valid_answers_only \
+	tests/engine/batching/test_turns.py::test_the_caches_that_live_fit_into_the_memory \
+	tests/engine/sampling/test_pick.py::test_samples_follow_the_distribution_of_transformers \
+	tests/engine/sampling/test_pick.py::test_a_flat_row_is_sorted_whole_when_the_likeliest_do_not_suffice \
+	tests/streaming/stores/test_file_lock.py::test_a_killed_process_loses_nothing_that_it_acknowledged
+NOT_IN_TEST := $(addprefix --ignore ,tests/clients tests/faults $(LONG)) $(addprefix --deselect ,$(LONG_TESTS))
 CODE := main.py seed_data.py setup.py tis tests benchmarks scripts
 # Packages of other people that are pointed at our server: each set has an environment of its own.
 CLIENTS := $(patsubst tests/clients/requirements-%.txt,.venv-clients/%/installed,$(wildcard tests/clients/requirements-*.txt))
@@ -90,11 +106,12 @@ test-clients: setup-dev setup-clients   ## other people's clients, unmodified, a
 	$(PYTEST) tests/clients --ignore tests/clients/soak
 
 test-faults: setup-dev            ## kills, full disks, lost connections, crowds, hostile requests
-	$(PYTEST) $(BY_FILE) tests/faults $(LONG)
+	$(PYTEST) $(BY_FILE) tests/faults $(LONG) $(LONG_TESTS)
 
 soak: setup-dev .venv-clients/openwebui/installed   ## the long forms of the fault and load tests (half an hour); all of the marketplace on MariaDB
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -o faulthandler_timeout=1500 tests/faults tests/marketplace/stock tests/streaming/stores \
-		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py \
+		tests/engine/batching/test_grammars.py tests/engine/batching/test_families.py tests/engine/batching/test_states.py \
+		tests/engine/batching/test_requests.py tests/engine/batching/test_resumed.py \
 		tests/engine/batching/test_vision_families.py tests/engine/batching/test_vision_interrupted.py \
 		tests/engine/batching/test_models_page.py tests/marketplace/sheets/test_kill.py tests/clients/soak
 	SOAK=1 MARIADB=all $(PYTEST) $(BY_FILE) -k mariadb tests/marketplace

@@ -147,6 +147,10 @@ def loader_of(settings: Settings) -> Load:
             return _load_handler(entry, options_of_entry, report)
         if entry.task == "chat":
             return load_model(entry.repo, options_of_entry, report, entry.adapters)
+        if entry.task == "transcription":
+            from tis.engine.speech.load_speech import load_speech
+
+            return load_speech(entry, options_of_entry, report)
         from tis.engine.pooling.load_pooling import load_pooling
 
         return load_pooling(entry, options_of_entry, report)

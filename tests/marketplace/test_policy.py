@@ -172,6 +172,7 @@ def test_every_route_is_in_the_table() -> None:
     assert routes_of_the_app() == TABLE.keys()
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("route", TABLE)
 def test_required_mode_allows_only_the_kinds_of_the_table(
     route: str, internet: httpx2.Client, required_market: Market

@@ -34,6 +34,8 @@ from tis.engine.resumable_request import EmittedTokens, ResumableRequest, SavedM
 from tis.engine.resume import find_reasoning_limit, replay_completions, restore_request
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.sampling.random_stream import new_seed
+from tis.engine.speech.heard import HeardWindow, SpeechDescription, SpeechWindow
+from tis.engine.speech.loaded_speech import HeardWindows, LoadedSpeech
 from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
 from tis.engine.text.tokenizer import RawTokenizer, Tokenizer, decode
 from tis.engine.threads import Bridge
@@ -119,6 +121,7 @@ class LocalEngine:
     async def open(self, *, eager: bool = False) -> None:
         self._bridge = bridge = Bridge()
         self._pooled = PooledTexts(bridge, self._limits.embedding_cache_bytes)
+        self._windows = HeardWindows(bridge)
         limits = self._limits
         rules = SlotRules(limits.queue_size, limits.retry_seconds, limits.warms_up)
         self._slots = ModelSlots(self.models, self._load, self._fetch, bridge, self._observer, rules, self._on_loss)
@@ -334,6 +337,23 @@ class LocalEngine:
         with slot.use.preparing(ticket):
             return await self._pooled.score(slot, await self._pooling(slot), pairs, instruction, truncate, ticket)
 
+    async def describe_speech(self, model_id: str) -> SpeechDescription:
+        self._require_open(is_resumed=False)
+        slot = self.slots[model_id]
+        with slot.use.preparing():
+            return (await self._hearing(slot)).description
+
+    async def detect_language(self, model_id: str, samples: Any, ticket: Ticket | None = None) -> str | None:
+        slot = self.slots[model_id]
+        with slot.use.preparing(ticket):
+            return await self._windows.detect_language(slot, await self._hearing(slot), samples, ticket)
+
+    async def hear(self, model_id: str, window: SpeechWindow, ticket: Ticket | None = None) -> HeardWindow:
+        """Also while draining: the window may be one of many of a file that was accepted before."""
+        slot = self.slots[model_id]
+        with slot.use.preparing(ticket):
+            return await self._windows.hear(slot, await self._hearing(slot), window, ticket)
+
     async def _writing(self, slot: ModelSlot) -> LoadedModel:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
         if not isinstance(loaded, LoadedModel):
@@ -346,6 +366,14 @@ class LocalEngine:
             raise WrongTask(slot.entry.id, slot.entry.task)
         if limit := self._max_context(slot.entry):
             loaded.rows.limit(limit)
+        return loaded
+
+    async def _hearing(self, slot: ModelSlot) -> LoadedSpeech:
+        if slot.entry.task != "transcription":
+            raise WrongTask(slot.entry.id, slot.entry.task)  # without loading it
+        loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+        if not isinstance(loaded, LoadedSpeech):
+            raise WrongTask(slot.entry.id, slot.entry.task)
         return loaded
 
     def _max_context(self, entry: CatalogueEntry) -> int:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.engine.batching.tiny import ARCHITECTURES, new_model
+from tests.faults.forms import SOAK
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +19,12 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(params=ARCHITECTURES)
 def model(request: pytest.FixtureRequest) -> Any:
+    return new_model(request.param)
+
+
+# Windows, pictures, norms of queries and keys: what is kept of a request, not what a layer computes, differs in these.
+@pytest.fixture(params=ARCHITECTURES if SOAK else ("llama", "gemma3", "qwen3_vl"))
+def any_model(request: pytest.FixtureRequest) -> Any:
     return new_model(request.param)
 
 

@@ -50,7 +50,7 @@ def of(requests: list[Request], **options: Any) -> Readers:
 
 
 def test_random_schemas_have_valid_answers_only() -> None:
-    how_many = short_or_long(150, 2000)
+    how_many = short_or_long(60, 2000)
     chance = random.Random(how_many)
     schemas = [random_schema(chance) for _ in range(how_many)]
     kinds: list[dict[str, Any]] = [{}, {"top_p": 0.9}, {"temperature": 0.0}, {"top_k": 50, "presence_penalty": 0.5}]

@@ -50,40 +50,40 @@ def _answer(readers: Readers, request: Request) -> list[tuple[str, list[int], st
     ]
 
 
-def test_all_parameter_sets_in_one_batch_give_the_answers_of_each_alone(model: Any) -> None:
-    runner = new_runner(model, tokens_per_step=24)
+def test_all_parameter_sets_in_one_batch_give_the_answers_of_each_alone(any_model: Any) -> None:
+    runner = new_runner(any_model, tokens_per_step=24)
     together = _requests()
     readers = run(runner, together)
     assert not readers.errors
     finishes = set()
     for ours, lonely in zip(together, _requests(), strict=True):
-        theirs = alone(model, lonely)
+        theirs = alone(any_model, lonely)
         assert _answer(readers, ours) == _answer(theirs, lonely), ours.prepared.params
         finishes.add(readers.finish(ours))
     assert finishes == {"stop", "length"}
 
 
-def test_logprobs_are_those_of_the_request_alone(model: Any) -> None:
-    runner = new_runner(model, tokens_per_step=9)
+def test_logprobs_are_those_of_the_request_alone(any_model: Any) -> None:
+    runner = new_runner(any_model, tokens_per_step=9)
     together = [new_request(prompt(9 + 7 * at, at), top_logprobs=20, temperature=at % 2) for at in range(5)]
     readers = run(runner, together)
     for at, ours in enumerate(together):
         lonely = new_request(ours.prompt_ids, top_logprobs=20, temperature=at % 2)
-        theirs = alone(model, lonely)
+        theirs = alone(any_model, lonely)
         for mine, other in zip(readers.of(ours), theirs.of(lonely), strict=True):
             [a], [b] = mine.logprobs, other.logprobs
             assert a.token_id == b.token_id and a.logprob == pytest.approx(b.logprob, abs=1e-4)
             assert [one.logprob for one in a.top] == pytest.approx([one.logprob for one in b.top], abs=1e-4)
 
 
-def test_a_seed_gives_the_same_text_in_any_batch_and_after_preemption(model: Any) -> None:
+def test_a_seed_gives_the_same_text_in_any_batch_and_after_preemption(any_model: Any) -> None:
     def asked() -> Request:
         return new_request(prompt(12, 1), seed=77, temperature=1.2, top_p=0.95, max_tokens=30)
 
     lonely = asked()
-    alone(model, lonely)
+    alone(any_model, lonely)
     for company in range(3):
-        runner = new_runner(model, tokens=96, tokens_per_step=8 + company)
+        runner = new_runner(any_model, tokens=96, tokens_per_step=8 + company)
         ours = asked()
         others = [new_request(prompt(20 + at, at), seed=at, temperature=0.9, max_tokens=25) for at in range(company)]
         run(runner, [*others, ours])
@@ -192,11 +192,11 @@ def test_a_long_prompt_delays_other_requests_by_at_most_a_chunk(qwen3: Any) -> N
     assert tokens(short) and not tokens(long)
 
 
-def test_a_step_that_samples_no_token_computes_no_head(model: Any) -> None:
+def test_a_step_that_samples_no_token_computes_no_head(any_model: Any) -> None:
     sizes: list[int] = []
-    model.get_output_embeddings().register_forward_hook(lambda head, given, out: sizes.append(given[0].shape[-2]))
+    any_model.get_output_embeddings().register_forward_hook(lambda head, given, out: sizes.append(given[0].shape[-2]))
     request = new_request(prompt(40, 1), max_tokens=3)
-    run(new_runner(model, tokens_per_step=16), [request])
+    run(new_runner(any_model, tokens_per_step=16), [request])
     assert sizes == [1, 1, 1] and len(tokens(request)) == 3
 
 

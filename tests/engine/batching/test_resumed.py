@@ -62,8 +62,8 @@ def check(whole: Sequence[Piece], prepared: PreparedRequest, shown: Sequence[Pie
     assert_same([*shown, *rest], whole, prepared.params.n)
 
 
-def test_every_cut_of_every_answer_resumes_identically_in_one_batch(model: Any) -> None:
-    answers = [(request, run(new_runner(model), [request]).of(request)) for request in map(asked, CASES)]
+def test_every_cut_of_every_answer_resumes_identically_in_one_batch(any_model: Any) -> None:
+    answers = [(request, run(new_runner(any_model), [request]).of(request)) for request in map(asked, CASES)]
     parts = [
         (request.prepared, whole, shown, resumed(request.prepared, shown))
         for request, whole in answers
@@ -72,7 +72,7 @@ def test_every_cut_of_every_answer_resumes_identically_in_one_batch(model: Any) 
     random.Random(1).shuffle(parts)
     company = [new_request(prompt(4 + 9 * at, at), max_tokens=20) for at in range(4)]
     together = [part[3] for part in parts]
-    readers = run(new_runner(model, tokens=8192, tokens_per_step=200), [*company[:2], *together, *company[2:]])
+    readers = run(new_runner(any_model, tokens=8192, tokens_per_step=200), [*company[:2], *together, *company[2:]])
     assert not readers.errors
     for prepared, whole, shown, request in parts:
         check(whole, prepared, shown, readers.of(request))

@@ -76,8 +76,8 @@ models:
         ("{limits: {max_tokens: 1}}", "limits of a may have max_context_tokens"),
         ("{limits: {max_queue_size: 0}}", "limits of a are whole numbers above 0"),
         ("{repo: 5}", "repo of a is a text"),
-        ("{task: transcription}", "a: the task transcription is not served yet"),
-        ("{task: painting}", "task of a is one of chat, embedding, rerank"),
+        ("{task: transcription, handler: a.B}", "a has a handler, which the task transcription does not take"),
+        ("{task: painting}", "task of a is one of chat, embedding, rerank, transcription"),
     ],
 )
 def test_a_broken_entry_is_one_line_that_names_it(tmp_path: Path, entry: str, words: str) -> None:

@@ -13,6 +13,7 @@ from tis.engine.models.echo import is_echo
 from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, PoolingMode, Task, checked_fields
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
+_HEARING = ("WhisperForConditionalGeneration", "MoonshineForConditionalGeneration", "ForCTC")
 NO_FILES = "handler:"  # begins the repository of a model that is code alone
 
 
@@ -141,8 +142,10 @@ def _task_of(folder: Path) -> Task:
     if (folder / "modules.json").exists():
         return "embedding"
     architectures = read_object(folder / "config.json").get("architectures")
-    names = architectures if isinstance(architectures, list) else []
-    return "rerank" if any(str(name).endswith("ForSequenceClassification") for name in names) else "chat"
+    names = [str(name) for name in architectures] if isinstance(architectures, list) else []
+    if any(name.endswith(_HEARING) for name in names):
+        return "transcription"
+    return "rerank" if any(name.endswith("ForSequenceClassification") for name in names) else "chat"
 
 
 def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
@@ -154,6 +157,8 @@ def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
         raise CatalogueError(f"{path}: {error}") from None
     if entry.adapters and (entry.task != "chat" or entry.handler):
         raise CatalogueError(f"{path}: {name} has adapters, which are for the task chat, without a handler.")
+    if entry.handler and entry.task == "transcription":
+        raise CatalogueError(f"{path}: {name} has a handler, which the task transcription does not take.")
     if entry.pooling and entry.task != "embedding":
         raise CatalogueError(f"{path}: pooling of {name} is for the task embedding, and it is of {entry.task}.")
     return entry

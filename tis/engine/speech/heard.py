@@ -28,6 +28,7 @@ class HearingOptions:
     prompt: str = ""
     temperatures: tuple[float, ...] = FALLBACK_TEMPERATURES
     seed: int = 0
+    with_times: bool = True  # of segments; without, a window is one segment
     with_words: bool = False
     with_logprobs: bool = False
 
