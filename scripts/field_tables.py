@@ -16,6 +16,8 @@ ENDPOINTS = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "completions": "/v1/completions",
+    "transcriptions": "/v1/audio/transcriptions",
+    "translations": "/v1/audio/translations",
     "messages": "/v1/messages",
     "ollama-chat": "/api/chat",
     "ollama-generate": "/api/generate",

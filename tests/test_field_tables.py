@@ -1,7 +1,7 @@
 """What docs/fields says of each field of a request is what a server does, with the demo model.
 
 A new endpoint has a CSV in docs/fields, its path in `ENDPOINTS` and its body in `BODIES`. Those of
-other dialects are sent by tests/anthropic_api and tests/ollama_api.
+other dialects are sent by tests/anthropic_api, tests/ollama_api and tests/audio_api.
 """
 
 import json
@@ -32,7 +32,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "responses": {"input": "Halo", "max_output_tokens": 4},
     "completions": {"prompt": "Halo", "max_tokens": 4},
 }
-OTHER_DIALECTS = {"messages", "ollama-chat", "ollama-generate", "ollama-embed"}
+OTHER_DIALECTS = {"messages", "ollama-chat", "ollama-generate", "ollama-embed", "transcriptions", "translations"}
 # What a field needs beside it.
 NEEDS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("chat", "stream_options"): {"stream": True},

@@ -4,7 +4,7 @@ from typing import Any
 
 from tis.openai_api.wire.examples import Responses, error_example
 
-SPEECH_REQUEST = {"model": "voice", "input": "Selamat pagi!", "voice": "alloy", "response_format": "wav"}
+SPEECH_REQUEST: Any = {"model": "voice", "input": "Selamat pagi!", "voice": "alloy", "response_format": "wav"}
 _TEXT = {"type": "string"}
 _FIELDS: dict[str, Any] = {
     "file": {"type": "string", "format": "binary", "description": "flac, m4a, mp3, mp4, mpeg, ogg, wav or webm"},

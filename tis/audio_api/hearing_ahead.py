@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 from tis.cancellation import Cancelled
@@ -15,7 +15,7 @@ Hear = Callable[[SoundWindow], Awaitable[HeardWindow]]
 
 async def heard_in_order(
     next_window: NextWindow, hear: Hear, at_once: int, cancelled: asyncio.Event
-) -> AsyncIterator[tuple[SoundWindow, HeardWindow]]:
+) -> AsyncGenerator[tuple[SoundWindow, HeardWindow], None]:
     """The next window is cut while those before it are heard. Raises Cancelled."""
     hearing: deque[tuple[SoundWindow, asyncio.Future[HeardWindow]]] = deque()
     cancelling = asyncio.ensure_future(cancelled.wait())
@@ -40,7 +40,8 @@ async def heard_in_order(
                 window, heard = hearing.popleft()
                 yield window, heard.result()
     finally:
-        left = [cancelling, *([cutting] if cutting else []), *(heard for _, heard in hearing)]
+        left: list[asyncio.Future[Any]] = [cancelling, *(task for _, task in hearing)]
+        left += [cutting] if cutting else []
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from tis.audio_api.begin_transcription import begin_transcription
 from tis.audio_api.examples import SPEECH_RESPONSES, TRANSCRIPTION_FORM, TRANSCRIPTION_RESPONSES, TRANSLATION_FORM
 from tis.audio_api.folded_transcript import MEDIA_TYPES, folded
-from tis.audio_api.speech_request import SpeechRequest
+from tis.audio_api.text_to_speak import TextToSpeak
 from tis.audio_api.transcription_request import DIALECT, SentForm, read_sent_form
 from tis.chat.run_spec import Services
 from tis.engine.speech.heard import SpeechTask
@@ -92,7 +92,7 @@ async def create_translation(
 
 
 @router.post("/speech", status_code=501, response_model=None, responses=SPEECH_RESPONSES)
-async def create_speech(body: SpeechRequest, engine: EngineDep, options: OptionsDep) -> Response:
+async def create_speech(body: TextToSpeak, engine: EngineDep, options: OptionsDep) -> Response:
     """Speak a text, with a model that speaks. No model of this server does yet: a valid request gets a 501."""
     named = body.model if any(entry.is_called(body.model) for entry in engine.models) else None
     which = f"The model `{named}` does not speak" if named else "No model of this server speaks"
@@ -100,7 +100,7 @@ async def create_speech(body: SpeechRequest, engine: EngineDep, options: Options
 
 
 async def _sent(request: Request, task: SpeechTask, audio: AudioOptions) -> SentForm:
-    return await read_sent_form(request, task, audio.max_file_bytes, partial(asyncio.to_thread, _digest))
+    return await read_sent_form(request, task, audio.max_file_bytes, lambda data: asyncio.to_thread(_digest, data))
 
 
 def _digest(data: bytes) -> str:

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
@@ -98,7 +98,7 @@ class TranscriptionRequest(BaseModel):
         return "word" in self.timestamp_granularities
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SentForm:
     """A form that was read: as `RecordedRequest` wants it."""
 
@@ -107,16 +107,10 @@ class SentForm:
     file: bytes | None  # None: it resumes a session
     digest: str
     ignored: Sequence[str]  # names of fields that have no effect
-    stream_options: StreamOptions | None = field(default=None)
+    session_id: str | None
+    stream: bool | None
+    stream_options: StreamOptions | None = None
     wants_usage: bool = True
-
-    @property
-    def session_id(self) -> str | None:
-        return self.body.session_id
-
-    @property
-    def stream(self) -> bool | None:
-        return self.body.stream
 
     @property
     def has_prompt(self) -> bool:
@@ -128,7 +122,7 @@ class SentForm:
 
 
 async def read_sent_form(
-    request: Request, task: SpeechTask, max_bytes: int, digest_of: Callable[[bytes], Any]
+    request: Request, task: SpeechTask, max_bytes: int, digest_of: Callable[[bytes], Awaitable[str]]
 ) -> SentForm:
     left = MAX_FIELDS_BYTES
 
@@ -158,7 +152,7 @@ async def read_sent_form(
         raise BadRequest("file: the file is empty.", param="file", code="invalid_audio")
     unknown = [name for name in values if name not in TranscriptionRequest.model_fields]
     digest = await digest_of(file) if file is not None else ""
-    return SentForm(body, task, file, digest, unknown)
+    return SentForm(body, task, file, digest, unknown, body.session_id, body.stream)
 
 
 def _values(parts: Sequence[FormPart]) -> dict[str, Any]:

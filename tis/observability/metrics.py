@@ -28,6 +28,8 @@ RefusalReason: TypeAlias = Literal[
     "image_decoders",
     "video_decoders",
     "card_readers",
+    "sound_decoders",
+    "sound_seconds",
     "prompt_tokens",
     "model_queue",
     "grammar_compilers",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tests.faults.hostile import (
+    audio_rows,
     body_rows,
     chat_rows,
     completion_rows,
@@ -20,6 +21,7 @@ from tests.faults.hostile import (
 from tests.faults.hostile.row import Row
 
 _SECTIONS = (
+    audio_rows,
     body_rows,
     chat_rows,
     completion_rows,

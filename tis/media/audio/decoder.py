@@ -5,11 +5,11 @@ import json
 import logging
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from tis.admission.ticket import Ticket
 from tis.errors import Draining, Unavailable
@@ -35,6 +35,7 @@ COMMAND = module_command(f"{__package__}.decode_process")
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}  # each thread reserves address space
 _FORMATS = "flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav, or webm"
 _SECONDS_PER_SHARE = 600.0  # so much of a file may take as long to decode as a video
+T = TypeVar("T")
 _log = logging.getLogger("tis.media")
 
 
@@ -150,7 +151,7 @@ class OpenedSound:
         if more > 0:
             self._ticket.take_now("sound_seconds", more, is_resumed=True)
 
-    async def _in_thread(self, work: Any) -> Any:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except SoundRefused as refused:

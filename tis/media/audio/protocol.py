@@ -96,6 +96,6 @@ def _accepted(message: bytes) -> dict[str, Any]:
 
 def _number(given: dict[str, Any], name: str) -> float:
     value = given.get(name)
-    if type(value) not in (int, float) or not 0 <= value < 1e9:
+    if not isinstance(value, int | float) or not 0 <= value < 1e9:
         raise SoundRefused("damaged")
     return float(value)

@@ -13,7 +13,7 @@ class VoiceId(BaseModel):
     id: _Voice
 
 
-class SpeechRequest(BaseModel):
+class TextToSpeak(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [SPEECH_REQUEST]})
 
     model: Annotated[str, StringConstraints(min_length=1, max_length=512)]
