@@ -20,7 +20,7 @@ PROGRAM = ("-m", "tests.audio_api.tones_server")
 NUMBERS = [f"{WORDS[tens]} {WORDS[ones]}" for tens in range(1, 4) for ones in range(10)]
 FILE = sound_file(spoken(" 2.5 ".join(NUMBERS)), "flac", "flac")
 AT_ONCE = 3
-FORMS = short_or_long(["verbose_json"], ["json", "verbose_json"])
+FORMS = ["json", "verbose_json"][-short_or_long(1, 2) :]
 
 
 def variables(folder: Path) -> dict[str, str]:
