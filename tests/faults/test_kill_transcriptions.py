@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from tests.audio_api.tones import MODELS
+from tests.faults.forms import short_or_long
 from tests.faults.mortal_server import MortalServer, durable, running
 from tests.media.sounds import WORDS, sound_file, spoken
 
@@ -19,6 +20,7 @@ PROGRAM = ("-m", "tests.audio_api.tones_server")
 NUMBERS = [f"{WORDS[tens]} {WORDS[ones]}" for tens in range(1, 4) for ones in range(10)]
 FILE = sound_file(spoken(" 2.5 ".join(NUMBERS)), "flac", "flac")
 AT_ONCE = 3
+FORMS = ["json", "verbose_json"][-short_or_long(1, 2) :]
 
 
 def variables(folder: Path) -> dict[str, str]:
@@ -55,7 +57,7 @@ async def read(server: MortalServer, session: str, after: int | None, form: str,
     return text[: text.rfind("\n\n") + 2] if "\n\n" in text else ""
 
 
-@pytest.mark.parametrize("form", ["json", "verbose_json"])
+@pytest.mark.parametrize("form", FORMS)
 async def test_a_transcription_survives_kills(tmp_path: Path, form: str) -> None:
     async with running(tmp_path, program=PROGRAM, **variables(tmp_path)) as server:
         seen = await read(server, "cut", None, form, until_blocks=4)
