@@ -163,7 +163,7 @@ def _faster_whisper(model: Any, quantization: str, tokens: int) -> AudioContende
             language="en",
             beam_size=1,
             temperature=0,
-            max_new_tokens=2 * tokens - 3,  # of which, with the prompt, CTranslate2 takes half
+            max_new_tokens=2 * tokens - 2,  # CTranslate2 takes half, and one more
             suppress_tokens=suppressed,
             without_timestamps=True,
             compression_ratio_threshold=None,
