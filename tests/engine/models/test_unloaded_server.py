@@ -44,6 +44,7 @@ def test_memory_falls_and_cached_prefixes_are_gone_after_each_unload(tmp_path: P
     variables = {"MODEL_IDLE_SECONDS": "2", "LOAD_WAIT_SECONDS": "300", "OMP_NUM_THREADS": "1"}
     with server_process(MODEL_REPO_ID=model, **variables) as server:
         wait_until_live(server.url, 60)
+        httpx2.get(f"{server.url}/api/products", timeout=60)  # the marketplace, which is imported after the start
         unloaded = []
         for _ in range(3):
             cached = [asked(server.url, max_tokens=2)["usage"]["prompt_tokens_details"] for _ in range(2)]
