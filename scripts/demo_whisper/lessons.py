@@ -19,6 +19,8 @@ from scripts.demo_whisper.windows import Said, Window, drawn_window
 
 IGNORED = -100
 _MAX_PROMPT = 223
+_LESSONS_OF_A_WINDOW = 2  # to hear a window costs more than to write it
+_SHARE_WITH_PROMPTS = 0.25  # of batches: padding for the longest prompt of a batch costs time
 _POSITIONS_PER_SECOND = 50
 Span = tuple[int, int]  # first and last position of the encoder, within the window's samples
 _NOWHERE: Span = (-1, -1)
@@ -43,12 +45,14 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Batch:
+    """Each window has several lessons, one after the other."""
+
     features: Tensor  # (windows, mels, frames)
-    offsets: tuple[int, ...]
-    tokens: Tensor
+    offsets: tuple[int, ...]  # of windows
+    tokens: Tensor  # (lessons, tokens)
     targets: Tensor
-    spans: Tensor  # (windows, tokens, 2)
-    guesses: Tensor  # (windows, tokens), bool
+    spans: Tensor  # (lessons, tokens, 2)
+    guesses: Tensor  # (lessons, tokens), bool
 
 
 class Lessons:
@@ -62,15 +66,22 @@ class Lessons:
         self._end = tokenizer.eos_token_id
         self._pieces = cache(lambda word: _ids_of(tokenizer, f" {word}"))
 
-    def batch(self, step: int, size: int, positions: int, max_sentences: int) -> Batch:
+    def batch(self, step: int, size: int, positions: Sequence[int], max_sentences: int) -> Batch:
         numbers = numpy.random.default_rng([self._seed, step])
-        windows = [drawn_window(numbers, self._spoken, positions, max_sentences, POSITIONS) for _ in range(size)]
-        lessons = [self.lesson(window, numbers) for window in windows]
+        length = int(numbers.choice(positions))
+        windows = [drawn_window(numbers, self._spoken, length, max_sentences, POSITIONS) for _ in range(size)]
+        has_prompts = max_sentences > 1 and bool(numbers.random() < _SHARE_WITH_PROMPTS)
+        lessons = [
+            self.lesson(window, numbers, has_prompt=has_prompts)
+            for window in windows
+            for _ in range(_LESSONS_OF_A_WINDOW)
+        ]
         longest = max(len(lesson.targets) for lesson in lessons)
-        tokens = torch.full((size, longest), self._end)
-        targets = torch.full((size, longest), IGNORED)
-        spans = torch.full((size, longest, 2), -1)
-        guesses = torch.zeros((size, longest), dtype=torch.bool)
+        shape = (len(lessons), longest)
+        tokens = torch.full(shape, self._end)
+        targets = torch.full(shape, IGNORED)
+        spans = torch.full((*shape, 2), -1)
+        guesses = torch.zeros(shape, dtype=torch.bool)
         for number, lesson in enumerate(lessons):
             length = len(lesson.targets)
             tokens[number, :length] = torch.tensor(lesson.tokens[:length])
@@ -85,9 +96,10 @@ class Lessons:
         found = self._extractor(list(samples), sampling_rate=SAMPLE_RATE, padding="longest", return_tensors="pt")
         return found.input_features
 
-    def lesson(self, window: Window, numbers: Numbers) -> Lesson:
+    def lesson(self, window: Window, numbers: Numbers, *, has_prompt: bool = False) -> Lesson:
         lesson = Lesson()
-        self._add_prompt(lesson, numbers)
+        if has_prompt:
+            self._add_prompt(lesson, numbers)
         has_times = bool(numbers.random() < 0.6)
         translates = _can_translate(window, has_times=has_times) and bool(numbers.random() < 0.2)
         lesson.append(self._id("<|startoftranscript|>"))
@@ -108,9 +120,7 @@ class Lessons:
         return lesson
 
     def _add_prompt(self, lesson: Lesson, numbers: Numbers) -> None:
-        if numbers.random() < 0.5:
-            return
-        count = 30 if numbers.random() < 0.15 else int(numbers.integers(1, 4))
+        count = 30 if numbers.random() < 0.1 else int(numbers.integers(1, 4))
         chosen = [self._spoken[int(number)].sentence.text for number in numbers.integers(0, len(self._spoken), count)]
         ids = [token for word in " ".join(chosen).split() for token in self._pieces(word)]
         lesson.append(self._id("<|startofprev|>"))

@@ -9,6 +9,7 @@ import numpy
 from scripts.demo_whisper.noise import NOISES, Numbers, decibels, nobody
 from scripts.demo_whisper.sentences import SAMPLE_RATE, Spoken, WordTime, resampled
 
+_MAX_LONGER = 1.06  # than recorded
 _FADE = 80  # samples
 POSITION = SAMPLE_RATE // 50  # samples of one position of the encoder
 _SHARE_WITHOUT_SPEECH = 0.13
@@ -55,6 +56,7 @@ def _speech(
     numbers: Numbers, spoken: Sequence[Spoken], length: int, max_sentences: int, *, cuts: bool
 ) -> tuple[Any, tuple[Said, ...]]:
     samples = numpy.zeros(length)
+    fitting = [one for one in spoken if len(one.samples) < length / _MAX_LONGER]
     said: list[Said] = []
     place = _first_place(numbers, length)
     if numbers.random() < 0.1:  # the rest of a word that belongs to the window before
@@ -63,7 +65,7 @@ def _speech(
         place = max(place, 2400)
     pause = numbers.uniform(0.1, 1.5)
     for _ in range(int(numbers.integers(1, max_sentences + 1))):
-        sound, one = _varied(numbers, spoken[int(numbers.integers(len(spoken)))])
+        sound, one = _varied(numbers, fitting[int(numbers.integers(len(fitting)))])
         if place + len(sound) > length and not said and not cuts:
             place = 0
         if place + len(sound) > length and (not cuts or place > length - 3200):
@@ -89,7 +91,7 @@ def _varied(numbers: Numbers, spoken: Spoken) -> tuple[Any, Said]:
     if numbers.random() < _SHARE_BROKEN_OFF:
         sound, one = _broken_off(numbers, sound, one)
     if numbers.random() > _SHARE_AS_RECORDED:
-        pace = numbers.uniform(0.95, 1.05)
+        pace = numbers.uniform(1 / _MAX_LONGER, _MAX_LONGER)
         sound, one = resampled(sound, pace), _scaled(one, 1 / pace)
     return sound * decibels(numbers.uniform(-6, 3)), one
 
