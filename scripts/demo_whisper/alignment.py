@@ -58,7 +58,7 @@ def alignment_heads(demo: DemoWhisper, spoken: Sequence[Spoken]) -> dict[Head, f
         starts, ends = (numpy.array([getattr(time, side) for time in one.words]) for side in ("start", "end"))
         near += ((peaks >= starts - _NEAR_SECONDS) & (peaks <= ends + _NEAR_SECONDS)).sum(1)
         words += len(starts)
-    shares = {(layer, head): float(near[head] / words) for head in near.argsort()[::-1]}
+    shares = {(layer, int(head)): float(near[head] / words) for head in near.argsort()[::-1]}
     best = max(shares.values())
     return {head: share for head, share in list(shares.items())[:_MAX_HEADS] if share >= _WORTH * best}
 

@@ -177,6 +177,8 @@ class _Looks:
         chosen = slice(GUIDED_HEAD * self._head_size, (GUIDED_HEAD + 1) * self._head_size)
         queries, keys = (self._seen[number, name][..., chosen] for name in ("q_proj", "k_proj"))
         windows, places = (spans[..., 0] >= 0).nonzero(as_tuple=True)
+        if not len(windows):
+            return torch.zeros(())
         logits = queries @ keys.transpose(1, 2) * self._head_size**-0.5
         logs = log_softmax(logits[windows, places], -1)
         position = torch.arange(logs.shape[-1])
