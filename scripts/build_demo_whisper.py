@@ -1,0 +1,105 @@
+"""Builds models/demo-whisper from the forty spoken sentences of scripts/demo_whisper, in half an hour on two cores.
+
+.venv/bin/python scripts/build_demo_whisper.py [--out models/demo-whisper]
+
+It keeps its state in a file beside the model, so that after an interruption the same command goes on. `--speak` has
+espeak-ng speak the sentences anew (apt-get install espeak-ng); nothing else needs it.
+"""
+
+import argparse
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPOSITORY))
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import torch  # noqa: E402
+
+from scripts.demo_whisper.alignment import alignment_heads, eager, late_words  # noqa: E402
+from scripts.demo_whisper.architecture import SEED, feature_extractor, generation_configuration, untrained_model  # noqa: E402
+from scripts.demo_whisper.checks import failures  # noqa: E402
+from scripts.demo_whisper.folder import MAX_FOLDER_BYTES, load, save, size_bytes  # noqa: E402
+from scripts.demo_whisper.lessons import Lessons, texts_of  # noqa: E402
+from scripts.demo_whisper.sentences import all_spoken, keep, sentences  # noqa: E402
+from scripts.demo_whisper.speaking import Espeak  # noqa: E402
+from scripts.demo_whisper.tokenizer import trained_tokenizer  # noqa: E402
+from scripts.demo_whisper.training import GUIDED_HEAD, STAGES, Learner, learn  # noqa: E402
+
+_THREADS = 1  # the model is so small that two wait for each other longer than they compute
+_REPORT_EVERY = 50
+_MAX_SECONDS_LATE = 0.3
+
+
+class ProgressReport:
+    """Prints the mean losses of the last steps."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._losses: list[tuple[float, float]] = []
+
+    def __call__(self, step: int, writing: float, looking: float) -> None:
+        self._losses.append((writing, looking))
+        if step % _REPORT_EVERY == 0 or step <= 3:
+            means = [sum(values) / len(values) for values in zip(*self._losses, strict=True)]
+            seconds = time.monotonic() - self._began
+            print(f"step {step}: writing {means[0]:.3f}, looking {means[1]:.3f}, {seconds:.0f} s", flush=True)
+            self._losses.clear()
+
+
+def build(out: Path, length: float) -> bool:
+    torch.set_num_threads(_THREADS)
+    torch.set_flush_denormal(True)
+    tokenizer = trained_tokenizer(texts_of(sentences()))
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    if checkpoint.exists():
+        learner = torch.load(checkpoint, weights_only=False)
+        print(f"goes on after step {learner.step}")
+    else:
+        learner = Learner(untrained_model(tokenizer))
+    model = learner.model
+    print(f"{len(tokenizer)} tokens, {model.num_parameters():,} parameters")
+    last = model.config.decoder_layers - 1
+    model.generation_config = generation_configuration(tokenizer, [(last, GUIDED_HEAD)])
+    stages = [replace(stage, steps=round(stage.steps * length)) for stage in STAGES]
+    learn(learner, Lessons(tokenizer, feature_extractor(), all_spoken(), SEED), stages, checkpoint, ProgressReport())
+    save(model, tokenizer, [(last, GUIDED_HEAD)], out)
+    heads = alignment_heads(eager(load(out)), all_spoken())
+    print("alignment heads: " + ", ".join(f"{head}: {share:.3f}" for head, share in heads.items()))
+    save(model, tokenizer, list(heads), out)
+    checkpoint.unlink()
+    return passes(out)
+
+
+def passes(out: Path) -> bool:
+    spoken = all_spoken()
+    failed = [*failures(load(out), spoken), *late_words(eager(load(out)), spoken, _MAX_SECONDS_LATE)]
+    size = size_bytes(out)
+    if size > MAX_FOLDER_BYTES:
+        failed.append(f"the folder has {size:,} bytes")
+    for failure in failed:
+        print(f"FAILED {failure}")
+    print(f"{size:,} bytes; checks: {'all passed' if not failed else f'{len(failed)} failed'}")
+    return not failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "models" / "demo-whisper")
+    parser.add_argument("--length", type=float, default=1.0, help="of the training, as a share of its steps")
+    parser.add_argument("--speak", action="store_true", help="speak the sentences anew, and do no more")
+    parser.add_argument("--check", action="store_true", help="check the model that is there, and do no more")
+    options = parser.parse_args()
+    if options.speak:
+        espeak = Espeak()
+        keep([espeak.spoken(sentence) for sentence in sentences()])
+        return 0
+    return 0 if (passes(options.out) if options.check else build(options.out, options.length)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
