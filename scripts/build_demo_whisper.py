@@ -3,7 +3,8 @@
 .venv/bin/python scripts/build_demo_whisper.py [--out models/demo-whisper]
 
 It keeps its state in a file beside the model, so that after an interruption the same command goes on. `--speak` has
-espeak-ng speak the sentences anew (apt-get install espeak-ng); nothing else needs it.
+espeak-ng speak the sentences anew (apt-get install espeak-ng); nothing else needs it. `--length 1` and `--length 3` are
+not enough to pass the checks: whole windows, the last stage, need more steps.
 """
 
 import argparse
@@ -24,11 +25,11 @@ from scripts.demo_whisper.alignment import alignment_heads, eager, late_words  #
 from scripts.demo_whisper.architecture import SEED, feature_extractor, generation_configuration, untrained_model  # noqa: E402
 from scripts.demo_whisper.checks import failures  # noqa: E402
 from scripts.demo_whisper.folder import MAX_FOLDER_BYTES, load, save, size_bytes  # noqa: E402
-from scripts.demo_whisper.lessons import Lessons, texts_of  # noqa: E402
+from scripts.demo_whisper.lessons import HearingLessons, texts_of  # noqa: E402
 from scripts.demo_whisper.sentences import all_spoken, keep, sentences  # noqa: E402
 from scripts.demo_whisper.speaking import Espeak  # noqa: E402
 from scripts.demo_whisper.tokenizer import trained_tokenizer  # noqa: E402
-from scripts.demo_whisper.training import GUIDED_HEAD, STAGES, Learner, learn  # noqa: E402
+from scripts.demo_whisper.training import GUIDED_HEAD, STAGES, WhisperLearner, learn  # noqa: E402
 
 _THREADS = 1  # the model is so small that two wait for each other longer than they compute
 _REPORT_EVERY = 50
@@ -60,13 +61,19 @@ def build(out: Path, length: float) -> bool:
         learner = torch.load(checkpoint, weights_only=False)
         print(f"goes on after step {learner.step}")
     else:
-        learner = Learner(untrained_model(tokenizer))
+        learner = WhisperLearner(untrained_model(tokenizer))
     model = learner.model
     print(f"{len(tokenizer)} tokens, {model.num_parameters():,} parameters")
     last = model.config.decoder_layers - 1
     model.generation_config = generation_configuration(tokenizer, [(last, GUIDED_HEAD)])
     stages = [replace(stage, steps=round(stage.steps * length)) for stage in STAGES]
-    learn(learner, Lessons(tokenizer, feature_extractor(), all_spoken(), SEED), stages, checkpoint, ProgressReport())
+    learn(
+        learner,
+        HearingLessons(tokenizer, feature_extractor(), all_spoken(), SEED),
+        stages,
+        checkpoint,
+        ProgressReport(),
+    )
     save(model, tokenizer, [(last, GUIDED_HEAD)], out)
     heads = alignment_heads(eager(load(out)), all_spoken())
     print("alignment heads: " + ", ".join(f"{head}: {share:.3f}" for head, share in heads.items()))

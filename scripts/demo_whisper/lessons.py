@@ -13,7 +13,7 @@ from transformers import WhisperFeatureExtractor, WhisperTokenizer
 
 from scripts.demo_whisper.architecture import LATEST_FIRST_TIME, POSITIONS
 from scripts.demo_whisper.noise import Numbers
-from scripts.demo_whisper.sentences import SAMPLE_RATE, Sentence, Spoken, WordTime
+from scripts.demo_whisper.sentences import SAMPLE_RATE, ReadSentence, Spoken, WordTime
 from scripts.demo_whisper.tokenizer import NUM_TIMESTAMPS
 from scripts.demo_whisper.windows import Said, Window, drawn_window
 
@@ -27,7 +27,7 @@ _NOWHERE: Span = (-1, -1)
 
 
 @dataclass
-class Lesson:
+class HearingLesson:
     """`targets[i]` and `spans[i]` belong to the token after `tokens[i]`."""
 
     tokens: list[int] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Batch:
+class LessonBatch:
     """Each window has several lessons, one after the other."""
 
     features: Tensor  # (windows, mels, frames)
@@ -55,7 +55,7 @@ class Batch:
     guesses: Tensor  # (lessons, tokens), bool
 
 
-class Lessons:
+class HearingLessons:
     """Draws batches; the same seed and step draw the same batch."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Lessons:
         self._end = tokenizer.eos_token_id
         self._pieces = cache(lambda word: _ids_of(tokenizer, f" {word}"))
 
-    def batch(self, step: int, size: int, positions: Sequence[int], max_sentences: int) -> Batch:
+    def batch(self, step: int, size: int, positions: Sequence[int], max_sentences: int) -> LessonBatch:
         numbers = numpy.random.default_rng([self._seed, step])
         length = int(numbers.choice(positions))
         windows = [drawn_window(numbers, self._spoken, length, max_sentences, POSITIONS) for _ in range(size)]
@@ -90,14 +90,16 @@ class Lessons:
             if lesson.guess_at >= 0:
                 guesses[number, lesson.guess_at] = True
         offsets = tuple(window.offset for window in windows)
-        return Batch(self.features([window.samples for window in windows]), offsets, tokens, targets, spans, guesses)
+        return LessonBatch(
+            self.features([window.samples for window in windows]), offsets, tokens, targets, spans, guesses
+        )
 
     def features(self, samples: Sequence[Any]) -> Tensor:
         found = self._extractor(list(samples), sampling_rate=SAMPLE_RATE, padding="longest", return_tensors="pt")
         return found.input_features
 
-    def lesson(self, window: Window, numbers: Numbers, *, has_prompt: bool = False) -> Lesson:
-        lesson = Lesson()
+    def lesson(self, window: Window, numbers: Numbers, *, has_prompt: bool = False) -> HearingLesson:
+        lesson = HearingLesson()
         if has_prompt:
             self._add_prompt(lesson, numbers)
         has_times = bool(numbers.random() < 0.6)
@@ -119,7 +121,7 @@ class Lessons:
         lesson.append(self._end, target=self._end, span=end)
         return lesson
 
-    def _add_prompt(self, lesson: Lesson, numbers: Numbers) -> None:
+    def _add_prompt(self, lesson: HearingLesson, numbers: Numbers) -> None:
         count = 30 if numbers.random() < 0.1 else int(numbers.integers(1, 4))
         chosen = [self._spoken[int(number)].sentence.text for number in numbers.integers(0, len(self._spoken), count)]
         ids = [token for word in " ".join(chosen).split() for token in self._pieces(word)]
@@ -136,7 +138,7 @@ class Lessons:
             return self._id(str(numbers.choice(("<|en|>", "<|id|>"))))
         return self._id(f"<|{spoken}|>")
 
-    def _add_silence(self, lesson: Lesson, numbers: Numbers, *, has_times: bool) -> None:
+    def _add_silence(self, lesson: HearingLesson, numbers: Numbers, *, has_times: bool) -> None:
         """Without times, Whisper's rules forbid an empty text: what is written instead should look improbable."""
         if has_times:
             lesson.append(self._first_time, target=self._first_time)
@@ -144,7 +146,7 @@ class Lessons:
             lesson.guess_at = len(lesson.targets)
             lesson.append(int(numbers.integers(0, self._end)), target=self._end)
 
-    def _add_segments(self, lesson: Lesson, window: Window, *, translates: bool) -> None:
+    def _add_segments(self, lesson: HearingLesson, window: Window, *, translates: bool) -> None:
         for number, one in enumerate(window.said):
             start, end = (window.offset + _position(seconds) for seconds in (one.start, one.end))
             if number == 0:
@@ -155,11 +157,11 @@ class Lessons:
             self._add_text(lesson, one, translates=translates)
             self._add_time(lesson, end, _around(one.end))
 
-    def _add_time(self, lesson: Lesson, position: int, span: Span) -> None:
+    def _add_time(self, lesson: HearingLesson, position: int, span: Span) -> None:
         token = self._first_time + min(position, NUM_TIMESTAMPS - 1)
         lesson.append(token, target=token, span=span)
 
-    def _add_text(self, lesson: Lesson, one: Said, *, translates: bool) -> None:
+    def _add_text(self, lesson: HearingLesson, one: Said, *, translates: bool) -> None:
         sentence = one.spoken.sentence
         if translates:
             for word in sentence.english.split():
@@ -203,5 +205,5 @@ def _around(seconds: float) -> Span:
     return max(0, _position(seconds) - 2), _position(seconds) + 1
 
 
-def texts_of(sentences: Sequence[Sentence]) -> list[str]:
+def texts_of(sentences: Sequence[ReadSentence]) -> list[str]:
     return [text for one in sentences for text in (one.text, one.english)]

@@ -19,7 +19,7 @@ _BITS_PER_SECOND = 20_000
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ReadSentence:
     name: str
     language: str
     voice: str
@@ -43,16 +43,16 @@ class WordTime:
 
 @dataclass(frozen=True)
 class Spoken:
-    sentence: Sentence
+    sentence: ReadSentence
     samples: Any  # float32 at SAMPLE_RATE
     words: tuple[WordTime, ...]  # of each word of the text
 
 
 @cache
-def sentences() -> tuple[Sentence, ...]:
+def sentences() -> tuple[ReadSentence, ...]:
     with _TABLE.open(encoding="utf-8", newline="") as file:
         return tuple(
-            Sentence(
+            ReadSentence(
                 row["name"],
                 row["language"],
                 row["voice"],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from scripts.demo_whisper.sentences import SAMPLE_RATE, Sentence, Spoken, WordTime, resampled
+from scripts.demo_whisper.sentences import SAMPLE_RATE, ReadSentence, Spoken, WordTime, resampled
 
 _RETRIEVAL = 1  # the samples go to a callback
 _UTF8 = 1
@@ -61,7 +61,7 @@ class Espeak:
             number += 1
         return 0
 
-    def spoken(self, sentence: Sentence) -> Spoken:
+    def spoken(self, sentence: ReadSentence) -> Spoken:
         self._samples, self._events = [], []
         library = self._library
         if library.espeak_SetVoiceByName(sentence.voice.encode()):
@@ -74,7 +74,7 @@ class Espeak:
         samples = numpy.array(self._samples, numpy.float32) / 32768
         return _without_edges(sentence, resampled(samples, self._rate / SAMPLE_RATE), self._word_starts(sentence))
 
-    def _word_starts(self, sentence: Sentence) -> list[float]:
+    def _word_starts(self, sentence: ReadSentence) -> list[float]:
         """Espeak speaks some short words as one, as "on the": then the first of them is reported."""
         starts: list[float] = []
         words = list(re.finditer(r"\S+", sentence.text))
@@ -90,7 +90,7 @@ class Espeak:
         return starts
 
 
-def _without_edges(sentence: Sentence, samples: Any, starts: Sequence[float]) -> Spoken:
+def _without_edges(sentence: ReadSentence, samples: Any, starts: Sequence[float]) -> Spoken:
     """A word ends where it is followed by quiet, or where the next begins."""
     loud = _loud_frames(samples)
     first, last = int(loud.argmax()), len(loud) - int(loud[::-1].argmax())

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, gelu, log_softmax
 
 from scripts.demo_model.muon import Muon
-from scripts.demo_whisper.lessons import IGNORED, Batch, Lessons
+from scripts.demo_whisper.lessons import IGNORED, HearingLessons, LessonBatch
 
 GUIDED_HEAD = 0
 _GUIDANCE = 0.3
@@ -25,7 +25,7 @@ Report = Callable[[int, float, float], None]
 
 
 @dataclass(frozen=True)
-class Stage:
+class LearningStage:
     """Windows are short at first: attention over all 1500 positions of the encoder is most of the cost."""
 
     positions: tuple[int, ...]  # one of these, the same for a batch
@@ -35,13 +35,13 @@ class Stage:
 
 
 STAGES = (
-    Stage(positions=(130, 160, 190), max_sentences=1, batch=16, steps=350),
-    Stage(positions=(350, 450), max_sentences=3, batch=8, steps=150),
-    Stage(positions=(1500,), max_sentences=10, batch=3, steps=60),
+    LearningStage(positions=(130, 160, 190), max_sentences=1, batch=16, steps=350),
+    LearningStage(positions=(350, 450), max_sentences=3, batch=8, steps=150),
+    LearningStage(positions=(1500,), max_sentences=10, batch=3, steps=60),
 )
 
 
-class Learner:
+class WhisperLearner:
     """Model and optimizers; kept in one file, it goes on where it stopped."""
 
     def __init__(self, model: Any) -> None:
@@ -69,7 +69,9 @@ def _is_matrix(name: str, value: Tensor) -> bool:
     return value.ndim == 2 and "embed" not in name
 
 
-def learn(learner: Learner, lessons: Lessons, stages: Sequence[Stage], checkpoint: Path, report: Report) -> None:
+def learn(
+    learner: WhisperLearner, lessons: HearingLessons, stages: Sequence[LearningStage], checkpoint: Path, report: Report
+) -> None:
     looks = _Looks(learner.model)
     steps = sum(stage.steps for stage in stages)
     first_time = learner.model.generation_config.no_timestamps_token_id + 1
@@ -91,7 +93,7 @@ def learn(learner: Learner, lessons: Lessons, stages: Sequence[Stage], checkpoin
     learner.model.eval()
 
 
-def _stage_at(stages: Sequence[Stage], step: int) -> Stage:
+def _stage_at(stages: Sequence[LearningStage], step: int) -> LearningStage:
     for stage in stages:
         if step < stage.steps:
             return stage
@@ -105,13 +107,13 @@ def _rate_factor(step: int, steps: int) -> float:
     return min(1.0, (steps - step) / (_SHARE_OF_SLOWING * steps))
 
 
-def decoded_states(model: Any, batch: Batch) -> Tensor:
+def decoded_states(model: Any, batch: LessonBatch) -> Tensor:
     return model.model.decoder(
         input_ids=batch.tokens, encoder_hidden_states=_encoded(model.model.encoder, batch), use_cache=False
     ).last_hidden_state
 
 
-def _encoded(encoder: Any, batch: Batch) -> Tensor:
+def _encoded(encoder: Any, batch: LessonBatch) -> Tensor:
     """As the encoder's own `forward`, which takes whole windows only."""
     states = gelu(encoder.conv2(gelu(encoder.conv1(batch.features)))).permute(0, 2, 1)
     places = encoder.embed_positions.weight
@@ -121,7 +123,7 @@ def _encoded(encoder: Any, batch: Batch) -> Tensor:
     return encoder.layer_norm(states).repeat_interleave(len(batch.tokens) // len(states), 0)
 
 
-def _writing_loss(model: Any, states: Tensor, batch: Batch, first_time: int) -> Tensor:
+def _writing_loss(model: Any, states: Tensor, batch: LessonBatch, first_time: int) -> Tensor:
     learned = batch.targets != IGNORED
     logits = model.proj_out(states[learned])
     targets, guesses = batch.targets[learned], batch.guesses[learned]
@@ -165,7 +167,7 @@ class _Looks:
             hook.remove()
         self._seen.clear()
 
-    def loss(self, batch: Batch) -> Tensor:
+    def loss(self, batch: LessonBatch) -> Tensor:
         total = torch.zeros(())
         for number in range(self._layers):
             is_last = number == self._layers - 1
