@@ -170,3 +170,25 @@ def test_a_client_that_leaves_an_unstreamed_answer_ends_it(ears: Served) -> None
         http.post(PATH, data={"model": "tones"}, files={"file": ("a.wav", long)})
     until(lambda: used(ears) == [0, 0, 0, 0, 0])
     assert TonesEngine.num_heard - before < 40
+
+
+def test_what_was_not_recorded_is_no_empty_answer(http: httpx2.Client) -> None:
+    assert streamed(http, "kept-as-json").status_code == 200
+
+    def again(**fields: str) -> httpx2.Response:
+        return http.post(PATH, files=[(name, (None, value)) for name, value in fields.items()])
+
+    wanted: list[dict[str, str]] = [
+        {"response_format": "srt"}, {"response_format": "verbose_json"}, {"include[]": "logprobs"}
+    ]  # fmt: skip
+    for fields in wanted:
+        refused = again(session_id="kept-as-json", stream="false", **fields)
+        assert refused.status_code == 409, (fields, refused.text)
+        assert "was recorded without" in refused.json()["error"]["message"]
+    assert again(session_id="kept-as-json", stream="false").json()["text"]
+
+
+def test_fields_have_a_bound_together(http: httpx2.Client) -> None:
+    many = [("keywords", (None, "x" * 30_000)) for _ in range(12)]
+    answer = http.post(PATH, files=[("file", ("a.wav", FILE)), *many])
+    assert answer.status_code == 400 and "too long" in answer.json()["error"]["message"]

@@ -1,5 +1,6 @@
 """Begins a transcription: checks it against its model, opens the file, and starts the turn."""
 
+from tis.admission.limits import Resource
 from tis.admission.ticket import Ticket
 from tis.audio_api.languages import language_code
 from tis.audio_api.transcription_request import SentForm, ServerVad
@@ -15,6 +16,7 @@ from tis.streaming.turn import Turn
 
 _EVENTS_PER_WINDOW = 64  # more come from the store, or are a gap for who reads late
 _MAX_WINDOW_EVENTS = 65_536
+_OF_FILE: tuple[Resource, ...] = ("sound_seconds", "decoded_bytes", "media_bytes")
 
 
 async def begin_transcription(
@@ -45,6 +47,8 @@ async def begin_transcription(
     finally:
         if not was_taken:  # another request began it meanwhile, or it cannot begin
             opened.sound.close()
+            for resource in _OF_FILE:
+                ticket.keep(resource, 0)
     if was_taken:
         run.hold_ticket()
     return started

@@ -28,6 +28,8 @@ def folded(events: Iterable[bytes], form: Format, granularities: Sequence[str], 
         if event.startswith(b'{"type":"transcript.text.delta"'):
             continue  # the last event has the whole text
         if event.startswith(b'{"type":"transcript.text.done"'):
+            if with_logprobs and _LOGPROBS not in event:
+                raise _not_recorded("log probabilities", "include")
             event, logprobs = _without_logprobs(event) if with_logprobs else (event, b"")
         given = json.loads(event)
         if error := given.get("error"):
@@ -42,6 +44,10 @@ def folded(events: Iterable[bytes], form: Format, granularities: Sequence[str], 
         refusal = Conflict("The transcription was cancelled before its end.", code="cancelled")
         refusal.may_be_repeated = False
         raise refusal
+    if form in ("verbose_json", "srt", "vtt") and done["text"].strip() and not segments:
+        raise _not_recorded("segments", "response_format")
+    if "word" in granularities and not all("words" in segment for segment in segments):
+        raise _not_recorded("words", "timestamp_granularities")
     if form == "json":
         body = {"text": done["text"], "usage": _usage(done)}
         return b'%b,"logprobs":[%b]}' % (json_bytes(body)[:-1], logprobs) if with_logprobs else json_bytes(body)
@@ -50,6 +56,10 @@ def folded(events: Iterable[bytes], form: Format, granularities: Sequence[str], 
     if form == "text":
         return f"{done['text']}\n".encode()
     return (_srt(segments) if form == "srt" else _vtt(segments)).encode()
+
+
+def _not_recorded(what: str, param: str) -> Conflict:
+    return Conflict(f"{param}: this answer was recorded without {what}. Send the file again.", param=param)
 
 
 def _without_logprobs(event: bytes) -> tuple[bytes, bytes]:

@@ -41,8 +41,8 @@ class TranscriptWriter:
         self._num_tokens += heard.num_tokens
         self._heard_seconds += seconds
         events: Events = []
-        for segment in heard.segments:
-            if delta := self._joined(segment.text):
+        for number, segment in enumerate(heard.segments):
+            if delta := self._joined(segment.text, is_first=number == 0):
                 events.append(self._delta(delta, segment.tokens))
                 if self._spec.with_segments:
                     events.append(self._segment(start, segment))
@@ -107,13 +107,16 @@ class TranscriptWriter:
         }
         return json_bytes(event, allow_nan=False)
 
-    def _joined(self, text: str) -> str:
-        """The text with the space that belongs before it. Nothing of a text that is only space."""
+    def _joined(self, text: str, *, is_first: bool) -> str:
+        """The text with the space that belongs before it: the first one of a window is not the model's to write.
+
+        Nothing of a text that is only space.
+        """
         if not text.strip():
             return ""
         if not self._last or self._last.isspace():
             return text.lstrip()
-        if text[0].isspace() or _is_without_spaces(self._last) or _is_without_spaces(text[0]):
+        if not is_first or text[0].isspace() or _is_without_spaces(self._last) or _is_without_spaces(text[0]):
             return text
         return f" {text}"
 

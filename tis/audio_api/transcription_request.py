@@ -143,7 +143,10 @@ async def read_sent_form(
     if parts is None:
         raise BadRequest("Send a multipart/form-data body with the field `file`.", param="file")
     files = [part for part in parts if part.name == "file"]
-    values = _values([part for part in parts if part.name != "file"])
+    fields = [part for part in parts if part.name != "file"]
+    if sum(len(part.data) for part in fields) > MAX_FIELDS_BYTES:
+        raise bad_form("its fields are too long")
+    values = _values(fields)
     body = _validated(values)
     file = files[0].take() if files else None
     if files and files[0].is_too_large:

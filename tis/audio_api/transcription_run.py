@@ -176,7 +176,15 @@ class TranscriptionRun:
     async def _detected(self, opened: OpenedFile, ticket: Ticket) -> str | None:
         """The language of the first window is that of the file."""
         first, allowed = opened.ahead[0] if opened.ahead else None, self._spec.languages
-        found = await self._engine.detect_language(self._spec.model_id, first.samples, ticket) if first else None
+        found: str | None = None
+        while first:
+            try:
+                found = await self._engine.detect_language(self._spec.model_id, first.samples, ticket)
+                break
+            except QueueFull as full:
+                if not ticket.is_resumed:
+                    raise
+                await asyncio.sleep(full.retry_after or 1)
         return found if found in allowed or not allowed else allowed[0]
 
     async def _hear(self, window: SoundWindow) -> HeardWindow:
@@ -196,7 +204,7 @@ class TranscriptionRun:
             try:
                 return await self._engine.hear(spec.model_id, SpeechWindow(window.samples, options), self._ticket)
             except QueueFull as full:
-                if not number:
+                if not (number or (self._ticket and self._ticket.is_resumed)):
                     raise
                 await asyncio.sleep(full.retry_after or 1)
 

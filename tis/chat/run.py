@@ -22,7 +22,7 @@ from tis.engine.answer import Answer, FinishReason, Piece
 from tis.engine.grammar.grammar import Grammar
 from tis.engine.prepared_request import PreparedRequest
 from tis.engine.prompt import Medium
-from tis.errors import ServiceError
+from tis.errors import GenerationFailed, ServiceError
 from tis.mcp_client.errors import McpOperationFailed
 from tis.mcp_client.toolbox import Toolbox, tool_to_json
 from tis.observability.logs import log_exception
@@ -164,6 +164,8 @@ class Run:
         async for blocks in self._generate():
             yield blocks
         if log.round and log.round.finish != "cancelled":
+            if not log.has_summary:  # nothing would take the place of the conversation
+                raise GenerationFailed("The model wrote no summary of the conversation.")
             self._answer = None
             yield log.add("compacted")
 

@@ -105,6 +105,11 @@ class RunLog:
         return self._usage.num_made - self._num_summary_tokens
 
     @property
+    def has_summary(self) -> bool:
+        """Of the summary as it grows: whether it says anything."""
+        return bool("".join(self._summary or ()).strip())
+
+    @property
     def has_tokens(self) -> bool:
         return bool(self._usage.first_token_at)
 

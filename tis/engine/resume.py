@@ -27,7 +27,7 @@ def restore_request(
         raise GenerationInterrupted(
             f"The answer cannot be resumed: {saved.model_id} is another model now than the one that began it."
         )
-    if len(saved.prompt_ids) + saved.params.max_tokens > loaded.context_length:
+    if len(saved.prompt_ids) + saved.params.max_tokens - 1 > loaded.context_length:  # the last has no place in a cache
         raise GenerationInterrupted(
             f"The answer cannot be resumed: the context of {saved.model_id} has only {loaded.context_length} tokens "
             "here, fewer than prompt and max_tokens need."

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 import torch
 
-from tests.engine.batching.tiny import NumberTokenizer, Readers, alone, new_request, new_runner, prompt, run, tokens
+from tests.engine.batching.tiny import (
+    NumberTokenizer,
+    Readers,
+    alone,
+    greedy,
+    new_request,
+    new_runner,
+    prompt,
+    run,
+    tokens,
+)
 from tis.engine.batching.scheduler import Plan
 from tis.engine.errors import ContextLengthExceeded
 from tis.engine.request import Request
@@ -171,10 +181,13 @@ def test_a_choice_that_cannot_be_sampled_fails_only_its_request(qwen3: Any, capl
 
 
 def test_a_request_that_can_never_fit_is_rejected(qwen3: Any) -> None:
+    expected = greedy(qwen3, prompt(60, 1), 5)
     runner = new_runner(qwen3, tokens=64)
     with pytest.raises(ContextLengthExceeded, match="64 tokens"):
-        runner.admit(new_request(prompt(60, 1), max_tokens=5))
-    run(runner, [new_request(prompt(60, 1), max_tokens=4)])
+        runner.admit(new_request(prompt(60, 1), max_tokens=6))
+    whole = new_request(prompt(60, 1), max_tokens=5)  # no place is needed for what comes last
+    run(runner, [whole])
+    assert tokens(whole) == expected
     assert not runner.running
 
 

@@ -312,6 +312,7 @@ def test_the_model_reads_the_names_of_a_namespace() -> None:
         ({**CRM, "tools": [{"type": "shell"}]}, "tools.0.tools.0.type"),
         ({**CRM, "tools": [CRM]}, "tools.0.tools.0.type"),
         ({**CRM, "tools": [{"type": "function"}]}, "tools.0.tools.0.name"),
+        ({**CRM, "tools": [{"type": "function", "name": "f", "description": 5}]}, "tools.0.tools.0.description"),
     ],
     ids=str,
 )

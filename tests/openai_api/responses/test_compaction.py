@@ -23,7 +23,8 @@ from tests.openai_api.responses.response_requests import (
 )
 from tests.openai_api.responses.test_event_types import check_strictly
 from tests.serving import Served, served, settings_with
-from tis.openai_api.wire.compacted_context import REQUEST_OF_SUMMARY, messages_in
+from tis.openai_api.wire.as_chat import messages_of
+from tis.openai_api.wire.compacted_context import REQUEST_OF_SUMMARY, awaits_approval, messages_in
 
 Connect = Callable[[Served], OpenAI]
 COMPACT = f"{RESPONSES}/compact"
@@ -234,6 +235,28 @@ def test_a_window_keeps_what_is_not_the_assistants(http: httpx2.Client) -> None:
     assert [one["role"] for one in messages_in(item)] == ["assistant", "user", "assistant", "tool"]
     assert refused(http, {}, url=COMPACT)["param"] == "input"
     assert refused(http, {"previous_response_id": "resp_x"}, url=COMPACT)["code"] == "previous_response_not_found"
+
+
+def test_a_window_of_one_item_begins_with_the_user(http: httpx2.Client) -> None:
+    answer = http.post(COMPACT, json={"input": [said("assistant", LONG * 4)]})
+    [item] = answer.json()["output"]
+    messages, origins = messages_of([("input.0", item)], {})
+    assert [one["role"] for one in messages] == ["user", "assistant"] and origins == ["input.0"] * 2
+
+
+def test_open_calls_that_fill_the_context_are_not_compacted() -> None:
+    call = {"type": "function_call", "call_id": "call_9", "name": "look", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "call_9", "output": "goats " * 20_000}
+    with served(settings_with(max_context_tokens=4096)) as small, httpx2.Client(base_url=small.url) as http:
+        body = {"input": [*HISTORY, call, output, {"type": "compaction_trigger"}], "tools": [TOOL]}
+        error = refused(http, body)
+    assert error["code"] == "context_length_exceeded"
+
+
+def test_a_request_for_approval_is_answered_before_anything_is_compacted() -> None:
+    asked = {"type": "mcp_approval_request", "id": "mcpr_1"}
+    answered = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}
+    assert awaits_approval([asked]) and not awaits_approval([asked, answered]) and not awaits_approval([])
 
 
 TALK = [

@@ -33,7 +33,8 @@ def written_calls(call_format: ToolFormat, text: str, schemas: Schemas, *, is_xm
             begin, separator = (_escaped(one, text) for one in ("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>"))
             return _headed_calls(rf"{begin}(?:function{separator})?{_NAME}(?:{separator})?\s*(?:```json\s*)?", text)
         case "harmony":
-            return _headed_calls(rf"to=functions\.{_NAME}[^{{]*?{_escaped('<|message|>', text)}\s*", text)
+            message, end = (_escaped(one, text) for one in ("<|message|>", "<|end|>"))
+            return _headed_calls(rf"to=functions\.{_NAME}(?:(?!{message}|{end})[^{{])*?{message}\s*", text)
         case "mistral":
             text = re.sub(rf"^\s*(?:{_escaped('[TOOL_CALLS]', text)})?\s*\[?", "", text)
             if named := re.match(_named_call(text), text):
@@ -75,8 +76,10 @@ def _tagged_calls(text: str, schemas: Schemas) -> Iterator[NamedCall]:
     markers = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
     key, key_end, value, value_end = (_escaped(one, text) for one in markers)
     pair = re.compile(rf"{key}(.*?){key_end}\s*{value}(.*?){value_end}", re.DOTALL)
-    first, *others = text.split(_marker_in(text, "<tool_call>"))
-    for body in others or [first]:  # a call that the model chose to make comes without its marker
+    marker = _marker_in(text, "<tool_call>")
+    # A call that the model chose to make comes without its marker; then those letters are of its arguments.
+    is_marked = marker == marker_char("<tool_call>") or text.lstrip().startswith(marker)
+    for body in text.split(marker)[1:] if is_marked else [text]:
         body = body.partition(_marker_in(text, "</tool_call>"))[0].strip()
         if body.startswith("{"):
             yield from _json_calls(body, "arguments")
@@ -86,7 +89,10 @@ def _tagged_calls(text: str, schemas: Schemas) -> Iterator[NamedCall]:
 
 
 def _xml_calls(text: str, schemas: Schemas) -> Iterator[NamedCall]:
-    for name, body in re.findall(r"<function=([^>\n]+)>\n(.*?)</function>", text, re.DOTALL):
+    call = re.compile(
+        rf"<function=([^>\n]+)>\n(.*?)</function>(?=\s*(?:{_escaped('</tool_call>', text)}|\Z))", re.DOTALL
+    )
+    for name, body in call.findall(text):
         pairs = re.findall(r"<parameter=([^>\n]+)>\n(.*?)\n</parameter>", body, re.DOTALL)
         yield name, {key: value_of_text(value, types_of(schemas[name], key)) for key, value in pairs}
 

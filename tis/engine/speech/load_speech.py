@@ -29,6 +29,7 @@ log = logging.getLogger("tis.engine")
 
 _MAX_WINDOWS_ON_CPU = 8  # more gain nothing there, and each takes memory
 _GROUP_ON_CPU, _GROUP_ELSEWHERE = 1, 8  # windows in the encoder together
+_MAX_ALIGNMENT_HEADS = 16  # each takes megabytes for a moment
 _STEP_SECONDS = 0.25  # where the setting leaves it open
 
 
@@ -153,12 +154,13 @@ def _prepared(
 
 
 def _alignment_heads(generation: Any, config: Any) -> Sequence[tuple[int, int]]:
-    """Those that the model names, else all of the upper half of the layers."""
+    """Those that the model names, else the first ones of the upper half of the layers."""
     named = getattr(generation, "alignment_heads", None)
     if named:
         return [(int(layer), int(head)) for layer, head in named]
     layers = range(config.decoder_layers // 2, config.decoder_layers)
-    return [(layer, head) for layer in layers for head in range(config.decoder_attention_heads)]
+    found = [(layer, head) for layer in layers for head in range(config.decoder_attention_heads)]
+    return found[:_MAX_ALIGNMENT_HEADS]
 
 
 def _names_of(languages: Mapping[str, int]) -> dict[str, str]:

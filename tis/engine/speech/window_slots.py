@@ -56,7 +56,7 @@ class WindowSlots:
 
         def memory(length: int) -> list[Any]:
             size = (number, shape.heads, length, shape.size)
-            return [torch.empty(size, dtype=dtype, device=device) for _ in range(shape.layers)]
+            return [torch.zeros(size, dtype=dtype, device=device) for _ in range(shape.layers)]
 
         self._own_keys, self._own_values = memory(shape.positions), memory(shape.positions)
         self._heard_keys, self._heard_values = memory(shape.frames), memory(shape.frames)

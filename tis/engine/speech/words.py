@@ -29,13 +29,19 @@ class WordSpan:
 
 def token_times(alignment: Any, num_frames: int, precision: float) -> list[float]:
     """When each token begins, and last when the end does. `alignment`: [heads, tokens and the end, frames]."""
-    weights = alignment[:, :, : max(1, num_frames)].astype(np.float64)
+    looks = sum(_smooth_looks(head[:, : max(1, num_frames)]) for head in alignment)
+    texts, frames = align(-looks / len(alignment))
+    begins = np.flatnonzero(np.diff(texts, prepend=-1))
+    return [float(frame) * precision for frame in frames[begins]]
+
+
+def _smooth_looks(head: Any) -> Any:
+    """One head at a time: those of a large model together would take gigabytes."""
+    weights = head.astype(np.float64)
     weights = weights / weights.sum(-1, keepdims=True)
     deviation = weights.std(-2, keepdims=True)
     weights = (weights - weights.mean(-2, keepdims=True)) / np.where(deviation > 0, deviation, 1)
-    texts, frames = align(-median_filter(weights, _FILTER_WIDTH).mean(0))
-    begins = np.flatnonzero(np.diff(texts, prepend=-1))
-    return [float(frame) * precision for frame in frames[begins]]
+    return median_filter(weights, _FILTER_WIDTH)
 
 
 def median_filter(numbers: Any, width: int) -> Any:

@@ -25,8 +25,8 @@ class CutWindow:
     samples: Any  # float32
 
 
-def cut_windows(chunks: Iterator[Any], rate: int, window_seconds: float, rules: CutRules) -> Iterator[CutWindow]:
-    """Whatever the sizes of the chunks are, the same sound gives the same windows."""
+def cut_windows(chunks: Iterator[Any], rate: int, window_seconds: float, rules: CutRules) -> Iterator[CutWindow | None]:
+    """Whatever the sizes of the chunks are, the same sound gives the same windows. None: a silence was passed."""
     frame = max(1, rate // _FRAMES_PER_SECOND)
     most = max(2, int(window_seconds * rate) // frame)
     buffer = _Buffer(chunks)
@@ -38,8 +38,12 @@ def cut_windows(chunks: Iterator[Any], rate: int, window_seconds: float, rules: 
         levels = _levels(samples, frame)
         silent = _silent(levels, rules.threshold)
         begin, end, num_used = _decide(levels, silent, rules, is_last=is_last)
-        if end > begin:
-            yield CutWindow(buffer.position + begin * frame, samples[begin * frame : end * frame].copy())
+        is_heard = end > begin
+        yield (
+            CutWindow(buffer.position + begin * frame, samples[begin * frame : end * frame].copy())
+            if is_heard
+            else None
+        )
         buffer.drop(num_used * frame)
 
 

@@ -129,6 +129,8 @@ class OpenedSound:
         if self.seconds is not None:
             return None
         answer, samples = await self._in_thread(self._read)
+        while answer.has_more:
+            answer, samples = await self._in_thread(self._read)
         if samples is None:
             self.seconds = answer.seconds
             self.close()
@@ -143,7 +145,8 @@ class OpenedSound:
             self._is_open = False
             self._opened.discard(self)
             self._threads.submit(self._end)
-            self._ticket.keep("sound_decoders", self._ticket.held("sound_decoders") - 1)
+            if held := self._ticket.held("sound_decoders"):  # none, once the ticket is over
+                self._ticket.keep("sound_decoders", held - 1)
 
     def _count(self, seconds: float) -> None:
         """A file may be longer than it says."""

@@ -8,15 +8,15 @@ SoundError: TypeAlias = Literal["format", "damaged", "seconds", "memory", "time"
 
 _DEMUXERS = ["wav", "w64", "mp3", "flac", "ogg", "mov", "matroska", "aac", "aiff", "au", "caf", "mpeg", "mpegts"]
 # Names of decoders, which are not always the names of the codecs.
-_DECODERS = ["mp3float", "mp3", "mp2float", "mp2", "mp1float", "mp1", "flac", "alac", "vorbis", "libvorbis", "opus"]
-_DECODERS += ["libopus", "aac", "aac_fixed", "aac_at", "adpcm_ima_wav", "adpcm_ms", "pcm_mulaw", "pcm_alaw", "pcm_u8"]
-_DECODERS += ["pcm_s8", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be"]
-_DECODERS += ["pcm_f32le", "pcm_f32be", "pcm_f64le", "pcm_f64be"]
+DECODERS = ["mp3float", "mp3", "mp2float", "mp2", "mp1float", "mp1", "flac", "alac", "vorbis", "libvorbis", "opus"]
+DECODERS += ["libopus", "aac", "aac_fixed", "aac_at", "adpcm_ima_wav", "adpcm_ms", "pcm_mulaw", "pcm_alaw", "pcm_u8"]
+DECODERS += ["pcm_s8", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be"]
+DECODERS += ["pcm_f32le", "pcm_f32be", "pcm_f64le", "pcm_f64be"]
 # No demuxer reads playlists, and no protocol could open the files and URLs that a playlist names.
 FFMPEG_AUDIO_OPTIONS = {
     "format_whitelist": ",".join(_DEMUXERS),
     "protocol_whitelist": "none",
-    "codec_whitelist": ",".join(_DECODERS),
+    "codec_whitelist": ",".join(DECODERS),
 }
 OPEN, NEXT = b"open", b"next"
 BYTES_PER_SAMPLE = 4  # float32
@@ -65,6 +65,7 @@ class WindowAnswer:
     count: int
     start: float
     seconds: float
+    has_more: bool = False  # what was cut is nothing to hear: ask again
 
 
 def encode_answer(**fields: Any) -> bytes:
@@ -78,7 +79,8 @@ def parse_seconds(message: bytes) -> float:
 
 def parse_window(message: bytes) -> WindowAnswer:
     given = _accepted(message)
-    return WindowAnswer(int(_number(given, "count")), _number(given, "start"), _number(given, "seconds"))
+    numbers = int(_number(given, "count")), _number(given, "start"), _number(given, "seconds")
+    return WindowAnswer(*numbers, has_more=given.get("more") is True)
 
 
 def _accepted(message: bytes) -> dict[str, Any]:

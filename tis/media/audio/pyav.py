@@ -12,7 +12,7 @@ from av.audio.resampler import AudioResampler
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 
-from tis.media.audio.protocol import FFMPEG_AUDIO_OPTIONS, SoundRefused
+from tis.media.audio.protocol import DECODERS, FFMPEG_AUDIO_OPTIONS, SoundRefused
 
 _RATES = range(1000, 768_001)  # of files
 _MAX_PACKET_SECONDS = 60.0
@@ -67,6 +67,8 @@ def _open_nothing(url: str, flags: int, options: dict[str, str]) -> NoReturn:
 def _sound(container: InputContainer) -> AudioStream:
     stream = container.streams.best("audio")
     if not isinstance(stream, AudioStream) or stream.sample_rate not in _RATES:
+        raise SoundRefused("format")
+    if stream.codec_context.codec.name not in DECODERS:  # the whitelist of FFmpeg is for opening, not for decoding
         raise SoundRefused("format")
     return stream
 

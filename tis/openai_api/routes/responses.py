@@ -156,7 +156,7 @@ async def compact_conversation(
     beginning = await in_thread_if(is_large, begin_with)
     _, earlier = await read_history(store, asked)
     compacted = beginning.compact(store, earlier)
-    answer = await pooled(request, services.engine, compacted, _encoded, lambda made: is_large)
+    answer = await pooled(request, services.engine, compacted, _encoded, lambda made: beginning.is_large)
     return await name_ignored(answer, request, body, services.engine, model_id, ["prompt_cache_key"])
 
 

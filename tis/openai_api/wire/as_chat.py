@@ -11,7 +11,7 @@ from tis.http.error_handlers import bad_request_from
 from tis.openai_api.store.items import MEDIA_KINDS, Item
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.client_items import as_function_items
-from tis.openai_api.wire.compacted_context import COMPACTION, messages_in, replaces_earlier
+from tis.openai_api.wire.compacted_context import COMPACTION, REQUEST_OF_SUMMARY, messages_in, replaces_earlier
 from tis.openai_api.wire.fields import SamplingFields
 from tis.openai_api.wire.input_items import as_functions
 from tis.openai_api.wire.namespaces import name_for_model
@@ -102,6 +102,9 @@ def messages_of(
         if item["type"] == COMPACTION:
             if not replaces_earlier(item):
                 _join_questions(messages, origins)
+                if all(message["role"] != "user" for message in messages):
+                    messages.append({"role": "user", "content": REQUEST_OF_SUMMARY})
+                    origins.append(where)
             found = messages_in(item)
             messages += found
             origins += [where] * len(found)

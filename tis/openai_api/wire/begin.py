@@ -39,6 +39,7 @@ from tis.openai_api.wire.compact import Compacting, PreparedCompaction, written_
 from tis.openai_api.wire.compacted_context import (
     COMPACTION,
     COMPACTION_TRIGGER,
+    awaits_approval,
     compaction_item,
     places_in_context,
     plain_text,
@@ -343,6 +344,11 @@ class ResponseBeginning:
         keep_media(self._ticket, attachments, None if mcp else prepared)
         return prepared
 
+    @property
+    def is_large(self) -> bool:
+        """Whether what is read for it, or made of it, takes long to convert."""
+        return self._is_large or bool(self._attached)
+
     async def compact(self, store: ResponseStore, earlier: Sequence[StoredItem]) -> dict[str, Any]:
         """The messages that are not the assistant's, and the item that stands for all else."""
         said: list[Item] = []
@@ -350,9 +356,10 @@ class ResponseBeginning:
         async def prepare_with(compacting: Compacting) -> PreparedRequest:
             limit = await compacting.limit(None)
             self._compaction = await compacting.window(limit)
-            given = said_in(self._context, self.response_id)
+            given = await in_thread_if(self.is_large, lambda: said_in(self._context, self.response_id))
             num_said = await compacting.newest_within([plain_text(item) for item in given], limit // 2)
-            said.extend(to_client_items(given[len(given) - num_said :], self._attached))
+            newest = given[len(given) - num_said :]
+            said.extend(await in_thread_if(self.is_large, lambda: to_client_items(newest, self._attached)))
             return self._compaction.summary
 
         await self._prepare(store, earlier, prepare_with)
@@ -430,7 +437,7 @@ class ResponseBeginning:
         if self._is_only_compacted:
             self._compaction = await compacting.alone(await compacting.limit(None))
             return self._compaction.summary
-        if not body.context_management:
+        if not body.context_management or awaits_approval(self._context):
             return await compacting.as_it_is()
         limit = await compacting.limit(body.compact_threshold)
         if whole := await compacting.whole_prompt(limit):

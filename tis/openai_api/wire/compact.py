@@ -118,6 +118,9 @@ class Compacting:
 
     async def _of_everything(self, limit: int) -> tuple[ContextSplit, _MeasuredHead, int]:
         split = ContextSplit.of_everything(self.prompt.messages)
+        open_calls = [_printed(without_media(self.prompt.messages[at])) for at in split.tail]
+        if await self.newest_within(open_calls, limit) < len(open_calls):
+            raise ContextLengthExceeded(limit, "the calls that are still open and their outputs have more.")
         num_summary = _summary_tokens(limit)
         return split, await self._sizes(split, num_summary, limit // _SHARE), num_summary
 
@@ -132,8 +135,11 @@ class Compacting:
         self, split: ContextSplit, sizes: _MeasuredHead, max_tokens: int, summary_at: int | None
     ) -> tuple[PreparedRequest, CompactionSpec]:
         options = dict(self.prompt.template_options)
-        if "enable_thinking" in await self.engine.template_variables(self.model_id):
+        known = await self.engine.template_variables(self.model_id)
+        if "enable_thinking" in known:
             options["enable_thinking"] = False
+        if "reasoning_effort" in known:
+            options["reasoning_effort"] = "low"
         system = [self.prompt.messages[at] for at in split.system]
         asked = asking_for_summary([*map(without_media, system), *sizes.head])
         # Without tools, so that the model calls none; greedy, and nothing that the request wants of its answer.

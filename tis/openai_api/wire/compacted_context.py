@@ -174,6 +174,12 @@ def said_in(items: Sequence[Item], owner_id: str) -> list[Item]:
     return found
 
 
+def awaits_approval(items: Sequence[Item]) -> bool:
+    """Whoever answers may name the response before alone, whose items end at a compaction."""
+    answered = {item["approval_request_id"] for item in items if item["type"] == "mcp_approval_response"}
+    return any(item["type"] == "mcp_approval_request" and item["id"] not in answered for item in items)
+
+
 def places_in_context(items: Sequence[Item]) -> list[int]:
     """The positions of the items that count: not those whose place the newest compaction takes."""
     start = next((at for at in reversed(range(len(items))) if replaces_earlier(items[at])), 0)

@@ -47,5 +47,8 @@ def as_own_tool(namespace: Mapping[str, Any], member: Mapping[str, Any], where: 
             f"{where}.name: with its namespace and two _ between, a name has at most {_MAX_NAME_CHARS} characters.",
             param=f"{where}.name",
         )
+    if not isinstance(member["description"], str | None):
+        param = f"{where}.description"
+        raise BadRequest(f"{param} must be a string.", param=param, code="invalid_type")
     texts = [text for text in (namespace["description"], member["description"]) if text]
     return {**member, "name": name, "description": "\n".join(texts) or None}
