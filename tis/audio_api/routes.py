@@ -17,7 +17,7 @@ from tis.chat.run_spec import Services
 from tis.engine.speech.heard import SpeechTask
 from tis.errors import NotImplementedHere
 from tis.http.admission import ticket_of
-from tis.http.dependencies import EngineDep, OwnerDep, SessionsDep
+from tis.http.dependencies import DOCUMENTED_KEY, EngineDep, OwnerDep, SessionsDep
 from tis.http.event_stream import (
     CLIENT_CLOSED_REQUEST,
     ClientGone,
@@ -91,7 +91,7 @@ async def create_translation(
     return await answering.response(options.strict_model, last_event_id, last_event_id_query)
 
 
-@router.post("/speech", status_code=501, response_model=None, responses=SPEECH_RESPONSES)
+@router.post("/speech", status_code=501, response_model=None, responses=SPEECH_RESPONSES, dependencies=[DOCUMENTED_KEY])
 async def create_speech(body: TextToSpeak, engine: EngineDep, options: OptionsDep) -> Response:
     """Speak a text, with a model that speaks. No model of this server does yet: a valid request gets a 501."""
     named = body.model if any(entry.is_called(body.model) for entry in engine.models) else None
