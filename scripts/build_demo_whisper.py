@@ -1,4 +1,4 @@
-"""Builds models/demo-whisper from the forty spoken sentences of scripts/demo_whisper, in half an hour on two cores.
+"""Teaches models/demo-whisper the forty spoken sentences of scripts/demo_whisper, on one core.
 
 .venv/bin/python scripts/build_demo_whisper.py [--out models/demo-whisper]
 
