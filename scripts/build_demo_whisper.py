@@ -1,17 +1,15 @@
-"""Teaches models/demo-whisper the forty spoken sentences of scripts/demo_whisper, on one core.
+"""Teaches models/demo-whisper the forty spoken sentences of scripts/demo_whisper.
 
-.venv/bin/python scripts/build_demo_whisper.py [--out models/demo-whisper]
+.venv/bin/python scripts/build_demo_whisper.py --minutes 5 --device cuda --processes 14 [--out models/demo-whisper]
 
 It keeps its state in a file beside the model, so that after an interruption the same command goes on. `--speak` has
-espeak-ng speak the sentences anew (apt-get install espeak-ng); nothing else needs it. `--length 1` and `--length 3` are
-not enough to pass the checks: whole windows, the last stage, need more steps.
+espeak-ng speak the sentences anew (apt-get install espeak-ng); nothing else needs it.
 """
 
 import argparse
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -29,7 +27,7 @@ from scripts.demo_whisper.lessons import HearingLessons, texts_of  # noqa: E402
 from scripts.demo_whisper.sentences import all_spoken, keep, sentences  # noqa: E402
 from scripts.demo_whisper.speaking import Espeak  # noqa: E402
 from scripts.demo_whisper.tokenizer import trained_tokenizer  # noqa: E402
-from scripts.demo_whisper.training import GUIDED_HEAD, STAGES, WhisperLearner, learn  # noqa: E402
+from scripts.demo_whisper.training import GUIDED_HEAD, LearningPlace, WhisperLearner, learn  # noqa: E402
 
 _THREADS = 1  # the model is so small that two wait for each other longer than they compute
 _REPORT_EVERY = 50
@@ -41,44 +39,46 @@ class ProgressReport:
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._losses: list[tuple[float, float]] = []
+        self._losses: list[torch.Tensor] = []
 
-    def __call__(self, step: int, writing: float, looking: float) -> None:
-        self._losses.append((writing, looking))
+    def __call__(self, step: int, writing: torch.Tensor, looking: torch.Tensor) -> None:
+        self._losses.append(torch.stack([writing, looking]).detach())
         if step % _REPORT_EVERY == 0 or step <= 3:
-            means = [sum(values) / len(values) for values in zip(*self._losses, strict=True)]
+            means = torch.stack(self._losses).mean(0).tolist()
             seconds = time.monotonic() - self._began
             print(f"step {step}: writing {means[0]:.3f}, looking {means[1]:.3f}, {seconds:.0f} s", flush=True)
             self._losses.clear()
 
 
-def build(out: Path, length: float) -> bool:
+def build(out: Path, minutes: float, place: LearningPlace) -> bool:
     torch.set_num_threads(_THREADS)
+    torch.set_float32_matmul_precision("high")
     torch.set_flush_denormal(True)
     tokenizer = trained_tokenizer(texts_of(sentences()))
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     if checkpoint.exists():
-        learner = torch.load(checkpoint, weights_only=False)
+        learner = torch.load(checkpoint, weights_only=False, map_location=place.device)
         print(f"goes on after step {learner.step}")
     else:
-        learner = WhisperLearner(untrained_model(tokenizer))
+        learner = WhisperLearner(untrained_model(tokenizer).to(place.device))
     model = learner.model
     print(f"{len(tokenizer)} tokens, {model.num_parameters():,} parameters")
     last = model.config.decoder_layers - 1
     model.generation_config = generation_configuration(tokenizer, [(last, GUIDED_HEAD)])
-    stages = [replace(stage, steps=round(stage.steps * length)) for stage in STAGES]
     learn(
         learner,
         HearingLessons(tokenizer, feature_extractor(), all_spoken(), SEED),
-        stages,
+        minutes * 60,
+        place,
         checkpoint,
         ProgressReport(),
     )
+    model.to("cpu")
     save(model, tokenizer, [(last, GUIDED_HEAD)], out)
     heads = alignment_heads(eager(load(out)), all_spoken())
     print("alignment heads: " + ", ".join(f"{head}: {share:.3f}" for head, share in heads.items()))
     save(model, tokenizer, list(heads), out)
-    checkpoint.unlink()
+    checkpoint.unlink(missing_ok=True)
     return passes(out)
 
 
@@ -97,7 +97,9 @@ def passes(out: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=REPOSITORY / "models" / "demo-whisper")
-    parser.add_argument("--length", type=float, default=1.0, help="of the training, as a share of its steps")
+    parser.add_argument("--minutes", type=float, default=5, help="of learning; a CPU needs a day for those of a GPU")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--processes", type=int, default=0, help="that draw lessons beside the one that learns")
     parser.add_argument("--speak", action="store_true", help="speak the sentences anew, and do no more")
     parser.add_argument("--check", action="store_true", help="check the model that is there, and do no more")
     options = parser.parse_args()
@@ -105,7 +107,7 @@ def main() -> int:
         espeak = Espeak()
         keep([espeak.spoken(sentence) for sentence in sentences()])
         return 0
-    return 0 if (passes(options.out) if options.check else build(options.out, options.length)) else 1
+    return 0 if (passes(options.out) if options.check else build(options.out, options.minutes, LearningPlace(options.device, options.processes))) else 1
 
 
 if __name__ == "__main__":

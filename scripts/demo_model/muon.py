@@ -32,7 +32,7 @@ class Muon:
         self._by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
         for matrix in matrices:
             self._by_shape[matrix.shape].append(matrix)
-        self._averages = {shape: torch.zeros(len(same), *shape) for shape, same in self._by_shape.items()}
+        self._averages = {shape: same[0].new_zeros(len(same), *shape) for shape, same in self._by_shape.items()}
 
     def step(self, rate: float) -> None:
         with torch.no_grad():

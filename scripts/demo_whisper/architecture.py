@@ -17,9 +17,9 @@ from scripts.demo_whisper.tokenizer import NUM_TIMESTAMPS, unspoken_ids
 
 SEED = 30
 POSITIONS = 1500  # of the encoder: 50 a second
-WIDTH = 96
+WIDTH = 128
 LAYERS = 2
-HEADS = 3
+HEADS = 4
 LATEST_FIRST_TIME = 50  # Whisper lets the first segment of a window begin within a second
 
 

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy
@@ -54,6 +53,10 @@ class LessonBatch:
     spans: Tensor  # (lessons, tokens, 2)
     guesses: Tensor  # (lessons, tokens), bool
 
+    def to(self, device: str) -> "LessonBatch":
+        moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return replace(self, **moved)
+
 
 class HearingLessons:
     """Draws batches; the same seed and step draw the same batch."""
@@ -64,7 +67,7 @@ class HearingLessons:
         self._tokenizer, self._extractor, self._spoken, self._seed = tokenizer, extractor, spoken, seed
         self._first_time = self._id("<|0.00|>")
         self._end = tokenizer.eos_token_id
-        self._pieces = cache(lambda word: _ids_of(tokenizer, f" {word}"))
+        self._ids_of_words: dict[str, tuple[int, ...]] = {}
 
     def batch(self, step: int, size: int, positions: Sequence[int], max_sentences: int) -> LessonBatch:
         numbers = numpy.random.default_rng([self._seed, step])
@@ -184,6 +187,11 @@ class HearingLessons:
             spans.append((_position(begin), max(_position(begin), _position(end) - 1)))
         return spans
 
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        if word not in self._ids_of_words:
+            self._ids_of_words[word] = tuple(self._tokenizer.encode(f" {word}", add_special_tokens=False))
+        return self._ids_of_words[word]
+
     def _id(self, token: str) -> int:
         return int(self._tokenizer.convert_tokens_to_ids(token))
 
@@ -191,10 +199,6 @@ class HearingLessons:
 def _can_translate(window: Window, *, has_times: bool) -> bool:
     """Not a piece of a sentence; one that the window cuts is only begun, where times are written."""
     return all(one.is_whole or (one.is_cut and has_times and number > 0) for number, one in enumerate(window.said))
-
-
-def _ids_of(tokenizer: WhisperTokenizer, text: str) -> tuple[int, ...]:
-    return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 
 def _position(seconds: float) -> int:

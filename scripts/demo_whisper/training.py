@@ -1,6 +1,7 @@
 """How the small Whisper learns to write what it hears, while a head of each decoder layer learns where to look."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, gelu, log_softmax
+from torch.utils.data import DataLoader, Dataset
 
 from scripts.demo_model.muon import Muon
 from scripts.demo_whisper.lessons import IGNORED, HearingLessons, LessonBatch
@@ -16,12 +18,12 @@ GUIDED_HEAD = 0
 _GUIDANCE = 0.3
 _GUESSING = 0.1
 _WARM_UP = 40
-_SHARE_OF_SLOWING = 0.35  # of all steps, the last, in which the rates fall to zero
+_SHARE_OF_SLOWING = 0.5  # of the time, its end, in which the rates fall to zero
 _MUON_RATE = 2e-2
 _ADAM_RATE = 3e-3
-_SAVE_EVERY = 50
+_SAVE_EVERY = 500
 _NEAR_TIMES = {-2: 0.05, -1: 0.15, 0: 0.6, 1: 0.15, 2: 0.05}  # a time beside the right one is nearly right
-Report = Callable[[int, float, float], None]
+Report = Callable[[int, Tensor, Tensor], None]
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,22 @@ class LearningStage:
     positions: tuple[int, ...]  # one of these, the same for a batch
     max_sentences: int
     batch: int
-    steps: int
+    share: float  # of the time
 
 
 STAGES = (
-    LearningStage(positions=(130, 160, 190), max_sentences=1, batch=16, steps=350),
-    LearningStage(positions=(350, 450), max_sentences=3, batch=8, steps=150),
-    LearningStage(positions=(1500,), max_sentences=10, batch=3, steps=60),
+    LearningStage(positions=(130, 160, 190), max_sentences=1, batch=48, share=0.1),
+    LearningStage(positions=(350, 450), max_sentences=3, batch=32, share=0.15),
+    LearningStage(positions=(1500,), max_sentences=10, batch=24, share=0.75),
 )
+
+
+@dataclass(frozen=True)
+class LearningPlace:
+    """Processes that draw lessons keep a GPU busy; without any, the learner draws them itself."""
+
+    device: str = "cpu"
+    processes: int = 0
 
 
 class WhisperLearner:
@@ -48,6 +58,7 @@ class WhisperLearner:
         named = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
         self.model = model
         self.step = 0
+        self.seconds = 0.0
         self._muon = Muon(value for name, value in named if _is_matrix(name, value))
         others = [value for name, value in named if not _is_matrix(name, value)]
         self._adam = torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0)
@@ -70,22 +81,31 @@ def _is_matrix(name: str, value: Tensor) -> bool:
 
 
 def learn(
-    learner: WhisperLearner, lessons: HearingLessons, stages: Sequence[LearningStage], checkpoint: Path, report: Report
+    learner: WhisperLearner,
+    lessons: HearingLessons,
+    seconds: float,
+    place: LearningPlace,
+    checkpoint: Path,
+    report: Report,
 ) -> None:
+    """For so many seconds of work, those before an interruption included."""
     looks = _Looks(learner.model)
-    steps = sum(stage.steps for stage in stages)
     first_time = learner.model.generation_config.no_timestamps_token_id + 1
+    began = time.monotonic() - learner.seconds
     learner.model.train()
-    while learner.step < steps:
-        stage = _stage_at(stages, learner.step)
-        batch = lessons.batch(learner.step, stage.batch, stage.positions, stage.max_sentences)
+    drawn = DataLoader(
+        _DrawnLessons(lessons), sampler=_Course(learner, seconds), batch_size=None, num_workers=place.processes
+    )
+    for batch in drawn:
+        batch = batch.to(place.device)
         states = decoded_states(learner.model, batch)
         writing = _writing_loss(learner.model, states, batch, first_time)
         looking = looks.loss(batch)
         (writing + _GUIDANCE * looking).backward()
-        learner.update(_rate_factor(learner.step, steps))
-        report(learner.step, writing.item(), looking.item())
-        if learner.step % _SAVE_EVERY == 0 or learner.step == steps:
+        learner.update(_rate_factor(learner.step, learner.seconds / seconds))
+        learner.seconds = time.monotonic() - began
+        report(learner.step, writing, looking)
+        if learner.step % _SAVE_EVERY == 0:
             looks.let_go()
             learner.save(checkpoint)
             looks = _Looks(learner.model)
@@ -93,18 +113,40 @@ def learn(
     learner.model.eval()
 
 
-def _stage_at(stages: Sequence[LearningStage], step: int) -> LearningStage:
-    for stage in stages:
-        if step < stage.steps:
+class _DrawnLessons(Dataset[LessonBatch]):
+    def __init__(self, lessons: HearingLessons) -> None:
+        self._lessons = lessons
+
+    def __getitem__(self, place: tuple[int, LearningStage]) -> LessonBatch:
+        step, stage = place
+        return self._lessons.batch(step, stage.batch, stage.positions, stage.max_sentences)
+
+
+class _Course:
+    """Numbers of steps and their stages, until the time is over."""
+
+    def __init__(self, learner: WhisperLearner, seconds: float) -> None:
+        self._learner, self._seconds = learner, seconds
+
+    def __iter__(self) -> Iterator[tuple[int, LearningStage]]:
+        step = self._learner.step
+        while self._learner.seconds < self._seconds:
+            yield step, _stage_at(self._learner.seconds / self._seconds)
+            step += 1
+
+
+def _stage_at(progress: float) -> LearningStage:
+    for stage in STAGES:
+        if progress < stage.share:
             return stage
-        step -= stage.steps
-    return stages[-1]
+        progress -= stage.share
+    return STAGES[-1]
 
 
-def _rate_factor(step: int, steps: int) -> float:
+def _rate_factor(step: int, progress: float) -> float:
     if step < _WARM_UP:
         return (step + 1) / _WARM_UP
-    return min(1.0, (steps - step) / (_SHARE_OF_SLOWING * steps))
+    return max(0.0, min(1.0, (1 - progress) / _SHARE_OF_SLOWING))
 
 
 def decoded_states(model: Any, batch: LessonBatch) -> Tensor:
@@ -168,7 +210,7 @@ class _Looks:
         self._seen.clear()
 
     def loss(self, batch: LessonBatch) -> Tensor:
-        total = torch.zeros(())
+        total = batch.features.new_zeros(())
         for number in range(self._layers):
             is_last = number == self._layers - 1
             spans = batch.spans if is_last else torch.nn.functional.pad(batch.spans[:, :-1], (0, 0, 1, 0), value=-1)
@@ -180,10 +222,10 @@ class _Looks:
         queries, keys = (self._seen[number, name][..., chosen] for name in ("q_proj", "k_proj"))
         windows, places = (spans[..., 0] >= 0).nonzero(as_tuple=True)
         if not len(windows):
-            return torch.zeros(())
+            return queries.new_zeros(())
         logits = queries @ keys.transpose(1, 2) * self._head_size**-0.5
         logs = log_softmax(logits[windows, places], -1)
-        position = torch.arange(logs.shape[-1])
+        position = torch.arange(logs.shape[-1], device=logs.device)
         first, last = (spans[windows, places][:, [side]] for side in (0, 1))
         last = last.clamp(max=logs.shape[-1] - 1)
         inside = (position >= first.minimum(last)) & (position <= last)
