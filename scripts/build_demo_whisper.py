@@ -50,7 +50,7 @@ class ProgressReport:
             self._losses.clear()
 
 
-def build(out: Path, minutes: float, place: LearningPlace) -> bool:
+def build(out: Path, minutes: float, place: LearningPlace, begin_with: Path | None) -> bool:
     torch.set_num_threads(_THREADS)
     torch.set_float32_matmul_precision("high")
     torch.set_flush_denormal(True)
@@ -60,7 +60,8 @@ def build(out: Path, minutes: float, place: LearningPlace) -> bool:
         learner = torch.load(checkpoint, weights_only=False, map_location=place.device)
         print(f"goes on after step {learner.step}")
     else:
-        learner = WhisperLearner(untrained_model(tokenizer).to(place.device))
+        model = load(begin_with).model if begin_with else untrained_model(tokenizer)
+        learner = WhisperLearner(model.to(place.device))
     model = learner.model
     print(f"{len(tokenizer)} tokens, {model.num_parameters():,} parameters")
     last = model.config.decoder_layers - 1
@@ -102,12 +103,17 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=0, help="that draw lessons beside the one that learns")
     parser.add_argument("--speak", action="store_true", help="speak the sentences anew, and do no more")
     parser.add_argument("--check", action="store_true", help="check the model that is there, and do no more")
+    parser.add_argument("--begin-with", type=Path, help="a folder with a model that has learned before")
+    parser.add_argument("--rate", type=float, default=1.0, help="of learning; less for such a model")
     options = parser.parse_args()
     if options.speak:
         espeak = Espeak()
         keep([espeak.spoken(sentence) for sentence in sentences()])
         return 0
-    return 0 if (passes(options.out) if options.check else build(options.out, options.minutes, LearningPlace(options.device, options.processes))) else 1
+    if options.check:
+        return 0 if passes(options.out) else 1
+    place = LearningPlace(options.device, options.processes, options.rate)
+    return 0 if build(options.out, options.minutes, place, options.begin_with) else 1
 
 
 if __name__ == "__main__":

@@ -75,7 +75,9 @@ class SoundCritics(Module):
         self.critics = ModuleList(PeriodCritic(period) for period in _PERIODS)
 
     def own_loss(self, made: Tensor, spoken: Tensor) -> Tensor:
-        losses = [(critic(spoken)[-1] - 1).square().mean() + critic(made)[-1].square().mean() for critic in self.critics]
+        losses = [
+            (critic(spoken)[-1] - 1).square().mean() + critic(made)[-1].square().mean() for critic in self.critics
+        ]
         return torch.stack(losses).sum()
 
     def loss_of_voice(self, made: Tensor, spoken: Tensor) -> Tensor:

@@ -49,6 +49,7 @@ class LearningPlace:
 
     device: str = "cpu"
     processes: int = 0
+    rate: float = 1.0  # of what a model without knowledge begins with
 
 
 class WhisperLearner:
@@ -102,7 +103,7 @@ def learn(
         writing = _writing_loss(learner.model, states, batch, first_time)
         looking = looks.loss(batch)
         (writing + _GUIDANCE * looking).backward()
-        learner.update(_rate_factor(learner.step, learner.seconds / seconds))
+        learner.update(place.rate * _rate_factor(learner.step, learner.seconds / seconds))
         learner.seconds = time.monotonic() - began
         report(learner.step, writing, looking)
         if learner.step % _SAVE_EVERY == 0:

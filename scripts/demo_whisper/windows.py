@@ -13,6 +13,7 @@ _MAX_LONGER = 1.06  # than recorded
 _FADE = 80  # samples
 POSITION = SAMPLE_RATE // 50  # samples of one position of the encoder
 _SHARE_WITHOUT_SPEECH = 0.13
+_SHARE_OF_FILES = 0.25
 _SHARE_BROKEN_OFF = 0.15
 _SHARE_AS_RECORDED = 0.5
 _SHARE_NARROW = 0.15  # as over a telephone
@@ -41,10 +42,22 @@ def drawn_window(numbers: Numbers, spoken: Sequence[Spoken], positions: int, max
     """`positions` of the `window` positions of the encoder; to leave out the rest saves most of the time."""
     offset = _offset(numbers, window - positions)
     length = positions * POSITION
+    if numbers.random() < _SHARE_OF_FILES:
+        return _file(numbers, spoken, length)
     if numbers.random() < _SHARE_WITHOUT_SPEECH:
         return Window(nobody(numbers, length), offset, ())
     samples, said = _speech(numbers, spoken, length, max_sentences, cuts=offset + positions == window)
     return Window(_heard(numbers, samples), offset, said)
+
+
+def _file(numbers: Numbers, spoken: Sequence[Spoken], length: int) -> Window:
+    """A sentence as it was recorded, and nothing else: the files that people try first."""
+    fitting = [one for one in spoken if len(one.samples) <= length]
+    one = fitting[int(numbers.integers(len(fitting)))]
+    words = tuple(zip(one.sentence.text.split(), one.words, strict=True))
+    samples = numpy.zeros(length)
+    samples[: len(one.samples)] = one.samples
+    return Window(samples, 0, (Said(one, 0.0, len(one.samples) / SAMPLE_RATE, words),))
 
 
 def _offset(numbers: Numbers, room: int) -> int:
