@@ -1,7 +1,7 @@
 """Teaches models/demo-voice, a small VITS, to read aloud as espeak-ng does.
 
 .venv/bin/python scripts/build_demo_voice.py --record recordings.npz
-.venv/bin/python scripts/build_demo_voice.py --recordings recordings.npz --minutes 5 --device cuda [--out models/demo-voice]
+.venv/bin/python scripts/build_demo_voice.py --recordings recordings.npz --device cuda [--out models/demo-voice]
 
 To record needs espeak-ng (apt-get install espeak-ng).
 """

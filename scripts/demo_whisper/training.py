@@ -1,7 +1,7 @@
 """How the small Whisper learns to write what it hears, while a head of each decoder layer learns where to look."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import httpx2
 import numpy
-import pytest
 import pysubs2
+import pytest
 from openai import OpenAI
 
 from scripts.demo_whisper.checks import MAX_WORD_ERROR_RATE, Glued, glued, silences
