@@ -60,7 +60,7 @@ def recording(spoken: Spoken) -> Recording:
 
 
 def _durations(spoken: Spoken, frames: int) -> tuple[int, ...]:
-    """The time of a word in equal parts to its letters; a space lasts until the next word, the last letter to the end."""
+    """A word's time in equal parts to its letters; a space lasts until the next word, the last letter to the end."""
     text = spoken.sentence.text
     bounds = numpy.zeros(len(text) + 1)
     words = list(re.finditer(r"\S+", text))

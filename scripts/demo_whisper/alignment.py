@@ -31,7 +31,8 @@ class Looks:
 def looks(demo: DemoWhisper, spoken: Spoken) -> Looks:
     """The model must compute its attention in the `eager` way, which alone gives the weights."""
     tokenizer = demo.tokenizer
-    ids, starts = [], []
+    ids: list[int] = []
+    starts: list[int] = []
     for word in spoken.sentence.text.split():
         starts.append(len(ids))
         ids += tokenizer.encode(f" {word}", add_special_tokens=False)

@@ -73,7 +73,8 @@ def no_speech_probs(demo: DemoWhisper, samples: Sequence[Any]) -> list[float]:
     begin = torch.full((len(samples), 1), demo.model.config.decoder_start_token_id)
     with torch.inference_mode():
         logits = demo.model(input_features=features, decoder_input_ids=begin).logits[:, 0]
-    return logits.softmax(-1)[:, demo.tokenizer.convert_tokens_to_ids("<|nospeech|>")].tolist()
+    probs: list[float] = logits.softmax(-1)[:, demo.tokenizer.convert_tokens_to_ids("<|nospeech|>")].tolist()
+    return probs
 
 
 def silences(seed: int) -> dict[str, Any]:

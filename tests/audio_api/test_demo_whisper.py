@@ -1,4 +1,4 @@
-"""The small Whisper behind the routes hears its forty sentences, also in a file of two minutes, and nothing where nobody speaks."""
+"""The small Whisper behind the routes hears its sentences, alone and in two minutes, and nothing in silence."""
 
 import io
 from collections.abc import Iterator

@@ -86,6 +86,22 @@ def sound_file(
     return file.getvalue()
 
 
+def with_gap(data: bytes, *, after: float, seconds: float) -> bytes:
+    """The same packets, those behind `after` so many seconds later."""
+    file = io.BytesIO()
+    with av.open(io.BytesIO(data), "r") as read, av.open(file, "w", format="matroska") as written:
+        stream = written.add_stream_from_template(read.streams.audio[0])
+        for packet in read.demux(read.streams.audio[0]):
+            if packet.pts is None or packet.dts is None:
+                continue
+            if packet.pts * packet.time_base >= after:
+                packet.pts += int(seconds / packet.time_base)
+                packet.dts = packet.pts
+            packet.stream = stream
+            written.mux(packet)
+    return file.getvalue()
+
+
 # The format and the codec of a file, its rate, its channels, whether it has a picture.
 FORMATS: Sequence[tuple[str, str, int, str, bool]] = (
     ("wav", "pcm_s16le", 16_000, "mono", False),

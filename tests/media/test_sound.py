@@ -1,6 +1,7 @@
 """Files of many formats become windows of samples, in a sandbox; what is no sound is refused, and nothing is left."""
 
 import asyncio
+import io
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -11,12 +12,14 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]  # comes with accelerate
 import pytest
 
-from tests.media.sounds import FORMATS, RATE, heard_words, noise, sound_file, spoken
+from tests.media.sounds import FORMATS, RATE, heard_words, noise, sound_file, spoken, with_gap
 from tis.admission.admission import Admission
 from tis.admission.limits import AdmissionLimits
 from tis.admission.ticket import Ticket
 from tis.errors import QueueFull
 from tis.media.audio.decoder import OpenedSound, SoundDecoder, SoundWanted, SoundWindow
+from tis.media.audio.protocol import SoundRefused
+from tis.media.audio.pyav import decoded_chunks
 from tis.media.errors import BadMedia
 from tis.media.limits import MediaLimits
 
@@ -156,12 +159,24 @@ async def test_hours_of_silence_are_refused_before_they_are_decoded(decoder: Sou
     assert (error.status, error.code) == (400, "audio_too_long")
 
 
+@pytest.mark.parametrize("form", ["webm", "matroska"])
+async def test_sound_that_is_missing_in_a_file_is_silence(decoder: SoundDecoder, form: str) -> None:
+    """As a recorder leaves it that was paused, or lost its connection."""
+    file = with_gap(sound_file(spoken("satu 1.6 dua tiga"), form, "libopus", rate=RATE), after=1.0, seconds=5.0)
+    [first, second] = await windows_of(decoder, file)
+    assert words_of([first, second]) == ["satu", "dua", "tiga"]
+    [(_, start, _), *_] = heard_words(second.samples)
+    assert second.start + start == pytest.approx(2.0 + 5.0, abs=0.1)
+
+
+async def test_a_gap_of_years_is_refused(decoder: SoundDecoder) -> None:
+    file = with_gap(sound_file(spoken("satu 1.6 dua"), "matroska", "libopus"), after=1.0, seconds=5e7)
+    assert (await refusal(decoder, file)).code == "audio_too_long"
+    with pytest.raises(SoundRefused, match="seconds"):
+        list(decoded_chunks(io.BytesIO(file), RATE, max_seconds=100))
+
+
 def test_a_file_that_claims_to_be_short_ends_at_the_limit() -> None:
-    import io
-
-    from tis.media.audio.protocol import SoundRefused
-    from tis.media.audio.pyav import decoded_chunks
-
     with pytest.raises(SoundRefused, match="seconds"):
         list(decoded_chunks(io.BytesIO(sound_file(spoken("5"))), RATE, max_seconds=2))
 

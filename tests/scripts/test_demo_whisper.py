@@ -47,7 +47,7 @@ def test_every_sentence_is_written_word_for_word(whisper: DemoWhisper) -> None:
 def test_segments_lie_where_the_sentences_are_spoken(whisper: DemoWhisper) -> None:
     long = glued(all_spoken(), seed=5, seconds=28)
     found = whisper.extractor(long.samples, sampling_rate=16000, return_tensors="pt").input_features
-    ids = whisper.model.generate(found, return_timestamps=True)[0]
+    ids = whisper.model.generate(found, return_timestamps=True)[0].tolist()
     segments = whisper.processor.decode(ids, skip_special_tokens=True, output_offsets=True)["offsets"]
     assert " ".join(one["text"].strip() for one in segments) == long.text
     for one, times in zip(segments, long.times, strict=True):

@@ -18,6 +18,7 @@ _RATES = range(1000, 768_001)  # of files
 _MAX_PACKET_SECONDS = 60.0
 _MAX_DAMAGED_PACKETS = 1000
 _SLACK_SECONDS = 1.0  # of a file that is a little longer than it says
+_MIN_GAP_SECONDS = 0.2  # between frames; less is how a container rounds
 
 
 def measure(file: BinaryIO) -> float:
@@ -45,7 +46,9 @@ def decoded_chunks(file: BinaryIO, rate: int, max_seconds: float) -> Iterator[An
     """Damaged packets are left out. Raises SoundRefused for what is too long."""
     left = int((max_seconds + _SLACK_SECONDS) * rate)
     with _open(file) as container:
-        for chunk in _resampled(_frames(container, _sound(container)), rate):
+        stream = _sound(container)
+        begins_at = (container.start_time or 0) / av.time_base
+        for chunk in _resampled(_frames(container, stream), rate, begins_at):
             left -= chunk.size
             if left < 0:
                 raise SoundRefused("seconds")
@@ -95,19 +98,34 @@ def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFra
             yield frame
 
 
-def _resampled(frames: Iterator[AudioFrame], rate: int) -> Iterator[Any]:
-    """A file may change its rate or its channels."""
+def _resampled(frames: Iterator[AudioFrame], rate: int, begins_at: float) -> Iterator[Any]:
+    """A file may change its rate or its channels. What it leaves out is silence: times stay those of the file."""
     form: tuple[str, str, int] | None = None
     resampler: AudioResampler | None = None
+    due = begins_at
     for frame in frames:
+        if frame.time is not None and frame.time - due > _MIN_GAP_SECONDS:
+            yield from _rest(resampler)
+            resampler = None
+            yield from _silence(frame.time - due, rate)
+            due = frame.time
+        due += frame.samples / frame.sample_rate
         found = (frame.format.name, frame.layout.name, frame.sample_rate)
         if resampler is None or found != form:
             yield from _rest(resampler)
             form, resampler = found, AudioResampler(format="flt", layout="mono", rate=rate)
-        frame.pts = None  # gaps are not filled
+        frame.pts = None
         for out in resampler.resample(frame):
             yield out.to_ndarray().reshape(-1)
     yield from _rest(resampler)
+
+
+def _silence(seconds: float, rate: int) -> Iterator[Any]:
+    """In pieces: a damaged file may have a gap of years, and whoever counts the samples stops."""
+    left = int(seconds * rate)
+    while left > 0:
+        yield np.zeros(min(left, rate), np.float32)
+        left -= rate
 
 
 def _rest(resampler: AudioResampler | None) -> Iterator[Any]:
