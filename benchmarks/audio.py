@@ -1,32 +1,41 @@
-"""How fast speech is heard: our engine against `generate()` of Transformers, and against faster-whisper if it is there.
+"""How fast speech is heard: our engine against Transformers, and against faster-whisper if it is there.
 
     pip install --no-deps --target FW faster-whisper ctranslate2 onnxruntime flatbuffers    # for the last one
+    pip install --no-deps --target FW soundfile soxr    # for `transformers serve`
     PYTHONPATH=FW python benchmarks/audio.py --folder FOLDER [--shapes tiny base small] [--tokens 100] [--files 4]
 
 A file is a window of 30 seconds. The models have random weights in the shapes of the real ones and are built into the
 folder once; every contender writes the same number of tokens of every window, greedily, without times. In each round
-all contenders hear one file, and then several: ours at once and one after the other, faster-whisper from as many
-threads. All use the same number of threads for a computation (`OMP_NUM_THREADS`). The table has the seconds of sound
-that are heard in a second, medians of the rounds.
+all contenders hear one file, and then several: ours at once and one after the other, the others from as many threads.
+Ours and faster-whisper are called in this process, `transformers serve` over HTTP. All use the same number of threads
+for a computation (`OMP_NUM_THREADS`). The table has the seconds of sound that are heard in a second, medians of the
+rounds.
 """
 
 import argparse
 import asyncio
+import io
 import os
 import statistics
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+import wave
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import httpx2  # noqa: E402
 import numpy as np  # noqa: E402
 
+from benchmarks.contenders import free_port  # noqa: E402
 from benchmarks.random_whisper import SHAPES, build_whisper  # noqa: E402
 
 _SECONDS = 30
@@ -55,8 +64,10 @@ def main() -> None:
         build_whisper(folder, shape, options.tokens)
         contenders = [our_engine(folder), our_engine(folder, in_8_bits=True), plain_generate(folder)]
         contenders += faster_whispers(folder, options.tokens)
-        chosen = [one for one in contenders if not options.only or any(word in one.name for word in options.only)]
-        compare(shape, chosen, files, options.tokens, options.rounds)
+        with transformers_serve(folder, options.tokens) as servers:
+            contenders += servers
+            chosen = [one for one in contenders if not options.only or any(word in one.name for word in options.only)]
+            compare(shape, chosen, files, options.tokens, options.rounds)
 
 
 def compare(shape: str, contenders: Sequence[AudioContender], files: Sequence[Any], tokens: int, rounds: int) -> None:
@@ -131,6 +142,60 @@ def plain_generate(folder: Path) -> AudioContender:
         return written
 
     return AudioContender("generate(), one at a time", hear)
+
+
+@contextmanager
+def transformers_serve(folder: Path, tokens: int) -> Iterator[list[AudioContender]]:
+    """Its answer is text, which does not tell the number of tokens; they are those of `generate()`."""
+    if not find_spec("soundfile"):
+        print("without transformers serve: soundfile is missing")
+        yield []
+        return
+    port = free_port()
+    program = Path(sys.executable).with_name("transformers")
+    with subprocess.Popen(
+        [str(program), "serve", str(folder), "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=600) as http:
+                _wait_for(http)
+
+                def hear_one(samples: Any) -> int:
+                    answer = http.post(
+                        "/v1/audio/transcriptions",
+                        data={"model": str(folder)},
+                        files={"file": ("noise.wav", _wav(samples))},
+                    )
+                    answer.raise_for_status()
+                    return tokens
+
+                def hear(files: Sequence[Any]) -> int:
+                    with ThreadPoolExecutor(len(files)) as pool:
+                        return sum(pool.map(hear_one, files))
+
+                yield [AudioContender("transformers serve", hear)]
+        finally:
+            process.kill()
+
+
+def _wait_for(http: httpx2.Client) -> None:
+    for _ in range(300):
+        try:
+            http.get("/health")
+            return
+        except httpx2.TransportError:
+            time.sleep(1)
+    raise SystemExit("transformers serve does not start.")
+
+
+def _wav(samples: Any) -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(2)
+        written.setframerate(16_000)
+        written.writeframes((samples * 32767).clip(-32768, 32767).astype(np.int16).tobytes())
+    return file.getvalue()
 
 
 def faster_whispers(folder: Path, tokens: int) -> list[AudioContender]:
