@@ -16,6 +16,7 @@ from scripts.demo_whisper.sentences import SAMPLE_RATE, Spoken
 Head = tuple[int, int]  # layer, number
 _MAX_HEADS = 2
 _NEAR_SECONDS = 0.1
+_MAX_LATE = 0.02  # of all words
 _WORTH = 0.9  # of the best head's share
 
 
@@ -76,14 +77,16 @@ def word_starts(demo: DemoWhisper, spoken: Spoken) -> list[float]:
 
 
 def late_words(demo: DemoWhisper, spoken: Sequence[Spoken], max_seconds: float) -> list[str]:
-    """Words whose found beginning is further from the spoken one."""
-    late = []
+    """Words whose found beginning is further from the spoken one, where they are more than a few."""
+    late: list[str] = []
+    num_words = 0
     for one in spoken:
         words = re.findall(r"\S+", one.sentence.text)
+        num_words += len(words)
         for word, found, time in zip(words, word_starts(demo, one), one.words, strict=True):
             if abs(found - time.start) > max_seconds:
                 late.append(f"{one.sentence.name} {word}: {found:.2f} s, spoken at {time.start:.2f} s")
-    return late
+    return late if len(late) > _MAX_LATE * num_words else []
 
 
 def eager(demo: DemoWhisper) -> Any:

@@ -71,7 +71,8 @@ def generation_configuration(
 
 
 def _never_first(tokenizer: WhisperTokenizer) -> list[int]:
-    return [*tokenizer.encode(" ", add_special_tokens=False), tokenizer.eos_token_id]
+    """Real ones never begin with a lone space, either: here it is a piece of words whose first letter is rare."""
+    return [tokenizer.eos_token_id]
 
 
 def feature_extractor() -> WhisperFeatureExtractor:

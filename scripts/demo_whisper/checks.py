@@ -45,14 +45,14 @@ def glued(spoken: Sequence[Spoken], seed: int, seconds: float = 120) -> Glued:
     return Glued(samples, " ".join(texts), tuple(times))
 
 
-def transcripts(demo: DemoWhisper, samples: Sequence[Any], **options: Any) -> list[str]:
-    """Of windows of at most 30 seconds."""
+def transcripts(demo: DemoWhisper, samples: Sequence[Any], *, task: str = "transcribe", **options: Any) -> list[str]:
+    """Of windows of at most 30 seconds. Without a task, `generate()` leaves its token out, which no lesson does."""
     texts: list[str] = []
     for begin in range(0, len(samples), _BATCH):
         some = list(samples[begin : begin + _BATCH])
         features = demo.extractor(some, sampling_rate=SAMPLE_RATE, return_tensors="pt").input_features
         with torch.inference_mode():
-            ids = demo.model.generate(features, **options)
+            ids = demo.model.generate(features, task=task, **options)
         texts += [text.strip() for text in demo.processor.batch_decode(ids, skip_special_tokens=True)]
     return texts
 
@@ -63,7 +63,7 @@ def long_transcript(demo: DemoWhisper, samples: Any, **options: Any) -> str:
         samples, sampling_rate=SAMPLE_RATE, truncation=False, return_attention_mask=True, return_tensors="pt"
     )
     with torch.inference_mode():
-        ids = demo.model.generate(**read, return_timestamps=True, **options)
+        ids = demo.model.generate(**read, return_timestamps=True, task="transcribe", **options)
     return " ".join(demo.processor.batch_decode(ids, skip_special_tokens=True)).strip()
 
 

@@ -47,7 +47,7 @@ def test_every_sentence_is_written_word_for_word(whisper: DemoWhisper) -> None:
 def test_segments_lie_where_the_sentences_are_spoken(whisper: DemoWhisper) -> None:
     long = glued(all_spoken(), seed=5, seconds=28)
     found = whisper.extractor(long.samples, sampling_rate=16000, return_tensors="pt").input_features
-    ids = whisper.model.generate(found, return_timestamps=True)[0].tolist()
+    ids = whisper.model.generate(found, return_timestamps=True, task="transcribe")[0].tolist()
     segments = whisper.processor.decode(ids, skip_special_tokens=True, output_offsets=True)["offsets"]
     assert " ".join(one["text"].strip() for one in segments) == long.text
     for one, times in zip(segments, long.times, strict=True):
@@ -70,7 +70,7 @@ def test_silence_and_noise_are_nobody_speaking(whisper: DemoWhisper) -> None:
 
 
 def test_words_begin_where_they_are_spoken() -> None:
-    assert late_words(eager(load(FOLDER)), all_spoken()[::5], max_seconds=0.3) == []
+    assert late_words(eager(load(FOLDER)), all_spoken(), max_seconds=0.3) == []
 
 
 def test_indonesian_is_translated(whisper: DemoWhisper) -> None:
@@ -99,7 +99,7 @@ def test_the_rules_of_generation_name_the_tokens_of_the_tokenizer(whisper: DemoW
     assert token_id("<|30.00|>") == len(whisper.tokenizer) - 1 == whisper.model.config.vocab_size - 1
     assert token_id("<|nospeech|>") == rules.no_timestamps_token_id - 1
     assert rules.lang_to_id["<|id|>"] == token_id("<|id|>")
-    assert whisper.tokenizer.decode(rules.begin_suppress_tokens) == " <|endoftext|>"
+    assert whisper.tokenizer.decode(rules.begin_suppress_tokens) == "<|endoftext|>"
     texts = [text for one in sentences() for text in (one.text, one.english)]
     used = {token for text in texts for token in whisper.tokenizer.encode(text, add_special_tokens=False)}
     assert not used & set(rules.suppress_tokens)
