@@ -151,6 +151,10 @@ def loader_of(settings: Settings) -> Load:
             from tis.engine.speech.load_speech import load_speech
 
             return load_speech(entry, options_of_entry, report)
+        if entry.task == "speech":
+            from tis.engine.voice.load_voice import load_voice
+
+            return load_voice(entry, options_of_entry, report)
         from tis.engine.pooling.load_pooling import load_pooling
 
         return load_pooling(entry, options_of_entry, report)
