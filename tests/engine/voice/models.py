@@ -45,6 +45,7 @@ def save_vits(folder: Path, speakers: int = 1, **fields: Any) -> Path:
     torch.manual_seed(0)
     model = transformers.VitsModel(config)
     if not config.use_stochastic_duration_prediction:
-        model.duration_predictor.proj.bias.data.fill_(0.3)  # some frames for a character
+        model.duration_predictor.proj.weight.data.mul_(0.1)
+        model.duration_predictor.proj.bias.data.fill_(0.3)  # two frames for a character, as in slow speech
     model.save_pretrained(folder)
     return folder

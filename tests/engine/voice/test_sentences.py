@@ -16,7 +16,10 @@ from tis.engine.voice.sentences import sentences_of
         ("Harga 3.500 rupiah saja untuk kamu", ["Harga 3.500 rupiah saja untuk kamu"]),
         ('Dia berkata "Selamat datang!" Lalu pergi.', ['Dia berkata "Selamat datang!"', "Lalu pergi."]),
         ("Judul yang cukup panjang begini\n\nIsi.", ["Judul yang cukup panjang begini", "Isi."]),
-        ("今日は良い天気ですね、とても良い天気だと思います。はい。", ["今日は良い天気ですね、とても良い天気だと思います。", "はい。"]),
+        (
+            "今日は良い天気ですね、とても良い天気だと思います。はい。",
+            ["今日は良い天気ですね、とても良い天気だと思います。", "はい。"],
+        ),
         (" \n\t ", []),
     ],
 )

@@ -9,7 +9,7 @@ from tis.engine.errors import LoadFailed
 from tis.engine.voice.speaking_model import MAX_SENTENCE_SECONDS
 from tis.errors import BadRequest
 
-_MAX_CHARS = 200
+_MAX_CHARS = 160  # at a quarter of the pace they stay below MAX_SENTENCE_SECONDS
 _ONLY_VOICE = "default"
 
 
