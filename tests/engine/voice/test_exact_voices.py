@@ -3,34 +3,20 @@
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import transformers
 
+from tests.engine.voice.loading import load, said
 from tests.engine.voice.models import save_vits
 from tis.engine.errors import LoadFailed
-from tis.engine.models.catalogue import CatalogueEntry, entry_of
-from tis.engine.models.loading import LoadOptions
-from tis.engine.voice.load_voice import load_voice
-from tis.engine.voice.loaded_voice import LoadedVoice
-from tis.engine.voice.spoken import SentenceToSay
+from tis.engine.models.catalogue import entry_of
 from tis.errors import BadRequest
 
 pytestmark = pytest.mark.model
 TEXT = "Selamat pagi, dunia."
-
-
-def load(folder: Path, **fields: Any) -> LoadedVoice:
-    entry = CatalogueEntry("mouth", str(folder), "speech", **fields)
-    return load_voice(entry, LoadOptions(device_map="cpu"), lambda stage, progress: None)
-
-
-def said(loaded: LoadedVoice, text: str = TEXT, voice: str = "", pace: float = 1.0, seed: int = 7) -> Any:
-    runner: Any = loaded.new_runner()
-    return runner.samples(SentenceToSay(text, voice or loaded.description.voices[0], pace, seed))
 
 
 @pytest.mark.parametrize("stochastic", [True, False])

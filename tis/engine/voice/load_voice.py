@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ from tis.engine.models.loading import LoadOptions, device_name
 from tis.engine.models.model_status import ModelFootprint
 from tis.engine.models.revision import revision_of
 from tis.engine.models.torch_preload import preload_torch
+from tis.engine.voice.bark_voice import read_bark
+from tis.engine.voice.code_voices import read_csm, read_dia
 from tis.engine.voice.loaded_voice import LoadedVoice
-from tis.engine.voice.speaking_model import SpeakingModel
+from tis.engine.voice.speaking_model import ReadWeights, SpeakingModel
+from tis.engine.voice.speecht5_voice import read_speecht5
 from tis.engine.voice.spoken import MAX_TEXT_CHARS, SentenceToSay
 from tis.engine.voice.vits_voice import read_vits
 
@@ -38,9 +42,12 @@ def load_voice(entry: CatalogueEntry, options: LoadOptions, report: Report) -> L
         raise LoadFailed(
             f"A model of type {config.model_type!r} is not served for speech: use one of {', '.join(_READERS)}."
         )
+    if bool(entry.vocoder) != (config.model_type in _VOCODERS):
+        raise LoadFailed(_about_vocoder(config.model_type))
     models: list[Any] = []
 
-    def read(model_class: Any, place: Path = folder) -> Any:
+    def read(model_class: Any, *, vocoder: bool = False) -> Any:
+        place = find_folder(entry.vocoder or "", replace(options.source, revision=None), report) if vocoder else folder
         report("reading the weights", None)
         with reporting_weights(lambda share: report("reading the weights", share)):
             made = model_class.from_pretrained(
@@ -76,7 +83,19 @@ def _warm_up(voice: SpeakingModel, runner: Any) -> None:
         runner.samples(SentenceToSay(_WARM_TEXT, voice.voices[0]))
 
 
-Read = Callable[..., Any]
-_READERS: Mapping[str, Callable[[Any, Path, Read, Mapping[str, str | int]], SpeakingModel]] = {
+def _about_vocoder(kind: str) -> str:
+    if example := _VOCODERS.get(kind):
+        return f"A model of type {kind!r} needs a vocoder in its catalogue entry, such as {example}."
+    return f"A model of type {kind!r} makes sound without the vocoder that its catalogue entry names."
+
+
+_Reader = Callable[[Any, Path, ReadWeights, Mapping[str, str | int]], SpeakingModel]
+_READERS: Mapping[str, _Reader] = {
     "vits": read_vits,
+    "speecht5": read_speecht5,
+    "bark": read_bark,
+    "csm": read_csm,
+    "dia": read_dia,
 }
+# Of models that need another to make sound, with the one that their makers use.
+_VOCODERS = {"speecht5": "microsoft/speecht5_hifigan", "dia": "descript/dac_44khz"}

@@ -6,6 +6,12 @@ from typing import Any, Protocol
 MAX_SENTENCE_SECONDS = 60.0  # of sound; more is a loop of the model, or a hostile text
 
 
+class ReadWeights(Protocol):
+    """Reads a model of this class from the folder of the model, or from that of its vocoder."""
+
+    def __call__(self, model_class: Any, *, vocoder: bool = False) -> Any: ...
+
+
 class SpeakingModel(Protocol):
     @property
     def sample_rate(self) -> int: ...

@@ -54,7 +54,7 @@ def read_speecht5(transformers: Any, folder: Path, read: ReadWeights, named: Map
     config = transformers.AutoConfig.from_pretrained(folder)
     if not named:
         raise LoadFailed(
-            "A SpeechT5 needs voices in its catalogue entry: names, each with the .npy file of the speaker's embedding, "
+            "A SpeechT5 needs voices in its catalogue entry: names, each with a .npy file, the speaker's embedding of "
             f"{config.speaker_embedding_dim} numbers."
         )
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tis.engine.errors import LoadFailed
-from tis.engine.voice.speaking_model import MAX_SENTENCE_SECONDS
+from tis.engine.voice.speaking_model import MAX_SENTENCE_SECONDS, ReadWeights
 from tis.errors import BadRequest
 
 _MAX_CHARS = 160  # at a quarter of the pace they stay below MAX_SENTENCE_SECONDS
@@ -68,7 +68,7 @@ def _speakers_of(number: int, named: Mapping[str, str | int]) -> Mapping[str, in
     return {name: int(speaker) for name, speaker in named.items()}
 
 
-def read_vits(transformers: Any, folder: Path, read: Any, named: Mapping[str, str | int]) -> VitsVoice:
+def read_vits(transformers: Any, folder: Path, read: ReadWeights, named: Mapping[str, str | int]) -> VitsVoice:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     needed = {
         "phonemizer": tokenizer.phonemize and not transformers.utils.is_phonemizer_available(),
