@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.engine.voice.models import save_vits
+from tests.engine.voice.models import save_speecht5, save_vits
 from tests.serving import Served, served, settings_with
 
 CATALOGUE = """
@@ -18,6 +18,11 @@ models:
     repo: {folder}/duo
     task: speech
     voices: {{budi: 0, ani: 1}}
+  slow:
+    repo: {folder}/slow
+    task: speech
+    voices: {{nova: ani.npy}}
+    vocoder: {folder}/slow/vocoder
   chatter:
     repo: echo
 """
@@ -26,6 +31,7 @@ models:
 def write_catalogue(folder: Path) -> Path:
     save_vits(folder / "mono", use_stochastic_duration_prediction=False)
     save_vits(folder / "duo", 2, use_stochastic_duration_prediction=False)
+    save_speecht5(folder / "slow")
     (folder / "models.yaml").write_text(CATALOGUE.format(folder=folder))
     return folder / "models.yaml"
 
@@ -35,7 +41,7 @@ def speaking_server(folder: Path, **values: Any) -> Iterator[Served]:
     settings = settings_with(
         model_config_path=str(write_catalogue(folder)),
         model_repo_id="mono",
-        models=("duo", "chatter"),
+        models=("duo", "slow", "chatter"),
         load_wait_seconds=120,
         **values,
     )

@@ -117,6 +117,18 @@ def test_speed_is_the_pace_of_the_model(openai: OpenAI, seconds: float) -> None:
         assert len(samples) / rate == pytest.approx(seconds / speed, rel=0.35)
 
 
+def test_the_sound_of_a_model_without_a_pace_is_made_faster_at_the_same_pitch(openai: OpenAI) -> None:
+    fields = {"model": "slow", "voice": "nova", "input": "Halo dunia.", "response_format": "flac"}
+    lengths = {}
+    for speed in (0.25, 1.0, 3.0):
+        samples, rate = decoded(spoken(openai, **fields, speed=speed), "flac")
+        lengths[speed] = len(samples) / rate
+        assert float(np.abs(samples).max()) > 0.1
+    assert lengths[1.0] > 1
+    assert lengths[3.0] == pytest.approx(lengths[1.0] / 3, abs=0.15)
+    assert lengths[0.25] == pytest.approx(lengths[1.0] * 4, abs=0.6)
+
+
 def test_voices_are_the_speakers_of_the_model(openai: OpenAI, http: httpx2.Client) -> None:
     ani, budi = (spoken(openai, model="duo", voice=name, response_format="wav") for name in ("ani", "budi"))
     assert ani != budi
