@@ -47,7 +47,7 @@ def decoded(data: bytes, form: str) -> Any:
     """Samples from -1 to 1, with their rate."""
     if form == "pcm":
         return np.frombuffer(data, "<i2").astype(np.float32) / 32_768, 24_000
-    with av.open(io.BytesIO(data)) as container:
+    with av.open(io.BytesIO(data), "r") as container:
         frames = [frame for frame in container.decode(audio=0) if isinstance(frame, av.AudioFrame)]
         resampler = av.AudioResampler(format="flt", layout="mono", rate=frames[0].sample_rate)
         parts = [one.to_ndarray()[0] for frame in frames for one in resampler.resample(frame)]

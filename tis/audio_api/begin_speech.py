@@ -8,6 +8,7 @@ from typing import Literal
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
+from tis.audio_api.sound_encoder import MEDIA_TYPES
 from tis.audio_api.speech_run import SpeechRun
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.audio_api.spoken_file import SoundPart, spoken_file
@@ -17,7 +18,6 @@ from tis.chat.run_spec import Services
 from tis.errors import NotImplementedHere
 from tis.http.admission import ticket_of
 from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
-from tis.media.audio.encoder import MEDIA_TYPES
 from tis.openai_api.routes.models import served_model
 from tis.openai_api.routes.recorded import RecordedAnswer
 from tis.openai_api.wire.ignored import name_ignored

@@ -73,7 +73,7 @@ SPEECH_RESPONSES: Responses = {
     200: {
         "description": "The sound, sent while it is made; with `stream_format` sse a stream of events",
         "content": {
-            "audio/mpeg": {"schema": {"type": "string", "format": "binary"}},
+            "audio/mpeg": {"schema": {"type": "string", "format": "binary"}, "example": "the bytes of an mp3"},
             "text/event-stream": {"example": _SPEECH_STREAM},
         },
     },

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from tis.media.audio.encoder import SoundForm
+from tis.audio_api.sound_encoder import SoundForm
 
 KIND = "speech"
 # It rises when the same request makes other bytes.

@@ -8,11 +8,11 @@ from typing import Any
 
 from tis.admission.ticket import Ticket
 from tis.audio_api.made_in_order import made_in_order
+from tis.audio_api.sound_encoder import SoundEncoder
 from tis.audio_api.speech_spec import SpeechSpec
 from tis.engine.engine import Engine
 from tis.engine.voice.spoken import SentenceToSay
 from tis.errors import BadRequest, QueueFull
-from tis.media.audio.encoder import SoundEncoder
 
 _AT_ONCE = 2  # sentences of one text: the next one is computed while one is encoded and sent
 _PAUSE_SECONDS = 0.2  # between sentences, at speed 1

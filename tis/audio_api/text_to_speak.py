@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from tis.audio_api.examples import SPEECH_REQUEST
+from tis.audio_api.sound_encoder import SoundForm
 from tis.engine.voice.spoken import MAX_TEXT_CHARS
 from tis.errors import BadRequest
-from tis.media.audio.encoder import SoundForm
 from tis.openai_api.wire.chat_request import SESSION_ID, StreamOptions, fingerprint_of
 
 SPEECH_DIALECT = "speech"

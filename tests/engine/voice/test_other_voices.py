@@ -1,5 +1,6 @@
 """SpeechT5, Bark, CSM and Dia: the samples of Transformers' own `generate` with the same seed, and what they refuse."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,17 @@ TEXT = "halo"
 SEED = 7
 
 
+@pytest.fixture(autouse=True)
+def _without_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
 def require_same(made: Any, wanted: Any) -> None:
     assert len(made) > 1000 and float(np.abs(made).max()) > 0.001
     np.testing.assert_array_equal(made, wanted.squeeze().numpy())
 
 
-@torch.no_grad()
 def test_a_speecht5_speaks_in_the_voices_of_its_entry(tmp_path: Path) -> None:
     folder = save_speecht5(tmp_path)
     voices = {"ani": "ani.npy", "budi": str(tmp_path / "budi.npy")}
@@ -65,7 +71,6 @@ def test_a_vocoder_of_a_model_that_has_one_within_is_refused(tmp_path: Path) -> 
         load(save_vits(tmp_path), vocoder="somewhere")
 
 
-@torch.no_grad()
 def test_a_bark_speaks_in_its_presets_or_in_a_voice_of_its_own(tmp_path: Path) -> None:
     folder = save_bark(tmp_path)
     model = transformers.BarkModel.from_pretrained(folder).eval()
@@ -82,7 +87,6 @@ def test_a_bark_speaks_in_its_presets_or_in_a_voice_of_its_own(tmp_path: Path) -
         load(folder, voices={"en": "v2/en"})
 
 
-@torch.no_grad()
 def test_a_csm_speaks_as_its_speakers(tmp_path: Path) -> None:
     folder = save_csm(tmp_path)
     loaded = load(folder)
@@ -95,7 +99,6 @@ def test_a_csm_speaks_as_its_speakers(tmp_path: Path) -> None:
     require_same(said(loaded, TEXT, "1", seed=SEED), wanted)
 
 
-@torch.no_grad()
 def test_a_dia_speaks_with_its_codec(tmp_path: Path) -> None:
     folder = save_dia(tmp_path)
     loaded = load(folder, vocoder=str(folder / "codec"))

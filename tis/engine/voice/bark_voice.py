@@ -48,8 +48,8 @@ class BarkVoice:
 
 def read_bark(transformers: Any, folder: Path, read: ReadWeights, named: Mapping[str, str | int]) -> BarkVoice:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    presets = {name: _preset(folder, name, str(preset)) for name, preset in named.items()} or {_OWN_CHOICE: None}
-    return BarkVoice(read(transformers.BarkModel), tokenizer, presets)
+    presets = {name: _preset(folder, name, str(preset)) for name, preset in named.items()}
+    return BarkVoice(read(transformers.BarkModel), tokenizer, presets or dict.fromkeys([_OWN_CHOICE]))
 
 
 def _preset(folder: Path, name: str, preset: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from tis.engine.voice.speaking_model import ReadWeights
 _MAX_CHARS = 160
 # Of a sentence: more is a loop.
 _MIN_SECONDS, _SECONDS_PER_CHAR, _MAX_SECONDS = 2.0, 0.3, 30.0
-_FEWEST_SPEAKERS = 2
+_MIN_SPEAKERS = 2
 
 
 class CsmVoice:
@@ -22,7 +22,7 @@ class CsmVoice:
     def __init__(self, model: Any, tokenizer: Any, named: Mapping[str, str | int]) -> None:
         codec = model.config.codec_config
         self.sample_rate = int(codec.sampling_rate)
-        self._speakers = named or {str(number): number for number in range(_FEWEST_SPEAKERS)}
+        self._speakers = named or {str(number): number for number in range(_MIN_SPEAKERS)}
         self.voices = tuple(self._speakers)
         self._model, self._tokenizer = model, tokenizer
         self._frame_rate = codec.frame_rate
