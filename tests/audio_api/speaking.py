@@ -23,6 +23,10 @@ models:
     task: speech
     voices: {{nova: ani.npy}}
     vocoder: {folder}/slow/vocoder
+  narrow:
+    repo: {folder}/mono
+    task: speech
+    limits: {{max_queue_size: 1}}
   chatter:
     repo: echo
 """
@@ -41,7 +45,7 @@ def speaking_server(folder: Path, **values: Any) -> Iterator[Served]:
     settings = settings_with(
         model_config_path=str(write_catalogue(folder)),
         model_repo_id="mono",
-        models=("duo", "slow", "chatter"),
+        models=("duo", "slow", "narrow", "chatter"),
         load_wait_seconds=120,
         **values,
     )

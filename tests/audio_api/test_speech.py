@@ -3,8 +3,10 @@
 import base64
 import io
 import json
+import time
 import typing
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import av
@@ -228,6 +230,32 @@ def test_a_model_of_another_kind_and_an_unknown_one(openai: OpenAI) -> None:
     with pytest.raises(NotFoundError):
         spoken(openai, model="nobody")
     assert spoken(openai, model="tts-1", input="Halo.") == spoken(openai, input="Halo.")
+
+
+def test_a_full_queue_is_a_429_and_stops_nobody_who_is_spoken_to(http: httpx2.Client) -> None:
+    fields = body(model="narrow", input=f"{TEXT} {TEXT}")
+    assert http.post(PATH, json=fields).status_code == 200  # it is loaded
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: http.post(PATH, json=fields), range(12)))
+    refused = [answer for answer in answers if answer.status_code == 429]
+    spoken_to = {answer.content for answer in answers if answer.status_code == 200}
+    assert refused and len(spoken_to) == 1
+    assert refused[0].headers["retry-after"] and "queue for model `narrow` is full" in refused[0].text
+
+
+def test_a_client_that_leaves_ends_the_speech(http: httpx2.Client, mouths: Served) -> None:
+    long = " ".join(["Selamat pagi semua orang di sini dan juga di sana."] * 70)
+    with http.stream("POST", PATH, json=body(input=long, response_format="wav", speed=4)) as answer:
+        next(answer.iter_raw())
+    end = time.monotonic() + 20
+    while mouths.app.state.admission.used("decoded_bytes"):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_half_a_character_is_no_text(http: httpx2.Client) -> None:
+    answer = http.post(PATH, content=b'{"model":"mono","voice":"alloy","input":"a\\ud800"}')
+    assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
 
 
 def test_nothing_is_held_when_all_have_ended(mouths: Served) -> None:

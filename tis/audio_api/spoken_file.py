@@ -10,12 +10,15 @@ from tis.admission.ticket import Ticket
 from tis.audio_api.made_in_order import made_in_order
 from tis.audio_api.sound_encoder import SoundEncoder
 from tis.audio_api.speech_spec import SpeechSpec
+from tis.cancellation import race_cancel
 from tis.engine.engine import Engine
 from tis.engine.voice.spoken import SentenceToSay
 from tis.errors import BadRequest, QueueFull
 
 _AT_ONCE = 2  # sentences of one text: the next one is computed while one is encoded and sent
 _PAUSE_SECONDS = 0.2  # between sentences, at speed 1
+_HELD_SECONDS = 40.0  # of samples of one text: two long sentences, while a slow client reads
+_BYTES_PER_SAMPLE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,10 @@ class SoundPart:
 async def spoken_file(
     spec: SpeechSpec, engine: Engine, ticket: Ticket | None, cancelled: asyncio.Event
 ) -> AsyncGenerator[SoundPart, None]:
-    """Sentence n has the noise of the seed + n. Raises Cancelled."""
+    """Sentence n has the noise of the seed + n. The ticket holds memory for samples. Raises Cancelled."""
+    if ticket:
+        held = round(spec.sample_rate * _HELD_SECONDS) * _BYTES_PER_SAMPLE
+        await race_cancel(cancelled.wait(), ticket.take("decoded_bytes", held))
     tempo = 1.0 if spec.sets_pace else spec.speed
     encoder = await asyncio.to_thread(SoundEncoder, spec.form, spec.sample_rate, tempo)
     numbers = iter(range(len(spec.sentences)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from tis.audio_api.examples import SPEECH_REQUEST
 from tis.audio_api.sound_encoder import SoundForm
@@ -35,6 +35,15 @@ class TextToSpeak(BaseModel):
     stream_format: Literal["audio", "sse"] = "audio"
     seed: int = Field(0, ge=0, lt=2**63)
     session_id: Annotated[str, StringConstraints(pattern=SESSION_ID, max_length=128)] | None = None
+
+    @field_validator("input")
+    @classmethod
+    def _is_text(cls, given: str) -> str:
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise ValueError("it has half a surrogate pair, which is no text") from None
+        return given
 
     @property
     def voice_name(self) -> str:

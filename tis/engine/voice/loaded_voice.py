@@ -35,9 +35,8 @@ class SpokenTexts:
         """What the model cannot say is left out. Raises BadRequest if nothing is left."""
 
         def cut() -> CutText:
-            tokens = {one: loaded.model.num_tokens(one) for one in sentences_of(text, loaded.model.max_chars)}
-            said = [one for one in sentences_of(text, loaded.model.max_chars) if tokens[one]]
-            return CutText(said, sum(tokens[one] for one in said))
+            counted = [(one, loaded.model.num_tokens(one)) for one in sentences_of(text, loaded.model.max_chars)]
+            return CutText([one for one, number in counted if number], sum(number for _, number in counted))
 
         made = await self._bridge.in_text_pool(cut)
         if not made.sentences:
