@@ -253,6 +253,14 @@ def test_a_client_that_leaves_ends_the_speech(http: httpx2.Client, mouths: Serve
         time.sleep(0.01)
 
 
+def test_null_is_as_if_it_was_not_sent(http: httpx2.Client) -> None:
+    nothing = dict.fromkeys(("instructions", "response_format", "speed", "stream_format", "seed", "session_id"))
+    answer = http.post(PATH, json=body(voice="default", input="Halo.", **nothing))
+    assert (answer.status_code, "x-ignored-parameters" in answer.headers) == (200, False)
+    assert answer.content == http.post(PATH, json=body(input="Halo.")).content
+    assert http.post(PATH, json=body(model=None)).status_code == 400
+
+
 def test_half_a_character_is_no_text(http: httpx2.Client) -> None:
     answer = http.post(PATH, content=b'{"model":"mono","voice":"alloy","input":"a\\ud800"}')
     assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")

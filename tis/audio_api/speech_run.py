@@ -83,7 +83,6 @@ class SpeechRun:
                 await race_cancel(self._cancelled.wait(), self._require_same_model())
             async with aclosing(spoken_file(self._spec, self._services.engine, self._ticket, self._cancelled)) as parts:
                 async for part in self._unsent(parts):
-                    self.is_waiting_to_resume = False
                     num_samples = part.num_samples
                     if blocks := self._log.add_sound(part.data):
                         yield blocks
@@ -102,11 +101,12 @@ class SpeechRun:
             raise GenerationInterrupted(f"The speech cannot go on: {spec.model_id} is another model now.")
 
     async def _unsent(self, parts: AsyncGenerator[SoundPart, None]) -> AsyncGenerator[SoundPart, None]:
-        """Without the bytes that are in events of another process, which end with a sentence."""
+        """Empty in place of the bytes that are in events of another process, which end with a sentence."""
         log, made = self._log, hashlib.blake2b(digest_size=16)
         left = log.num_bytes
         async for part in parts:
-            if left <= 0:
+            if not left:
+                self.is_waiting_to_resume = False
                 yield part
                 continue
             made.update(part.data)
@@ -115,6 +115,7 @@ class SpeechRun:
                 raise GenerationInterrupted("The speech cannot go on: this machine makes other sound of the text.")
             if left == 0:
                 log.digest = made
+            yield SoundPart(b"", part.num_samples)
 
 
 def resumed_speech(

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from tis.audio_api.examples import SPEECH_REQUEST
 from tis.audio_api.sound_encoder import SoundForm
@@ -35,6 +35,11 @@ class TextToSpeak(BaseModel):
     stream_format: Literal["audio", "sse"] = "audio"
     seed: int = Field(0, ge=0, lt=2**63)
     session_id: Annotated[str, StringConstraints(pattern=SESSION_ID, max_length=128)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, given: Any) -> Any:
+        return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
     @field_validator("input")
     @classmethod
