@@ -116,7 +116,7 @@ class SpeechAnswer:
         body, engine = self._body, self._services.engine
         known = await engine.describe_voice(model_id)
         voice = voice_of(body.voice_name, model_id, known.voices)
-        cut = await engine.cut_text(model_id, body.input)
+        cut = await engine.cut_text(model_id, body.input, body.speed)
         return SpeechSpec(
             model_id=model_id,
             revision=known.revision,

@@ -174,7 +174,7 @@ class Engine(Protocol):
         """What a model that speaks can do. Waits until it is loaded. Raises WrongTask for a model that does not."""
         ...
 
-    async def cut_text(self, model_id: str, text: str) -> CutText:
+    async def cut_text(self, model_id: str, text: str, pace: float = 1.0) -> CutText:
         """The sentences that a model says one after the other. Raises BadRequest if it can say nothing of the text."""
         ...
 

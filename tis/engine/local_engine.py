@@ -378,10 +378,10 @@ class LocalEngine:
         with slot.use.preparing():
             return (await self._speaking(slot)).description
 
-    async def cut_text(self, model_id: str, text: str) -> CutText:
+    async def cut_text(self, model_id: str, text: str, pace: float = 1.0) -> CutText:
         slot = self.slots[model_id]
         with slot.use.preparing():
-            return await self._spoken.cut(await self._speaking(slot), text)
+            return await self._spoken.cut(await self._speaking(slot), text, pace)
 
     async def say(self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None) -> Any:
         """Also while draining: the sentence may be one of many of a text that was accepted before."""

@@ -31,11 +31,16 @@ class SpokenTexts:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
 
-    async def cut(self, loaded: LoadedVoice, text: str) -> CutText:
-        """What the model cannot say is left out. Raises BadRequest if nothing is left."""
+    async def cut(self, loaded: LoadedVoice, text: str, pace: float) -> CutText:
+        """What the model cannot say is left out. Raises BadRequest if nothing is left.
+
+        Sentences that are spoken slowly are shorter, so that each takes no more time and memory.
+        """
+        model = loaded.model
+        max_chars = round(model.max_chars * (min(1.0, pace) if model.sets_pace else 1.0))
 
         def cut() -> CutText:
-            counted = [(one, loaded.model.num_tokens(one)) for one in sentences_of(text, loaded.model.max_chars)]
+            counted = [(one, model.num_tokens(one)) for one in sentences_of(text, max_chars)]
             return CutText([one for one, number in counted if number], sum(number for _, number in counted))
 
         made = await self._bridge.in_text_pool(cut)

@@ -9,7 +9,7 @@ from tis.engine.errors import LoadFailed
 from tis.engine.voice.speaking_model import MAX_SENTENCE_SECONDS, ReadWeights
 from tis.errors import BadRequest
 
-_MAX_CHARS = 160  # at a quarter of the pace they stay below MAX_SENTENCE_SECONDS
+_MAX_CHARS = 160
 _ONLY_VOICE = "default"
 
 
