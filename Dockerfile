@@ -37,7 +37,7 @@ RUN --mount=type=secret,id=hf_token \
     elif [ -d "$BAKE_MODEL" ]; then cp -r "$BAKE_MODEL/." "/app/$BAKE_MODEL"; \
     else HF_TOKEN_PATH=/run/secrets/hf_token /opt/venv/bin/hf download "$BAKE_MODEL" --local-dir "/app/$BAKE_MODEL" \
       --include "*.json" --include "*.jinja" --include "*.txt" --include "*.model" --include "*.safetensors" \
-      --include "*.tiktoken" \
+      --include "*.tiktoken" --include "*.npy" \
       && rm -r "/app/$BAKE_MODEL/.cache"; \
     fi \
     && chmod -R a+rX /app

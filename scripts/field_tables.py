@@ -18,6 +18,7 @@ ENDPOINTS = {
     "completions": "/v1/completions",
     "transcriptions": "/v1/audio/transcriptions",
     "translations": "/v1/audio/translations",
+    "speech": "/v1/audio/speech",
     "messages": "/v1/messages",
     "ollama-chat": "/api/chat",
     "ollama-generate": "/api/generate",

@@ -32,7 +32,8 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "responses": {"input": "Halo", "max_output_tokens": 4},
     "completions": {"prompt": "Halo", "max_tokens": 4},
 }
-OTHER_DIALECTS = {"messages", "ollama-chat", "ollama-generate", "ollama-embed", "transcriptions", "translations"}
+OTHER_DIALECTS = {"messages", "ollama-chat", "ollama-generate", "ollama-embed"}
+OTHER_DIALECTS |= {"transcriptions", "translations", "speech"}
 # What a field needs beside it.
 NEEDS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("chat", "stream_options"): {"stream": True},

@@ -34,6 +34,7 @@ from tis.arguments import (
 )
 from tis.audio_api.routes import AudioOptions
 from tis.audio_api.routes import router as audio_router
+from tis.audio_api.speech_run import resumed_speech
 from tis.audio_api.transcription_request import MAX_FIELDS_BYTES
 from tis.audio_api.transcription_run import resumed_transcription
 from tis.chat.resume import Dialects, resume_with
@@ -106,6 +107,7 @@ _MAX_ENDING_SECONDS = 30.0  # of a process that lost its device, if its event lo
 _LAST_BYTES_SECONDS = 0.5  # for clients to get the end of their streams, before the process ends
 _MARKETPLACE_TURN = b'{"kind": "marketplace_chat"'
 _TRANSCRIPTION = b'{"kind": "transcription"'
+_SPEECH = b'{"kind": "speech"'
 _AUDIO_FORMS = "/v1/audio/(transcriptions|translations)/?"
 _KEYED = [*OPENAI_PATHS, KTP_PREFIX, f"{OLLAMA_PREFIX}/api"]  # these paths need a key as soon as there is one
 _SHEETS = r"POST /api/suppliers/[^/]+/products/import"
@@ -230,7 +232,9 @@ def create_app(
         settings.max_batch_size,
         hosted_servers(settings.hosted_tools),
     )
-    app.state.audio_options = AudioOptions(_max_audio_bytes(settings), settings.audio_windows_at_once)
+    app.state.audio_options = AudioOptions(
+        _max_audio_bytes(settings), settings.audio_windows_at_once, settings.max_speech_seconds
+    )
     app.state.model_idle_seconds = settings.model_idle_seconds
     app.include_router(anthropic_router, prefix="/v1")
     app.include_router(openai_router, prefix="/v1")
@@ -375,7 +379,7 @@ def _assistant_model(settings: Settings, services: Services) -> StructuredAnswer
 
 
 def _resume_source(services: Services, marketplace: LazyMarketplace, settings: Settings) -> ResumeSource:
-    """Turns of the assistant are resumed by the marketplace, transcriptions by their API, all others are runs."""
+    """Turns of the assistant are resumed by the marketplace, sound by its API; all others are runs."""
     resume, at_once = settings.resume_generation, settings.audio_windows_at_once
     writers = {**DIALECTS.writers, **ANTHROPIC_WRITERS, **OLLAMA_WRITERS}
     dialects = Dialects(writers, DIALECTS.failed_event)
@@ -384,6 +388,8 @@ def _resume_source(services: Services, marketplace: LazyMarketplace, settings: S
     def resume_source(request: bytes, states: Sequence[bytes], read_attachments: ReadAttachments) -> Source:
         if request.startswith(_TRANSCRIPTION):
             return resumed_transcription(request, states, read_attachments, services, at_once, resume=resume)
+        if request.startswith(_SPEECH):
+            return resumed_speech(request, states, services, resume=resume)
         if not request.startswith(_MARKETPLACE_TURN):
             return resume_run(request, states, read_attachments)
         from tis.marketplace.assistant.turn import AssistantTurn

@@ -151,6 +151,10 @@ def loader_of(settings: Settings) -> Load:
             from tis.engine.speech.load_speech import load_speech
 
             return load_speech(entry, options_of_entry, report)
+        if entry.task == "speech":
+            from tis.engine.voice.load_voice import load_voice
+
+            return load_voice(entry, options_of_entry, report)
         from tis.engine.pooling.load_pooling import load_pooling
 
         return load_pooling(entry, options_of_entry, report)
@@ -193,7 +197,7 @@ def fetcher_of(settings: Settings) -> Fetch:
         )
         folder = find_folder(entry.repo, source, report)
         weights = (weights_bytes_of(folder) or 0) // (4 if settings.load_in_4bit else 2 if settings.load_in_8bit else 1)
-        for place in entry.adapters.values():
+        for place in (*entry.adapters.values(), *([entry.vocoder] if entry.vocoder else [])):
             weights += weights_bytes_of(find_folder(place, replace(source, revision=None), report)) or 0
         if declared and weights > declared and not settings.quantize:
             raise LoadFailed(f"memory_mb is {entry.memory_mb}, and the weights alone take {weights >> 20} MiB.")

@@ -217,20 +217,3 @@ def test_a_body_that_is_no_form(ears: Served, body: Any) -> None:
     answer = httpx2.post(f"{ears.url}/v1/audio/transcriptions", **body)
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == "file"
-
-
-def test_nothing_speaks_yet(openai: OpenAI) -> None:
-    with pytest.raises(APIStatusError) as caught:
-        openai.audio.speech.create(model="chatter", input="Halo", voice="alloy")
-    assert (caught.value.status_code, caught.value.code) == (501, "not_implemented")
-    cases: list[dict[str, Any]] = [
-        {"input": ""},
-        {"input": "x" * 4097},
-        {"speed": 9},
-        {"response_format": "ape"},
-        {"voice": ""},
-    ]
-    for fields in cases:
-        with pytest.raises(BadRequestError) as bad:
-            openai.audio.speech.create(**{"model": "chatter", "input": "Halo", "voice": "alloy", **fields})
-        assert (bad.value.param or "").startswith(next(iter(fields)))

@@ -63,9 +63,28 @@ TRANSCRIPTION_RESPONSES: Responses = {
         "body_too_large",
     ),
 }
+_SPEECH_STREAM = (
+    "id: sess-1:0\nretry: 1500\nevent: speech.audio.delta\n"
+    'data: {"type":"speech.audio.delta","audio":"//OIxAA7LBawAU9gAAkY41tOE4Ho..."}\n\n'
+    "id: sess-1:1\nevent: speech.audio.done\n"
+    'data: {"type":"speech.audio.done","usage":{"input_tokens":27,"output_tokens":61,"total_tokens":88}}\n\n'
+)
 SPEECH_RESPONSES: Responses = {
+    200: {
+        "description": "The sound, sent while it is made; with `stream_format` sse a stream of events",
+        "content": {
+            "audio/mpeg": {"schema": {"type": "string", "format": "binary"}, "example": "the bytes of an mp3"},
+            "text/event-stream": {"example": _SPEECH_STREAM},
+        },
+    },
+    400: error_example(
+        "voice: the model `voice` has no voice 'zulu'. It has: default.",
+        "invalid_request_error",
+        "voice",
+        "invalid_value",
+    ),
     501: error_example(
-        "No model of this server speaks. Models that turn text into speech are not supported yet.",
+        "No model of this server speaks: the catalogue needs a model with the task speech.",
         "invalid_request_error",
         None,
         "not_implemented",

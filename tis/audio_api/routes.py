@@ -8,6 +8,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from tis.audio_api.begin_speech import SpeechAnswer
 from tis.audio_api.begin_transcription import begin_transcription
 from tis.audio_api.examples import SPEECH_RESPONSES, TRANSCRIPTION_FORM, TRANSCRIPTION_RESPONSES, TRANSLATION_FORM
 from tis.audio_api.folded_transcript import MEDIA_TYPES, folded
@@ -15,9 +16,8 @@ from tis.audio_api.text_to_speak import TextToSpeak
 from tis.audio_api.transcription_request import DIALECT, SentForm, read_sent_form
 from tis.chat.run_spec import Services
 from tis.engine.speech.heard import SpeechTask
-from tis.errors import NotImplementedHere
 from tis.http.admission import ticket_of
-from tis.http.dependencies import DOCUMENTED_KEY, EngineDep, OwnerDep, SessionsDep
+from tis.http.dependencies import OwnerDep, SessionsDep
 from tis.http.event_stream import (
     CLIENT_CLOSED_REQUEST,
     ClientGone,
@@ -43,6 +43,7 @@ router = APIRouter(prefix="/audio", tags=["OpenAI"], route_class=ScannedBodyRout
 class AudioOptions:
     max_file_bytes: int
     windows_at_once: int
+    max_speech_seconds: float
 
 
 async def _options(request: Request) -> AudioOptions:
@@ -91,12 +92,24 @@ async def create_translation(
     return await answering.response(options.strict_model, last_event_id, last_event_id_query)
 
 
-@router.post("/speech", status_code=501, response_model=None, responses=SPEECH_RESPONSES, dependencies=[DOCUMENTED_KEY])
-async def create_speech(body: TextToSpeak, engine: EngineDep, options: OptionsDep) -> Response:
-    """Speak a text, with a model that speaks. No model of this server does yet: a valid request gets a 501."""
-    named = body.model if any(entry.is_called(body.model) for entry in engine.models) else None
-    which = f"The model `{named}` does not speak" if named else "No model of this server speaks"
-    raise NotImplementedHere(f"{which}. Models that turn text into speech are not supported yet.")
+@router.post("/speech", response_model=None, response_class=Response, responses=SPEECH_RESPONSES)
+async def create_speech(
+    body: TextToSpeak,
+    request: Request,
+    services: ServicesDep,
+    sessions: SessionsDep,
+    owner: OwnerDep,
+    options: OptionsDep,
+    audio: AudioOptionsDep,
+    last_event_id: LastEventId = None,
+    last_event_id_query: LastEventIdQuery = None,
+) -> Response:
+    """Speak a text, with a model that speaks: as a sound file, or as a stream of events that clients can resume.
+
+    Sentences are spoken one after the other, and the sound of the first is sent while the next is made.
+    """
+    answering = SpeechAnswer(body, request, services, audio.max_speech_seconds)
+    return await answering.response(sessions, owner, options.strict_model, last_event_id, last_event_id_query)
 
 
 async def _sent(request: Request, task: SpeechTask, audio: AudioOptions) -> SentForm:

@@ -13,3 +13,4 @@ class AudioSettings(BaseModel):
     audio_windows_at_once: int = Field(
         8, ge=1, le=64, description="windows of one file (of 30 seconds at most) that the model gets at once"
     )
+    max_speech_seconds: float = Field(1200, gt=0, le=86_400, description="longest sound that is made of a text")

@@ -1,11 +1,21 @@
-"""The body of POST /v1/audio/speech."""
+"""The body of POST /v1/audio/speech, and the voice that it names."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from tis.audio_api.examples import SPEECH_REQUEST
+from tis.audio_api.sound_encoder import SoundForm
+from tis.engine.voice.spoken import MAX_TEXT_CHARS
+from tis.errors import BadRequest
+from tis.openai_api.wire.chat_request import SESSION_ID, StreamOptions, fingerprint_of
 
+SPEECH_DIALECT = "speech"
+# Of OpenAI. Clients send one of them unless they are told otherwise, so a model with one voice speaks with that.
+_OPENAI_VOICES = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split()
+_MAX_SHOWN = 20
 _Voice = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 
 
@@ -17,9 +27,61 @@ class TextToSpeak(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [SPEECH_REQUEST]})
 
     model: Annotated[str, StringConstraints(min_length=1, max_length=512)]
-    input: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+    input: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_CHARS)]
     voice: _Voice | VoiceId
     instructions: Annotated[str, StringConstraints(max_length=4096)] | None = None
-    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] = "mp3"
+    response_format: SoundForm = "mp3"
     speed: float = Field(1.0, ge=0.25, le=4, allow_inf_nan=False)
     stream_format: Literal["audio", "sse"] = "audio"
+    seed: int = Field(0, ge=0, lt=2**63)
+    session_id: Annotated[str, StringConstraints(pattern=SESSION_ID, max_length=128)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, given: Any) -> Any:
+        return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
+
+    @field_validator("input")
+    @classmethod
+    def _is_text(cls, given: str) -> str:
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise ValueError("it has half a surrogate pair, which is no text") from None
+        return given
+
+    @property
+    def voice_name(self) -> str:
+        return self.voice.id if isinstance(self.voice, VoiceId) else self.voice
+
+
+@dataclass(slots=True)
+class SentText:
+    """A body whose answer is recorded: as `RecordedRequest` wants it."""
+
+    body: TextToSpeak
+    stream: bool | None = True
+    stream_options: StreamOptions | None = None
+    wants_usage: bool = True
+    has_prompt: bool = True
+
+    @property
+    def session_id(self) -> str | None:
+        return self.body.session_id
+
+    @session_id.setter
+    def session_id(self, given: str | None) -> None:
+        self.body.session_id = given
+
+    def fingerprint(self) -> str:
+        return f"{SPEECH_DIALECT}:{fingerprint_of(self.body.model_dump(exclude={'session_id'}, exclude_none=True))}"
+
+
+def voice_of(given: str, model_id: str, voices: Sequence[str]) -> str:
+    """The voice of the model. Raises BadRequest for one that it does not have."""
+    if given in voices:
+        return given
+    if len(voices) == 1 and given in _OPENAI_VOICES:
+        return voices[0]
+    shown = ", ".join(voices[:_MAX_SHOWN]) + (f" and {len(voices) - _MAX_SHOWN} more" * (len(voices) > _MAX_SHOWN))
+    raise BadRequest(f"voice: the model `{model_id}` has no voice {given[:64]!r}. It has: {shown}.", param="voice")

@@ -9,7 +9,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from tis.admission.ticket import Ticket
-from tis.audio_api.hearing_ahead import heard_in_order
+from tis.audio_api.interrupted_answer import InterruptedAnswer
+from tis.audio_api.made_in_order import made_in_order
 from tis.audio_api.transcript_writer import TranscriptWriter
 from tis.audio_api.transcription_log import TranscriptionLog
 from tis.audio_api.transcription_spec import OtherTranscription, TranscriptionSpec
@@ -151,7 +152,7 @@ class TranscriptionRun:
                 code = await race_cancel(self._cancelled.wait(), self._detected(opened, ticket))
             self._log.add_language(code)
         self.is_waiting_to_resume = False
-        in_order = heard_in_order(opened.next, self._hear, self._at_once, self._cancelled)
+        in_order = made_in_order(opened.next, self._hear, self._at_once, self._cancelled)
         async with aclosing(in_order) as heard_windows:
             async for window, heard in heard_windows:
                 ticket.generate()
@@ -209,30 +210,6 @@ class TranscriptionRun:
                 await asyncio.sleep(full.retry_after or 1)
 
 
-class InterruptedTranscription:
-    """One that ends here, with the reason."""
-
-    is_waiting_to_resume = False
-    may_be_repeated = True
-    outcome: Status = "failed"
-    request = b""
-    summary = b"{}"
-    attachments: Mapping[str, bytes] = {}
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    async def events(self) -> AsyncGenerator[Sequence[Block], None]:
-        raise GenerationInterrupted(self._reason)
-        yield  # what makes it a generator
-
-    def cancel(self) -> None:
-        pass
-
-    def failure(self, error: Exception) -> Block:
-        return Block(error_event(error))
-
-
 def resumed_transcription(
     request: bytes,
     resume_states: Sequence[bytes],
@@ -241,7 +218,7 @@ def resumed_transcription(
     at_once: int,
     *,
     resume: bool,
-) -> TranscriptionRun | InterruptedTranscription:
+) -> TranscriptionRun | InterruptedAnswer:
     try:
         spec = TranscriptionSpec.from_json(json.loads(request))
         run = TranscriptionRun(spec, services, at_once, read_attachments=read_attachments)
@@ -251,7 +228,7 @@ def resumed_transcription(
             _log.warning("a transcription is interrupted, because another version of the server began it")
         else:
             log_exception("an interrupted transcription cannot be read", fault, "-")
-        return InterruptedTranscription("The server was restarted, and cannot read the stored part of this answer.")
+        return InterruptedAnswer("The server was restarted, and cannot read the stored part of this answer.")
     if resume or run.is_over:
         return run
-    return InterruptedTranscription("The server was restarted during this answer, and RESUME_GENERATION is 0.")
+    return InterruptedAnswer("The server was restarted during this answer, and RESUME_GENERATION is 0.")

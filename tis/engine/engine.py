@@ -18,6 +18,7 @@ from tis.engine.resumable_request import EmittedTokens, ResumableRequest
 from tis.engine.sampling.params import SamplingParams
 from tis.engine.speech.heard import HeardWindow, SpeechDescription, SpeechWindow
 from tis.engine.text.tokenizer import RawTokenizer, TextCodec
+from tis.engine.voice.spoken import CutText, SentenceToSay, VoiceDescription
 
 T = TypeVar("T")
 
@@ -167,6 +168,18 @@ class Engine(Protocol):
 
         Who is cancelled while it waits frees its place.
         """
+        ...
+
+    async def describe_voice(self, model_id: str) -> VoiceDescription:
+        """What a model that speaks can do. Waits until it is loaded. Raises WrongTask for a model that does not."""
+        ...
+
+    async def cut_text(self, model_id: str, text: str, pace: float = 1.0) -> CutText:
+        """The sentences that a model says one after the other. Raises BadRequest if it can say nothing of the text."""
+        ...
+
+    async def say(self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None) -> Any:
+        """Samples of one channel: float32 in numpy, from -1 to 1. Who is cancelled while it waits frees its place."""
         ...
 
     async def resume(

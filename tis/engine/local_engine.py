@@ -39,6 +39,8 @@ from tis.engine.speech.loaded_speech import HeardWindows, LoadedSpeech
 from tis.engine.text.text_encoder import MAX_CHARS_PER_TOKEN, TooManyTokens
 from tis.engine.text.tokenizer import RawTokenizer, TextCodec, Tokenizer, decode
 from tis.engine.threads import Bridge
+from tis.engine.voice.loaded_voice import LoadedVoice, SpokenTexts
+from tis.engine.voice.spoken import CutText, SentenceToSay, VoiceDescription
 from tis.errors import BadRequest, Draining, GenerationFailed
 from tis.observability.load_log import LoadLog
 from tis.observability.metrics import PROMPT_TOKENS
@@ -122,6 +124,7 @@ class LocalEngine:
         self._bridge = bridge = Bridge()
         self._pooled = PooledTexts(bridge, self._limits.embedding_cache_bytes)
         self._windows = HeardWindows(bridge)
+        self._spoken = SpokenTexts(bridge)
         limits = self._limits
         rules = SlotRules(limits.queue_size, limits.retry_seconds, limits.warms_up)
         self._slots = ModelSlots(self.models, self._load, self._fetch, bridge, self._observer, rules, self._on_loss)
@@ -369,6 +372,23 @@ class LocalEngine:
         with slot.use.preparing(ticket):
             return await self._windows.hear(slot, await self._hearing(slot), window, ticket)
 
+    async def describe_voice(self, model_id: str) -> VoiceDescription:
+        self._require_open(is_resumed=False)
+        slot = self.slots[model_id]
+        with slot.use.preparing():
+            return (await self._speaking(slot)).description
+
+    async def cut_text(self, model_id: str, text: str, pace: float = 1.0) -> CutText:
+        slot = self.slots[model_id]
+        with slot.use.preparing():
+            return await self._spoken.cut(await self._speaking(slot), text, pace)
+
+    async def say(self, model_id: str, sentence: SentenceToSay, ticket: Ticket | None = None) -> Any:
+        """Also while draining: the sentence may be one of many of a text that was accepted before."""
+        slot = self.slots[model_id]
+        with slot.use.preparing(ticket):
+            return await self._spoken.say(slot, await self._speaking(slot), sentence, ticket)
+
     async def _writing(self, slot: ModelSlot) -> LoadedModel:
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
         if not isinstance(loaded, LoadedModel):
@@ -388,6 +408,14 @@ class LocalEngine:
             raise WrongTask(slot.entry.id, slot.entry.task)  # without loading it
         loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
         if not isinstance(loaded, LoadedSpeech):
+            raise WrongTask(slot.entry.id, slot.entry.task)
+        return loaded
+
+    async def _speaking(self, slot: ModelSlot) -> LoadedVoice:
+        if slot.entry.task != "speech":
+            raise WrongTask(slot.entry.id, slot.entry.task)  # without loading it
+        loaded = await slot.ensure_loaded(self._limits.load_wait_seconds)
+        if not isinstance(loaded, LoadedVoice):
             raise WrongTask(slot.entry.id, slot.entry.task)
         return loaded
 

@@ -77,6 +77,11 @@ models:
         ("{limits: {max_queue_size: 0}}", "limits of a are whole numbers above 0"),
         ("{repo: 5}", "repo of a is a text"),
         ("{task: transcription, handler: a.B}", "a has a handler, which the task transcription does not take"),
+        ("{task: speech, handler: a.B}", "a has a handler, which the task speech does not take"),
+        ("{voices: {ani: 1}}", "a has voices or a vocoder, which are for the task speech"),
+        ("{task: speech, voices: [ani]}", "voices of a map the name of each to the number"),
+        ("{task: speech, voices: {ani: 1.5}}", "voices of a map the name of each to the number"),
+        ("{task: speech, vocoder: 3}", "vocoder of a is a text"),
         ("{task: painting}", "task of a is one of chat, embedding, rerank, transcription"),
     ],
 )

@@ -90,5 +90,7 @@ def _speech() -> Iterator[Row]:
         "response_format": "exe",
         "stream_format": 7,
         "instructions": "x" * 9000,
+        "seed": 1e40,
+        "session_id": "../../etc",
     }.items():
         yield post(f"{name} of {str(value)[:20]}", 400, "/v1/audio/speech", {**good, name: value})

@@ -14,6 +14,13 @@ from tis.engine.models.entry_fields import MAX_ADAPTERS, DType, EntryLimits, Poo
 from tis.engine.text.markers import ReasoningFormat, ToolFormat
 
 _HEARING = ("WhisperForConditionalGeneration", "MoonshineForConditionalGeneration", "ForCTC")
+_SPEAKING = (
+    "VitsModel",
+    "SpeechT5ForTextToSpeech",
+    "BarkModel",
+    "DiaForConditionalGeneration",
+    "CsmForConditionalGeneration",
+)
 NO_FILES = "handler:"  # begins the repository of a model that is code alone
 
 
@@ -38,6 +45,8 @@ class CatalogueEntry:
     adapters: Mapping[str, str] = field(default_factory=dict)  # of LoRA: the id of each, and its folder or repository
     base: str | None = None  # of an adapter: the id of the model that it changes
     handler: str | None = None  # the path of a Python class that computes it: package.module.ClassName
+    voices: Mapping[str, str | int] = field(default_factory=dict)  # the speaker behind each name; empty: as it has them
+    vocoder: str | None = None  # folder or repository of what makes sound, for models that do not have it within
 
     @property
     def has_files(self) -> bool:
@@ -145,6 +154,8 @@ def _task_of(folder: Path) -> Task:
     names = [str(name) for name in architectures] if isinstance(architectures, list) else []
     if any(name.endswith(_HEARING) for name in names):
         return "transcription"
+    if any(name.endswith(_SPEAKING) for name in names):
+        return "speech"
     return "rerank" if any(name.endswith("ForSequenceClassification") for name in names) else "chat"
 
 
@@ -157,8 +168,10 @@ def _entry(path: Path, name: str, written: Any) -> CatalogueEntry:
         raise CatalogueError(f"{path}: {error}") from None
     if entry.adapters and (entry.task != "chat" or entry.handler):
         raise CatalogueError(f"{path}: {name} has adapters, which are for the task chat, without a handler.")
-    if entry.handler and entry.task == "transcription":
-        raise CatalogueError(f"{path}: {name} has a handler, which the task transcription does not take.")
+    if entry.handler and entry.task in ("transcription", "speech"):
+        raise CatalogueError(f"{path}: {name} has a handler, which the task {entry.task} does not take.")
+    if (entry.voices or entry.vocoder) and entry.task != "speech":
+        raise CatalogueError(f"{path}: {name} has voices or a vocoder, which are for the task speech.")
     if entry.pooling and entry.task != "embedding":
         raise CatalogueError(f"{path}: pooling of {name} is for the task embedding, and it is of {entry.task}.")
     return entry

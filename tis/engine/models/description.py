@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -38,12 +38,16 @@ class ModelDescription:
     chat_template: str = ""  # all of them, if there are several
     weights_time: float | None = None  # when the weights file was written, in seconds since 1970
     weights_bytes: int | None = None  # of its safetensors files; None: not known
+    voices: Sequence[str] = ()  # of a model that speaks, once it is loaded
 
 
 def describe_loaded(model: LoadedWeights) -> ModelDescription:
     if not isinstance(model, LoadedModel):
         return ModelDescription(
-            model.context_length, weights_time=model.weights_time, weights_bytes=model.weights_bytes
+            model.context_length,
+            weights_time=model.weights_time,
+            weights_bytes=model.weights_bytes,
+            voices=model.voices,
         )
     return ModelDescription(
         context_length=model.context_length,

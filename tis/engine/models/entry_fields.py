@@ -9,12 +9,13 @@ from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.markers import REASONING_FORMATS, TOOL_FORMATS
 from tis.errors import BadRequest
 
-Task = Literal["chat", "embedding", "rerank", "transcription"]
+Task = Literal["chat", "embedding", "rerank", "transcription", "speech"]
 TASKS: tuple[Task, ...] = get_args(Task)
 DType = Literal["auto", "float32", "bfloat16", "float16"]
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 POOLING_MODES: tuple[PoolingMode, ...] = get_args(PoolingMode)
 MAX_ADAPTERS = 64  # of a model: all are in memory
+MAX_VOICES = 1024
 _REVISION = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
@@ -83,6 +84,17 @@ def _adapters(name: str, value: Any) -> Mapping[str, str]:
     return value
 
 
+def _voices(name: str, value: Any) -> Mapping[str, str | int]:
+    """The names that clients use, and what the model calls each: a speaker's number, a preset, a file."""
+    if not isinstance(value, dict) or not all(
+        isinstance(voice, str) and voice.strip() and type(of_model) in (str, int) for voice, of_model in value.items()
+    ):
+        raise ValueError(f"voices of {name} map the name of each to the number, the preset or the file of its speaker.")
+    if len(value) > MAX_VOICES:
+        raise ValueError(f"{name} has {len(value)} voices; a model may have {MAX_VOICES}.")
+    return value
+
+
 def _memory_mb(name: str, value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"memory_mb of {name} is a whole number of MiB, for its weights and its cache.")
@@ -119,4 +131,6 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "adapters": _adapters,
     "memory_mb": _memory_mb,
     "handler": _handler,
+    "voices": _voices,
+    "vocoder": _text("vocoder"),
 }

@@ -9,7 +9,7 @@ from tis.engine.errors import LoadFailed
 from tis.engine.models.load_progress import Report, progress_bar_reporting_to
 
 # Everything in a repository except weights in formats that can run code.
-WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken"]
+WANTED_FILES = ["*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.tiktoken", "*.npy"]
 _ETAG_SECONDS = 10
 
 

@@ -1,7 +1,7 @@
 """A model that is ready to run requests."""
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ class LoadedWeights:
     weights: "weakref.ref[Any] | None" = None  # to see whether an unload has freed the model; None: nothing of size
     close: Callable[[], None] | None = None  # called when it is unloaded
     warm_up: Callable[[Runner], None] | None = None  # computes a little, as the first request would
+    voices: Sequence[str] = ()  # of a model that speaks: the names of its speakers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,13 @@ from tis.openai_api.wire.examples import MODEL_RESPONSES, MODELS_RESPONSES
 
 router = APIRouter()
 
-_OUTPUTS: Mapping[Task, str] = {"chat": "text", "embedding": "embedding", "rerank": "score", "transcription": "text"}
+_OUTPUTS: Mapping[Task, str] = {
+    "chat": "text",
+    "embedding": "embedding",
+    "rerank": "score",
+    "transcription": "text",
+    "speech": "audio",
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,7 @@ async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
         "parent": entry.base,
         "status": "loaded" if state == "ready" else state,
         "capabilities": [entry.task, *_capabilities(known)],
+        **({"voices": list(known.voices or entry.voices)} if entry.task == "speech" else {}),
     }
 
 

@@ -1,0 +1,122 @@
+"""A speech that another process goes on with, event by event, with an engine that hums instead of a model."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from tis.admission.admission import Admission
+from tis.admission.limits import AdmissionLimits
+from tis.audio_api.interrupted_answer import InterruptedAnswer
+from tis.audio_api.speech_run import SpeechRun, resumed_speech
+from tis.audio_api.speech_spec import SpeechSpec
+from tis.chat.run_spec import Services
+from tis.engine.errors import GenerationInterrupted
+from tis.engine.voice.spoken import SentenceToSay, VoiceDescription
+from tis.errors import QueueFull
+from tis.streaming.source import Block
+
+RATE = 16_000
+SPEC = SpeechSpec(
+    model_id="hum",
+    revision="one",
+    sample_rate=RATE,
+    sets_pace=False,
+    sentences=["satu", "dua", "tiga", "empat"],
+    num_tokens=16,
+    voice="default",
+    speed=1.5,
+    seed=5,
+    form="opus",
+    max_seconds=60,
+)
+
+
+class HummingEngine:
+    def __init__(self, hertz: float = 200, refusals: int = 0) -> None:
+        self._hertz, self._refusals = hertz, refusals
+
+    async def describe_voice(self, model_id: str) -> VoiceDescription:
+        return VoiceDescription(RATE, ["default"], sets_pace=False, revision="one")
+
+    async def say(self, model_id: str, sentence: SentenceToSay, ticket: object) -> Any:
+        if sentence.seed > SPEC.seed and self._refusals:
+            self._refusals -= 1
+            raise QueueFull("full", retry_after=0.01)
+        times = np.arange(RATE) / RATE
+        return np.sin(times * 6.28 * self._hertz * sentence.seed).astype(np.float32)
+
+
+def services(engine: HummingEngine) -> Services:
+    return cast(Services, _Services(engine))
+
+
+class _Services:
+    def __init__(self, engine: HummingEngine) -> None:
+        self.engine = engine
+        self.admission = Admission(AdmissionLimits())
+
+
+def blocks_of(run: SpeechRun | InterruptedAnswer) -> list[Block]:
+    async def collect() -> list[Block]:
+        return [block async for blocks in run.events() for block in blocks]
+
+    return asyncio.run(collect())
+
+
+def resumed(states: Sequence[bytes], engine: HummingEngine, *, resume: bool = True) -> SpeechRun | InterruptedAnswer:
+    return resumed_speech(SPEC.to_json(), states, services(engine), resume=resume)
+
+
+@pytest.fixture
+def whole() -> list[Block]:
+    return blocks_of(resumed([], HummingEngine()))
+
+
+def test_another_process_goes_on_behind_any_sentence(whole: list[Block]) -> None:
+    data = [block.data for block in whole]
+    assert len(data) > 4
+    for number, block in enumerate(whole[1:], 1):
+        if block.resume_state:
+            run = resumed([one.resume_state for one in whole[:number]], HummingEngine())
+            assert run.is_waiting_to_resume
+            assert [one.data for one in blocks_of(run)] == data[number:]
+            assert run.outcome == "finished"
+
+
+def test_a_speech_that_is_over_makes_nothing(whole: list[Block]) -> None:
+    run = resumed([one.resume_state for one in whole], HummingEngine())
+    assert not run.is_waiting_to_resume and blocks_of(run) == []
+
+
+def test_other_sound_ends_the_stream_instead_of_joining_two_voices(whole: list[Block]) -> None:
+    with pytest.raises(GenerationInterrupted, match="makes other sound"):
+        blocks_of(resumed([one.resume_state for one in whole[:3]], HummingEngine(hertz=333)))
+
+
+def test_what_cannot_be_read_or_may_not_go_on_is_interrupted(whole: list[Block]) -> None:
+    states = [one.resume_state for one in whole[:3]]
+    older = SPEC.to_json().replace(b'"version": 1', b'"version": 0')
+    cases = [
+        resumed_speech(older, states, services(HummingEngine()), resume=True),
+        resumed([*states, b'["unknown"]'], HummingEngine()),
+        resumed([*states, b""], HummingEngine()),  # an event without its record
+        resumed(states, HummingEngine(), resume=False),
+    ]
+    for run in cases:
+        with pytest.raises(GenerationInterrupted):
+            blocks_of(run)
+
+
+def test_a_full_queue_stops_no_speech_that_has_begun(whole: list[Block]) -> None:
+    assert blocks_of(resumed([], HummingEngine(refusals=5))) == whole
+
+
+def test_the_speed_is_in_the_sound_and_in_its_usage(whole: list[Block]) -> None:
+    slow = resumed_speech(replace(SPEC, speed=1.0).to_json(), [], services(HummingEngine()), resume=True)
+    assert b'"output_tokens":230,' in blocks_of(slow)[-1].data  # four seconds, and three pauses of 0.2
+    fast = int(whole[-1].data.partition(b'"output_tokens":')[2].partition(b",")[0])
+    assert fast == pytest.approx(230 / 1.5, abs=8)

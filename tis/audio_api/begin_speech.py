@@ -1,0 +1,144 @@
+"""Answers a text with speech: a sound file that is sent while it is made, or a recorded stream of events."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Literal
+
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+
+from tis.audio_api.sound_encoder import MEDIA_TYPES
+from tis.audio_api.speech_run import SpeechRun
+from tis.audio_api.speech_spec import SpeechSpec
+from tis.audio_api.spoken_file import SoundPart, spoken_file
+from tis.audio_api.text_to_speak import SPEECH_DIALECT, SentText, TextToSpeak, voice_of
+from tis.cancellation import race_draining
+from tis.chat.run_spec import Services
+from tis.errors import NotImplementedHere
+from tis.http.admission import ticket_of
+from tis.http.event_stream import CLIENT_CLOSED_REQUEST, ClientGone, while_connected
+from tis.openai_api.routes.models import served_model
+from tis.openai_api.routes.recorded import RecordedAnswer
+from tis.openai_api.wire.ignored import name_ignored
+from tis.streaming.session import Session
+from tis.streaming.sessions import SessionRequest, Sessions
+from tis.streaming.turn import Turn
+
+
+class SpeechAnswer:
+    def __init__(self, body: TextToSpeak, request: Request, services: Services, max_seconds: float) -> None:
+        self._body = body
+        self._request = request
+        self._services = services
+        self._max_seconds = max_seconds
+        self._ticket = ticket_of(request)
+
+    async def response(
+        self,
+        sessions: Sessions,
+        owner: str,
+        strict: Literal["auto", "0", "1"],
+        last_event_id: str | None,
+        last_event_id_query: str | None,
+    ) -> Response:
+        engine, body = self._services.engine, self._body
+        if not any(entry.task == "speech" for entry in engine.models):
+            named = next((entry.id for entry in engine.models if entry.is_called(body.model)), None)
+            which = f"The model `{named}` does not speak" if named else "No model of this server speaks"
+            raise NotImplementedHere(f"{which}: the catalogue needs a model with the task speech.")
+        model_id = served_model(engine, body.model, strict, "speech")
+        if body.stream_format == "sse":
+            answer = await self._recorded(model_id, sessions, owner, last_event_id, last_event_id_query)
+        else:
+            answer = await self._file(model_id)
+        voices = (await engine.describe(model_id)).voices
+        also = ["voice"] if voices and body.voice_name not in voices else []
+        no_effect = ["instructions", *(["session_id"] if body.stream_format == "audio" else [])]
+        return await name_ignored(answer, self._request, body, engine, model_id, no_effect, also)
+
+    async def _recorded(
+        self, model_id: str, sessions: Sessions, owner: str, last_event_id: str | None, last_event_id_query: str | None
+    ) -> Response:
+        services, ticket = self._services, self._ticket
+        recorded = RecordedAnswer(
+            SentText(self._body),
+            self._request,
+            sessions,
+            owner,
+            dialect=SPEECH_DIALECT,
+            prompt_field="input",
+            chunk_object="",
+            last_event_id=last_event_id,
+            last_event_id_query=last_event_id_query,
+        )
+
+        async def begin(wanted: SessionRequest) -> tuple[Session, Turn]:
+            run = SpeechRun(await self._spec(model_id), services, ticket)
+            was_taken = False
+
+            def take() -> SpeechRun:
+                nonlocal was_taken
+                was_taken = True
+                return run
+
+            started = sessions.start(wanted, take)
+            if was_taken:  # else another request began it meanwhile
+                run.hold_ticket()
+            return started
+
+        session, turn = await recorded.find_or_begin(services.engine, begin)
+        ticket.answer()
+        return await recorded.response(session, turn, _no_fold)
+
+    async def _file(self, model_id: str) -> Response:
+        """The first bytes are made before the answer begins: until then an error has a status of its own."""
+        engine = self._services.engine
+
+        async def begun() -> tuple[bytes, AsyncGenerator[SoundPart, None]]:
+            parts = spoken_file(await self._spec(model_id), engine, self._ticket, asyncio.Event())
+            async for part in parts:
+                if part.data:
+                    return part.data, parts
+            raise AssertionError("a sound file has a header")
+
+        try:
+            first, parts = await while_connected(self._request, race_draining(engine.until_draining(), begun()))
+        except ClientGone:
+            return Response(status_code=CLIENT_CLOSED_REQUEST)
+        return StreamingResponse(
+            _bytes_of(first, parts),
+            media_type=MEDIA_TYPES[self._body.response_format],
+            headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
+        )
+
+    async def _spec(self, model_id: str) -> SpeechSpec:
+        body, engine = self._body, self._services.engine
+        known = await engine.describe_voice(model_id)
+        voice = voice_of(body.voice_name, model_id, known.voices)
+        cut = await engine.cut_text(model_id, body.input, body.speed)
+        return SpeechSpec(
+            model_id=model_id,
+            revision=known.revision,
+            sample_rate=known.sample_rate,
+            sets_pace=known.sets_pace,
+            sentences=cut.sentences,
+            num_tokens=cut.num_tokens,
+            voice=voice,
+            speed=body.speed,
+            seed=body.seed,
+            form=body.response_format,
+            max_seconds=self._max_seconds,
+        )
+
+
+async def _bytes_of(first: bytes, parts: AsyncGenerator[SoundPart, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(parts):
+        yield first
+        async for part in parts:
+            if part.data:
+                yield part.data
+
+
+def _no_fold(events: object, summary: bytes) -> bytes:
+    raise AssertionError("a stream is not folded")

@@ -1,0 +1,42 @@
+"""What a speech was asked to be: all that another process needs to make the same bytes."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from tis.audio_api.sound_encoder import SoundForm
+
+KIND = "speech"
+# It rises when the same request makes other bytes.
+_VERSION = 1
+
+
+class OtherSpeech(ValueError):
+    """Another version of the server began it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechSpec:
+    model_id: str
+    revision: str
+    sample_rate: int  # of the model
+    sets_pace: bool  # the model itself speaks faster; else its sound is made faster
+    sentences: Sequence[str]
+    num_tokens: int  # of the text
+    voice: str
+    speed: float
+    seed: int
+    form: SoundForm
+    max_seconds: float
+
+    def to_json(self) -> bytes:
+        return json.dumps({"kind": KIND, "version": _VERSION, **asdict(self)}, ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, given: Any) -> Self:
+        """Raises OtherSpeech, or KeyError or TypeError if it is no speech at all."""
+        fields = dict(given)
+        if (fields.pop("kind", None), fields.pop("version", None)) != (KIND, _VERSION):
+            raise OtherSpeech("a speech of another version")
+        return cls(**fields)
