@@ -86,7 +86,7 @@ MARKETPLACE_AUTH ?= open
 # The small model is asked only where it is named; it has learned to pick goods.
 ASSISTANT_MODEL ?= demo
 # Beside the chat model; MODELS= in the environment leaves them out.
-MODELS ?= demo-embedding,demo-reranker,demo-whisper
+MODELS ?= demo-embedding,demo-reranker,demo-whisper,demo-voice
 
 demo: setup                       ## set up and serve the small model of this repository, and a market with goods in it
 	$(BIN)/python seed_data.py

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-MAX_VOICE_BYTES = 6_000_000
+MAX_VOICE_BYTES = 6_100_000
 
 
 def save_voice(model: Any, letters: Any, folder: Path) -> None:

@@ -1,6 +1,5 @@
 """The small Whisper behind the routes hears its sentences, alone and in two minutes, and nothing in silence."""
 
-import io
 from collections.abc import Iterator
 
 import httpx2
@@ -13,7 +12,7 @@ from scripts.demo_whisper.checks import MAX_WORD_ERROR_RATE, Glued, glued, silen
 from scripts.demo_whisper.sentences import all_spoken
 from scripts.demo_whisper.word_errors import word_errors
 from tests.media.sounds import sound_file
-from tests.serving import REPOSITORY, Served, served, settings_with
+from tests.serving import Served, served, settings_with
 
 pytestmark = pytest.mark.model
 MODEL = "demo-whisper"
@@ -91,11 +90,3 @@ def test_the_language_is_found_and_indonesian_is_translated(whisper: Served, cli
     files = {"file": ("a.ogg", spoken.sentence.path.read_bytes())}
     answer = httpx2.post(f"{whisper.url}/v1/audio/translations", files=files, data={"model": MODEL}, timeout=60)
     assert answer.json()["text"] == spoken.sentence.english
-
-
-def test_the_line_of_the_readme_works(whisper: Served) -> None:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    path = readme.split("/v1/audio/transcriptions -F file=@")[1].split()[0]
-    file = ("a.ogg", io.BytesIO((REPOSITORY / path).read_bytes()))
-    answer = httpx2.post(f"{whisper.url}/v1/audio/transcriptions", files={"file": file}, timeout=60)
-    assert answer.json()["text"] == "Ongkos kirim ke Bandung sepuluh ribu rupiah."
