@@ -243,6 +243,18 @@ def test_a_full_queue_is_a_429_and_stops_nobody_who_is_spoken_to(http: httpx2.Cl
     assert refused[0].headers["retry-after"] and "queue for model `narrow` is full" in refused[0].text
 
 
+def test_a_short_text_does_not_wait_for_a_long_one(http: httpx2.Client) -> None:
+    long = " ".join(["Selamat pagi semua orang di sini dan juga di sana."] * 70)
+    sent = body(input=long, response_format="mp3", speed=4, stream_format="sse", session_id="long")
+    with http.stream("POST", PATH, json=sent) as answer:
+        parts = answer.iter_text()
+        text = next(parts)
+        assert http.post(PATH, json=body(input="Halo.")).status_code == 200
+        running = http.post("/v1/cancel/long")
+        text += "".join(parts)
+    assert running.status_code == 200 and events_of(text)[-1]["cancelled"] is True
+
+
 def test_a_client_that_leaves_ends_the_speech(http: httpx2.Client, mouths: Served) -> None:
     long = " ".join(["Selamat pagi semua orang di sini dan juga di sana."] * 70)
     with http.stream("POST", PATH, json=body(input=long, response_format="wav", speed=4)) as answer:

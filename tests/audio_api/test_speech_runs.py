@@ -36,11 +36,11 @@ SPEC = SpeechSpec(
 
 
 class HummingEngine:
-    def __init__(self, hertz: float = 200, refusals: int = 0) -> None:
-        self._hertz, self._refusals = hertz, refusals
+    def __init__(self, hertz: float = 200, refusals: int = 0, revision: str = "one") -> None:
+        self._hertz, self._refusals, self._revision = hertz, refusals, revision
 
     async def describe_voice(self, model_id: str) -> VoiceDescription:
-        return VoiceDescription(RATE, ["default"], sets_pace=False, revision="one")
+        return VoiceDescription(RATE, ["default"], sets_pace=False, revision=self._revision)
 
     async def say(self, model_id: str, sentence: SentenceToSay, ticket: object) -> Any:
         if sentence.seed > SPEC.seed and self._refusals:
@@ -93,8 +93,11 @@ def test_a_speech_that_is_over_makes_nothing(whole: list[Block]) -> None:
 
 
 def test_other_sound_ends_the_stream_instead_of_joining_two_voices(whole: list[Block]) -> None:
+    states = [one.resume_state for one in whole[:3]]
     with pytest.raises(GenerationInterrupted, match="makes other sound"):
-        blocks_of(resumed([one.resume_state for one in whole[:3]], HummingEngine(hertz=333)))
+        blocks_of(resumed(states, HummingEngine(hertz=333)))
+    with pytest.raises(GenerationInterrupted, match="hum is another model now"):
+        blocks_of(resumed(states, HummingEngine(revision="two")))
 
 
 def test_what_cannot_be_read_or_may_not_go_on_is_interrupted(whole: list[Block]) -> None:

@@ -14,7 +14,7 @@ from tests.faults.mortal_server import MortalServer, durable, running
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 PATH = "/v1/audio/speech"
-TEXT = " ".join(f"Ini kalimat yang panjang dengan nomor {number}, dan ada lagi." for number in "abcdefghijklmnopqrst")
+TEXT = " ".join(f"Ini kalimat yang panjang dengan nomor {number}, dan ada lagi." for number in "abcdefghijkl")
 FORMS = ["opus", "flac", "mp3", "aac", "wav", "pcm"][: short_or_long(1, 6)]
 
 
@@ -43,6 +43,7 @@ async def read(server: MortalServer, session: str, after: int | None, form: str,
                         break
         except httpx2.TransportError:
             pass
+    text = text.replace(": ping\n", "")  # while the model is loaded
     return text[: text.rfind("\n\n") + 2] if "\n\n" in text else ""
 
 
@@ -53,7 +54,7 @@ async def num_made(server: MortalServer) -> float:
     return sum(float(line.split()[-1]) for line in lines if line.startswith("tis_generation_tokens_total"))
 
 
-async def test_a_speech_survives_kills_unless_its_model_is_another_afterwards(tmp_path: Path) -> None:
+async def test_a_speech_survives_kills(tmp_path: Path) -> None:
     async with running(tmp_path, **variables(tmp_path)) as server:
         for form in FORMS:
             seen = await read(server, f"cut-{form}", None, form, until_blocks=2)
@@ -71,9 +72,3 @@ async def test_a_speech_survives_kills_unless_its_model_is_another_afterwards(tm
                 file = (await http.post(PATH, json=fields)).content
             assert b"".join(base64.b64decode(event["audio"]) for event in events[:-1]) == file
             assert len(events) > 4
-        await read(server, "changed", None, "wav", until_blocks=2)
-        server.kill()
-        config = tmp_path / "mono" / "config.json"
-        config.write_text(json.dumps({**json.loads(config.read_text()), "noise_scale": 0.1}))
-        await server.start()
-        assert "another model now" in await read(server, "changed", 1, "wav")
