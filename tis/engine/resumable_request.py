@@ -14,7 +14,7 @@ from tis.engine.sampling.params import SamplingParams, validate_defaults
 
 @dataclass(frozen=True, slots=True)
 class SavedMedium:
-    """An image or a video of the prompt. The store keeps its bytes separately, by digest."""
+    """An image, a video or a sound of the prompt. The store keeps its bytes separately, by digest."""
 
     kind: MediumKind
     digest: str

@@ -45,8 +45,8 @@ def find_tower(model: Any, sample: PictureSample) -> Tower | str:
         return _tried(model, sample)
 
 
-def why_no_videos(model: Any, sample: PictureSample, tower: ForwardTower) -> str | None:
-    """Returns why videos cannot be computed in batches by the tower of pictures."""
+def why_not_like_pictures(model: Any, sample: PictureSample, tower: ForwardTower) -> str | None:
+    """Returns why videos or sounds cannot be computed in batches as pictures are."""
     found = find_tower(model, sample)
     if isinstance(found, str):
         return found
