@@ -114,7 +114,9 @@ def test_a_repeated_sound_is_heard_once_and_another_one_shares_no_block_of_it(he
     for request in requests:
         run(runner, [request])
     assert [tokens(request) for request in requests] == [one.expected[0], one.expected[0], expected]
-    placeholder = min(start for start, _ in requests[0].prepared.vision.inputs[0].spans)
+    shown = requests[0].prepared.vision
+    assert shown
+    placeholder = min(start for start, _ in shown.inputs[0].spans)
     cached = [request.answer.cached_tokens for request in requests]
     assert cached[0] == 0 and cached[1] > placeholder >= cached[2]
 

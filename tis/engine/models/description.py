@@ -104,9 +104,11 @@ def _context_length(config: Mapping[str, Any]) -> int | None:
 
 
 def _media(folder: Path, config: Mapping[str, Any]) -> Collection[MediumKind]:
+    if not has_preprocessor(folder):
+        return ()
     if config.get("model_type") in HEARING_FAMILIES:
-        return ("audio",) if has_preprocessor(folder) else ()
-    if "vision_config" not in config or not has_preprocessor(folder):
+        return {"audio"}
+    if "vision_config" not in config:
         return ()
     with_videos: tuple[MediumKind, ...] = ("image", "video")
     return with_videos if config.get("model_type") in QWEN_FAMILIES else with_videos[:1]

@@ -156,7 +156,7 @@ class OfficialVision:
         if media and len(places) != sum(len(one.places) for _, one in parts):
             # LLaVA-OneVision cuts a picture into tiles only where it is the only one. Other media have other tokens.
             pictures = [one for one in media if isinstance(one, Picture)]
-            others = [*_videos_of(media), *(one for one in media if isinstance(one, Sound))]
+            others: list[Medium] = [*_videos_of(media), *(one for one in media if isinstance(one, Sound))]
             parts = [(pictures, self._shown(pictures))] if pictures else []
             parts += [([one], shown[one.digest]) for one in others]
             ranks = {self._of_videos: 1, self._of_sounds: 2}
