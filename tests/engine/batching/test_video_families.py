@@ -22,7 +22,7 @@ from tests.engine.vision.tiny_models import TINY, make_tiny
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.choose_runner import choose_runner
 from tis.engine.batching.limits import BatchLimits
-from tis.engine.batching.picture_trial import find_tower, why_not_like_pictures
+from tis.engine.batching.picture_trial import find_tower, why_no_videos
 from tis.engine.batching.towers import ForwardTower
 from tis.engine.batching.turn_runner import TurnRunner
 from tis.engine.optional_stages import BATCHES, OptionalStages
@@ -82,7 +82,7 @@ class VideoCase:
         assert sample
         self.tower = find_tower(self.model, sample)
         assert isinstance(self.tower, ForwardTower)
-        self.why_no_videos = why_not_like_pictures(self.model, vision.video_sample(), self.tower)
+        self.why_no_videos = why_no_videos(self.model, vision.video_sample(), self.tower)
 
     def request(self, asked: ChatPrompt) -> Request:
         ids, media = self.vision.encode(asked), media_of(asked.messages)

@@ -1,5 +1,6 @@
 """Models that hear, in the continuous batch: the tokens of `generate()` with the inputs of the official processor."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,10 @@ from tests.engine.hearing.tiny_hearing import (
     sound,
 )
 from tests.engine.resuming import resumed
+from tests.engine.vision.cases import picture
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.errors import LoadFailed
 from tis.engine.models.description import describe_loaded, describe_unloaded
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
@@ -46,7 +49,9 @@ class Hearing:
         ]
         if HEARING[name].max_sounds > 1:
             asked += [heard(sound("dua"), " dan ", sound("tiga tiga"), " dan ", sound("dua"), "?")]
-        else:
+        if HEARING[name].sees:
+            asked += [heard(sound("lima"), picture(40, 60), sound("enam"), "?"), heard("Lihat: ", picture(60, 40))]
+        if HEARING[name].max_sounds == 1:
             asked += [heard("Panjang: ", sound("satu 2 dua 2 tiga 2 empat"))]  # more than a window of the encoder
         self.asked = asked
         self.expected = generated(self.folder, asked, LENGTH)
@@ -101,7 +106,8 @@ def test_inputs_equal_those_of_the_documentation(hearing: Open, name: str) -> No
 @pytest.mark.parametrize("name", HEARING)
 def test_before_and_after_it_is_loaded_it_says_that_it_hears(hearing: Open, name: str) -> None:
     one = hearing(name)
-    assert set(describe_loaded(one.loaded).media) == set(describe_unloaded(str(one.folder)).media) == {"audio"}
+    expected = {"audio", "image"} if HEARING[name].sees else {"audio"}
+    assert set(describe_loaded(one.loaded).media) == set(describe_unloaded(str(one.folder)).media) == expected
 
 
 def test_a_repeated_sound_is_heard_once_and_another_one_shares_no_block_of_it(hearing: Open) -> None:
@@ -158,8 +164,13 @@ def test_a_user_cannot_type_a_placeholder(hearing: Open) -> None:
     assert typed.prompt_ids.count(token) == honest.prompt_ids.count(token) > 0
 
 
-def test_pictures_are_refused_by_name(hearing: Open) -> None:
-    from tests.engine.vision.cases import picture
+@pytest.mark.parametrize(("kind", "reason"), [("voxtral", "mistral-common"), ("granite_speech", "torchaudio")])
+def test_models_that_hear_in_another_way_are_refused_by_name(tmp_path: Path, kind: str, reason: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")
+    with pytest.raises(LoadFailed, match=f"{kind} are not served.*{reason}"):
+        load_model(str(tmp_path), LoadOptions(), lambda stage, share: None)
 
+
+def test_pictures_are_refused_by_name(hearing: Open) -> None:
     with pytest.raises(BadRequest, match="accepts no images"):
         hearing("qwen2_audio").request(heard(picture(30, 30)))

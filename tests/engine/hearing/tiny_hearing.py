@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from PIL import Image
 
 from tests.engine.vision.cases import DEMO
 from tests.media.sounds import noise, spoken
 from tis.engine.prompt import ChatPrompt, Medium, Sound
+from tis.engine.vision.official_processor import load_processor
 
 _TEXT: dict[str, Any] = {
     "hidden_size": 32,
@@ -31,7 +33,7 @@ _TEXT: dict[str, Any] = {
 _CHUNK_SECONDS = 4  # of the encoder; the published models have 30
 _TEMPLATE = """{% for message in messages %}<|im_start|>{{ message.role }}
 {% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}\
-{% if part.type == 'audio' %}AUDIO{% else %}{{ part.text }}{% endif %}\
+{% if part.type == 'audio' %}AUDIO{% elif part.type == 'image' %}<|image|>{% else %}{{ part.text }}{% endif %}\
 {% endfor %}{% endif %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
@@ -43,8 +45,12 @@ class HearingFamily:
     tokens: Mapping[str, str]
     config: Callable[[int, int], Any]  # takes the id of the placeholder and the size of the vocabulary
     processor: str
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)  # of the file of the processor
     max_sounds: int = 2
+    model_class: str = "AutoModelForSeq2SeqLM"
+    has_extractor: bool = False  # in `more`, instead of Whisper's
+    sees: bool = False
+    max_seconds: float = _CHUNK_SECONDS
 
     @property
     def placeholder(self) -> str:
@@ -64,7 +70,18 @@ def _qwen2_audio(token: int, vocabulary: int) -> Any:
 
 
 def _audio_flamingo(token: int, vocabulary: int) -> Any:
-    return transformers.AudioFlamingo3Config(
+    return _flamingo(transformers.AudioFlamingo3Config, token, vocabulary)
+
+
+def _music_flamingo(token: int, vocabulary: int) -> Any:
+    """The tokens of the family follow each other."""
+    return _flamingo(
+        transformers.MusicFlamingoConfig, token, vocabulary, audio_bos_token_id=token + 1, audio_eos_token_id=token + 2
+    )
+
+
+def _flamingo(config_class: Any, token: int, vocabulary: int, **more: Any) -> Any:
+    return config_class(
         text_config={**_TEXT, "vocab_size": vocabulary, "model_type": "qwen2"},
         audio_config={
             "model_type": "audioflamingo3_encoder", "num_mel_bins": 16, "num_hidden_layers": 3, "hidden_size": 32,
@@ -72,6 +89,7 @@ def _audio_flamingo(token: int, vocabulary: int) -> Any:
             "initializer_range": 0.25,
         },
         audio_token_id=token,
+        **more,
     )  # fmt: skip
 
 
@@ -84,6 +102,28 @@ def _glm_asr(token: int, vocabulary: int) -> Any:
             "initializer_range": 0.25,
         },
         audio_token_id=token,
+        tie_word_embeddings=False,
+    )  # fmt: skip
+
+
+def _gemma4(token: int, vocabulary: int) -> Any:
+    """The tokens of the family follow each other."""
+    per_layer = {"hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": vocabulary}
+    layers = {"layer_types": ["sliding_attention", "full_attention"], "per_layer_config": {"1": {"head_dim": 16}}}
+    return transformers.Gemma4Config(
+        text_config={**_TEXT, "vocab_size": vocabulary, "sliding_window": 64, **per_layer, **layers},
+        vision_config={
+            "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "num_key_value_heads": 2, "head_dim": 16, "patch_size": 8, "pooling_kernel_size": 2,
+            "position_embedding_size": 64, "default_output_length": 70, "initializer_range": 0.25,
+        },
+        audio_config={
+            "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "output_proj_dims": 32,
+            "subsampling_conv_channels": [128, 4], "initializer_range": 0.25,
+        },
+        audio_token_id=token,
+        image_token_id=token + 1,
+        video_token_id=vocabulary - 1,
         tie_word_embeddings=False,
     )  # fmt: skip
 
@@ -101,6 +141,14 @@ HEARING: Mapping[str, HearingFamily] = {
         {"max_audio_len": 12},
         max_sounds=1,
     ),
+    "musicflamingo": HearingFamily(
+        "<sound>",
+        {"audio_token": "<sound>", "audio_bos_token": "<|sound_bos|>", "audio_eos_token": "<|sound_eos|>"},
+        _music_flamingo,
+        "MusicFlamingoProcessor",
+        {"max_audio_len": 12},
+        max_sounds=1,
+    ),
     "glmasr": HearingFamily(
         "<|begin_of_audio|><|sound|><|end_of_audio|>",
         {"audio_token": "<|sound|>", "begin": "<|begin_of_audio|>", "end": "<|end_of_audio|>"},
@@ -108,6 +156,24 @@ HEARING: Mapping[str, HearingFamily] = {
         "GlmAsrProcessor",
         {"audio_token": "<|sound|>", "max_audio_len": 12},
         max_sounds=1,
+    ),
+    "gemma4": HearingFamily(
+        "<|audio|>",
+        {"audio_token": "<|audio|>", "image_token": "<|image|>", "boi_token": "<|image>", "eoi_token": "<image|>"}
+        | {"boa_token": "<|audio>", "eoa_token": "<audio|>"},
+        _gemma4,
+        "Gemma4Processor",
+        {
+            "image_seq_length": 70,
+            "image_processor": {"image_processor_type": "Gemma4ImageProcessor", "patch_size": 8, "max_soft_tokens": 70}
+            | {"pooling_kernel_size": 2},
+            "feature_extractor": {"feature_extractor_type": "Gemma4AudioFeatureExtractor"},
+            "video_processor": {"video_processor_type": "Gemma4VideoProcessor"},
+        },
+        model_class="AutoModelForImageTextToText",
+        has_extractor=True,
+        sees=True,
+        max_seconds=30,
     ),
 }
 
@@ -140,13 +206,14 @@ def make_hearing(folder: Path, name: str) -> Path:
     )
     tokenizer.chat_template = _TEMPLATE.replace("AUDIO", family.audio)
     tokenizer.save_pretrained(folder)
-    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=_CHUNK_SECONDS)
-    extractor._processor_class = family.processor
-    extractor.save_pretrained(folder)
+    if not family.has_extractor:
+        extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=_CHUNK_SECONDS)
+        extractor._processor_class = family.processor
+        extractor.save_pretrained(folder)
     (folder / "processor_config.json").write_text(json.dumps({"processor_class": family.processor, **family.more}))
     config = family.config(tokenizer.convert_tokens_to_ids(family.placeholder), len(tokenizer) + 8)
     torch.manual_seed(5)
-    model = transformers.AutoModelForSeq2SeqLM.from_config(config)
+    model = getattr(transformers, family.model_class).from_config(config)
     model.generation_config = transformers.GenerationConfig(pad_token_id=0)
     model.save_pretrained(folder)
     return folder
@@ -154,11 +221,10 @@ def make_hearing(folder: Path, name: str) -> Path:
 
 def official_inputs(folder: Path, asked: ChatPrompt) -> Any:
     """Calls the processor as the documentation of Transformers says."""
-    content = [
-        {"type": "audio", "audio": part["audio"].samples} if part["type"] == "audio" else part
-        for part in asked.messages[0]["content"]
-    ]
-    return transformers.AutoProcessor.from_pretrained(folder).apply_chat_template(
+    content = [_official_part(part) for part in asked.messages[0]["content"]]
+    # AutoProcessor's, but for Gemma 4, whose part for videos needs torchvision.
+    processor = load_processor(folder, transformers.AutoConfig.from_pretrained(folder))
+    return processor.apply_chat_template(
         [{"role": "user", "content": content}],
         add_generation_prompt=True,
         tokenize=True,
@@ -167,9 +233,17 @@ def official_inputs(folder: Path, asked: ChatPrompt) -> Any:
     )
 
 
+def _official_part(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    if part["type"] == "image":
+        return {"type": "image", "image": Image.fromarray(part["image"].pixels)}
+    return {"type": "audio", "audio": part["audio"].samples} if part["type"] == "audio" else part
+
+
 def generated(folder: Path, prompts: Sequence[ChatPrompt], length: int) -> list[list[int]]:
     """Greedy tokens of `generate()` with the inputs of the official processor."""
-    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval().float()
+    config = transformers.AutoConfig.from_pretrained(folder)
+    model_class = getattr(transformers, HEARING[config.model_type].model_class)
+    model = model_class.from_pretrained(folder).eval().float()
     greedy = transformers.GenerationConfig(
         max_new_tokens=length, min_new_tokens=length, do_sample=False, pad_token_id=0
     )

@@ -16,7 +16,7 @@ from tis.engine.batching.logits_to_keep import add_logits_to_keep
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.batching.native_states import use_native_states
-from tis.engine.batching.picture_trial import find_tower, why_not_like_pictures
+from tis.engine.batching.picture_trial import find_tower, why_no_sounds, why_no_videos
 from tis.engine.batching.state_layers import replace_state_layers
 from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
@@ -31,7 +31,7 @@ from tis.engine.prompt import MediumKind
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.official_vision import OfficialVision
-from tis.engine.vision.vision_input import PictureSample, VisionProcessor
+from tis.engine.vision.vision_input import VisionProcessor
 from tis.engine.weights.adapted_linear import adapt_layers
 from tis.engine.weights.cpu_dtype import suit_to_cpu
 from tis.engine.weights.fused import fuse_modules
@@ -127,19 +127,19 @@ def _try_pictures(model: Any, vision: VisionProcessor | None) -> Tower | str:
 
 def _try_other_media(model: Any, vision: OfficialVision, tower: Tower | str) -> None:
     if "video" in vision.kinds:
-        _try_like_pictures(model, vision, tower, "video", vision.video_sample)
+        _try_kind("video", vision, tower, lambda of: why_no_videos(model, vision.video_sample(), of))
     if {"image", "audio"} <= vision.kinds and isinstance(tower, ForwardTower):
-        _try_like_pictures(model, vision, tower, "audio", vision.sound_sample)
+        _try_kind("audio", vision, tower, lambda of: why_no_sounds(model, vision.sound_sample(), of))
 
 
-def _try_like_pictures(
-    model: Any, vision: OfficialVision, tower: Tower | str, kind: MediumKind, sample: Callable[[], PictureSample]
+def _try_kind(
+    kind: MediumKind, vision: OfficialVision, tower: Tower | str, why_none: Callable[[ForwardTower], str | None]
 ) -> None:
     """Refuses such media from here on, unless a batch computes for them what the model's `forward` computes."""
     reason: str | None = "the model is not computed in batches"
     if isinstance(tower, ForwardTower):
         try:
-            reason = why_not_like_pictures(model, sample(), tower)
+            reason = why_none(tower)
         except Exception as fault:
             if is_out_of_memory(fault):
                 raise

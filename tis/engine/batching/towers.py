@@ -1,4 +1,4 @@
-"""Vision towers as the batch runs them: pixels in, features for the placeholders out.
+"""Towers of pictures and sounds as the batch runs them: pixels in, features for the placeholders out.
 
 `QwenTower` takes the patches of several pictures and frames at once. `ForwardTower` knows nothing about its model: it
 shows each picture alone to the model's own `forward`, with the inputs of the official processor, and takes what that
@@ -83,6 +83,7 @@ class ForwardTower:
         self.looks_ahead = looks_ahead
         self.layers = layers
         self._keeps_all = keeps_all
+        self.of_sounds: ForwardTower | None = None  # where pictures and sounds have encoders of their own
 
     def runs_like(self, other: "ForwardTower") -> bool:
         return (self.looks_ahead, self.layers is None, self._keeps_all) == (
@@ -95,6 +96,8 @@ class ForwardTower:
         return [features for job in jobs for features in self._features(job.vision_input)]
 
     def begin(self, job: EncodeJob) -> TowerRun | None:
+        if self.of_sounds and job.vision_input.kind == "audio":
+            return self.of_sounds.begin(job)
         if self.layers is None:
             return None
         return TowerRun(self._features, (job.vision_input,), job.num_patches, self.layers, keeps_all=self._keeps_all)

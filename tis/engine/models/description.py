@@ -110,8 +110,12 @@ def _media(folder: Path, config: Mapping[str, Any]) -> Collection[MediumKind]:
         return {"audio"}
     if "vision_config" not in config:
         return ()
-    with_videos: tuple[MediumKind, ...] = ("image", "video")
-    return with_videos if config.get("model_type") in QWEN_FAMILIES else with_videos[:1]
+    kinds: set[MediumKind] = {"image"}
+    if config.get("model_type") in QWEN_FAMILIES:
+        kinds.add("video")
+    if config.get("audio_config") and config.get("audio_token_id") is not None:
+        kinds.add("audio")
+    return kinds
 
 
 def _template(folder: Path) -> str:

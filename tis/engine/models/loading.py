@@ -28,7 +28,7 @@ from tis.engine.models.warm_up import warm_up_text
 from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
-from tis.engine.vision.hearing_families import HEARING_FAMILIES
+from tis.engine.vision.hearing_families import HEARING_FAMILIES, require_served
 from tis.engine.weights.lora_files import read_adapter
 from tis.errors import BadRequest
 from tis.observability.collector import exempt_imported_objects
@@ -86,6 +86,7 @@ def load_model(
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     require_readable(config)
+    require_served(config)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)

@@ -10,6 +10,7 @@ from tis.errors import BadRequest
 
 PROBE_SOUND = Sound(np.zeros(SOUND_RATE // 2, np.float32), "half a second of silence")
 _MIN_SECONDS = 0.1  # shorter ones may have no token
+_USUAL_WINDOW_SECONDS = 30.0  # of an extractor that does not say
 _MORE_SECONDS = 5  # than what may be the limit
 
 
@@ -65,7 +66,7 @@ def _limit_of(processor: Any, extractor: Any, num_tokens: Callable[[Sound], int]
         return most
     seconds = getattr(extractor, "chunk_length", None)
     if not isinstance(seconds, int | float):
-        return None
+        seconds = _USUAL_WINDOW_SECONDS
     whole, longer = (num_tokens(_silence(length)) for length in (seconds, seconds + _MORE_SECONDS))
     return seconds if whole == longer else None
 
