@@ -22,12 +22,15 @@ from tests.engine.resuming import resumed
 from tests.engine.vision.cases import picture
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.batching.picture_trial import find_tower
+from tis.engine.batching.towers import ForwardTower
 from tis.engine.errors import LoadFailed
 from tis.engine.models.description import describe_loaded, describe_unloaded
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.prompt import ChatPrompt, media_of
 from tis.engine.request import Request
+from tis.engine.vision.official_vision import OfficialVision
 from tis.errors import BadRequest
 
 LENGTH = 12
@@ -104,6 +107,17 @@ def test_inputs_equal_those_of_the_documentation(hearing: Open, name: str) -> No
 
 
 @pytest.mark.parametrize("name", HEARING)
+def test_in_bfloat16_a_batch_computes_what_forward_computes(hearing: Open, name: str) -> None:
+    """As on a GPU: not every encoder converts the spectrogram itself."""
+    one = hearing(name)
+    model_class = getattr(transformers, HEARING[name].model_class)
+    model = model_class.from_pretrained(one.folder, dtype=torch.bfloat16).eval()
+    vision = one.loaded.vision
+    assert isinstance(vision, OfficialVision)
+    assert isinstance(find_tower(model, vision.sound_sample()), ForwardTower)
+
+
+@pytest.mark.parametrize("name", HEARING)
 def test_before_and_after_it_is_loaded_it_says_that_it_hears(hearing: Open, name: str) -> None:
     one = hearing(name)
     expected = {"audio", "image"} if HEARING[name].sees else {"audio"}
@@ -156,9 +170,9 @@ def test_two_sounds_for_a_model_of_one_are_a_400(hearing: Open) -> None:
         hearing("audioflamingo3").request(heard(sound("satu"), sound("dua")))
 
 
-def test_a_user_cannot_type_a_placeholder(hearing: Open) -> None:
-    one = hearing("qwen2_audio")
-    family = HEARING["qwen2_audio"]
+@pytest.mark.parametrize("name", HEARING)
+def test_a_user_cannot_type_a_placeholder(hearing: Open, name: str) -> None:
+    one, family = hearing(name), HEARING[name]
     typed, honest = (one.request(heard(sound("satu"), text)) for text in (family.placeholder, "?"))
     token = transformers.AutoTokenizer.from_pretrained(one.folder).convert_tokens_to_ids(family.placeholder)
     assert typed.prompt_ids.count(token) == honest.prompt_ids.count(token) > 0

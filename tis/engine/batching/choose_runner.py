@@ -146,7 +146,7 @@ def _try_kind(
             log.debug("the trial of media of another kind failed", exc_info=True)
             reason = f"their trial failed, {describe_with_messages(fault)}"
     if reason:
-        log.info("media of the kind %s are refused: %s", kind, reason)
+        log.info("%s are refused: %s", "videos" if kind == "video" else "sounds", reason)
         vision.refuse(kind, reason)
 
 

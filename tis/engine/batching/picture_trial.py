@@ -18,7 +18,7 @@ from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.positions import has_mrope, mrope_positions
 from tis.engine.batching.text_attention import shape_of, text_attentions
 from tis.engine.batching.tower_run import replaced_forwards
-from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, layer_stacks, on_device
+from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, inputs_for, layer_stacks
 from tis.engine.batching.trial import Enough, attention_outputs, compare, tolerance_of
 from tis.engine.faults import is_out_of_memory
 from tis.engine.vision.vision_input import PictureSample, VisionInput
@@ -113,7 +113,7 @@ def _alone(model: Any, sample: PictureSample) -> tuple[Any, dict[str, Any]]:
     handle = model.get_decoder().register_forward_pre_hook(
         lambda decoder, args, kwargs: entered.update(kwargs), with_kwargs=True
     )
-    arguments = on_device(sample.media.generate_kwargs(), model.device)
+    arguments = inputs_for(model, sample.media.generate_kwargs())
     ids = torch.tensor([list(sample.prompt_ids)], device=model.device)
     try:
         with attention_outputs(model, attentions) as outputs, suppress(Enough):

@@ -15,6 +15,8 @@ from tis.engine.batching.features import Features
 from tis.engine.batching.tower_run import TowerRun
 from tis.engine.vision.vision_input import VisionInput
 
+_SPECTROGRAM = "input_features"
+
 
 @dataclass(frozen=True, slots=True)
 class EncodeJob:
@@ -105,14 +107,18 @@ class ForwardTower:
     def _features(self, vision_input: VisionInput) -> list[Features]:
         shown = vision_input.shown
         assert shown
-        device = self._model.device
-        embeddings = decoder_inputs(self._model, on_device(shown.inputs, device))["inputs_embeds"]
-        return [Features(embeddings[0, torch.tensor(shown.places, device=device)])]
+        embeddings = decoder_inputs(self._model, inputs_for(self._model, shown.inputs))["inputs_embeds"]
+        return [Features(embeddings[0, torch.tensor(shown.places, device=self._model.device)])]
 
 
-def on_device(inputs: Mapping[str, Any], device: Any) -> dict[str, Any]:
-    """Processors give tensors, and a few lists."""
-    return {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+def inputs_for(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Processors give tensors, and a few lists. Not every encoder of sounds converts spectrograms to its own type."""
+    return {
+        name: value.to(model.device, model.dtype if name == _SPECTROGRAM else None)
+        if isinstance(value, torch.Tensor)
+        else value
+        for name, value in inputs.items()
+    }
 
 
 class _Entered(Exception):
