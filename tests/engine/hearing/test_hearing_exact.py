@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 
-from tests.engine.batching.tiny import new_request, run, tokens
+from tests.engine.batching.tiny import new_request, new_turn_runner, run, tokens
 from tests.engine.hearing.tiny_hearing import (
     HEARING,
     generated,
@@ -93,6 +93,16 @@ def test_side_by_side_they_get_the_tokens_of_generate(hearing: Open, name: str) 
     assert not run(one.runner(), requests, every=2).errors
     assert [tokens(request) for request in requests] == one.expected
     assert len({tuple(answer) for answer in one.expected}) == len(one.expected), "what is heard must matter"
+
+
+@pytest.mark.parametrize("name", ["qwen2_audio", "gemma4"])
+def test_in_turns_they_get_the_same_tokens(hearing: Open, name: str) -> None:
+    """Where the text part of a model cannot be batched."""
+    one = hearing(name)
+    model = getattr(transformers, HEARING[name].model_class).from_pretrained(one.folder).eval().float()
+    requests = [one.request(asked) for asked in one.asked]
+    assert not run(new_turn_runner(model, one.loaded.tokenizer), requests).errors
+    assert [tokens(request) for request in requests] == one.expected
 
 
 @pytest.mark.parametrize("name", HEARING)
