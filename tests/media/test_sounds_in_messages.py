@@ -34,7 +34,6 @@ def sources(*files: bytes) -> list[MediaSource]:
 @pytest.mark.parametrize(
     ("form", "codec", "rate", "layout"),
     [
-        ("wav", "pcm_s16le", 16_000, "mono"),
         ("mp3", "libmp3lame", 44_100, "stereo"),
         ("ogg", "libopus", 48_000, "stereo"),
         ("ipod", "aac", 44_100, "stereo"),

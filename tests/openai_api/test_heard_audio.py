@@ -63,6 +63,12 @@ def _error(client: httpx2.Client, *parts: dict[str, Any] | str, **more: Any) -> 
     return dict(reply.json()["error"])
 
 
+@pytest.fixture(scope="module")
+def about_one(hearing: Served) -> dict[str, Any]:
+    with httpx2.Client(base_url=hearing.url, timeout=120) as client:
+        return _answer(client, input_audio(ONE), "Apa ini?")
+
+
 def test_the_openai_client_sends_audio(
     sdk: Callable[[Served], OpenAI], hearing: Served, client: httpx2.Client, folder: Path
 ) -> None:
@@ -108,24 +114,31 @@ def _expected(folder: Path, file: bytes) -> str:
         {"type": "input_audio", "input_audio": {"data": data_uri(ONE, "audio/wav"), "format": "mp3"}},
         {"type": "input_audio", "data": _BASE64},
         {"type": "audio_url", "audio_url": {"url": data_uri(ONE, "audio/wav")}},
-        {"type": "audio_url", "audio_url": data_uri(ONE, "audio/wav")},
         {"type": "audio", "audio": data_uri(ONE, "audio/wav")},
     ],
     ids=lambda part: "-".join([part["type"], *list(part)[1:]]),
 )
-def test_every_spelling_of_audio_is_the_same_sound(client: httpx2.Client, part: dict[str, Any]) -> None:
-    expected = _answer(client, input_audio(ONE), "Apa ini?")
+def test_every_spelling_of_audio_is_the_same_sound(
+    client: httpx2.Client, part: dict[str, Any], about_one: dict[str, Any]
+) -> None:
     answer = _answer(client, part, "Apa ini?")
-    assert answer["choices"] == expected["choices"]
-    assert answer["usage"]["prompt_tokens"] == expected["usage"]["prompt_tokens"]
+    assert answer["choices"] == about_one["choices"]
+    assert answer["usage"]["prompt_tokens"] == about_one["usage"]["prompt_tokens"]
 
 
-@pytest.mark.parametrize(("form", "codec"), [("mp3", "libmp3lame"), ("flac", "flac"), ("ogg", "libopus")])
+@pytest.mark.parametrize(("form", "codec"), [("mp3", "libmp3lame"), ("ogg", "libopus")])
 def test_files_of_other_formats_and_rates_are_heard_whole(client: httpx2.Client, form: str, codec: str) -> None:
     """Silence is heard, too: nothing is left out."""
     file = sound_file(spoken("1 satu 1", 48_000), form, codec, rate=48_000)
     tokens = _answer(client, input_audio(file, form))["usage"]["prompt_tokens_details"]["audio_tokens"]
     assert tokens == pytest.approx(2.4 * 25, abs=2)
+
+
+def test_a_recording_larger_than_any_text_is_heard(client: httpx2.Client) -> None:
+    file = sound_file(spoken("satu dua tiga 2.5", 96_000), rate=96_000, layout="5.1")
+    assert len(input_audio(file)["input_audio"]["data"]) > 4 * 2**20  # MAX_TEXT_MB
+    usage = _answer(client, input_audio(file))["usage"]
+    assert usage["prompt_tokens_details"]["audio_tokens"] == pytest.approx(3.7 * 25, abs=2)
 
 
 def test_several_sounds_of_a_conversation_keep_their_order(client: httpx2.Client) -> None:
@@ -140,9 +153,7 @@ def test_several_sounds_of_a_conversation_keep_their_order(client: httpx2.Client
         assert reply.status_code == 200, reply.text
         return [one["logprob"] for one in reply.json()["choices"][0]["logprobs"]["content"]]
 
-    heard_in_order = pytest.approx(numbers(ONE, OTHER), abs=1e-3)
-    assert numbers(ONE, OTHER) == heard_in_order
-    assert numbers(OTHER, ONE) != heard_in_order
+    assert numbers(OTHER, ONE) != pytest.approx(numbers(ONE, OTHER), abs=1e-3)
 
 
 def test_a_streamed_answer_about_audio_is_repeated_from_its_recording(client: httpx2.Client) -> None:
@@ -170,8 +181,10 @@ def test_a_response_hears_and_its_chain_still_does(client: httpx2.Client) -> Non
     assert again.status_code == of_other.status_code == 200, again.text
     assert again.json()["usage"]["input_tokens"] > first["usage"]["input_tokens"]
     assert again.json()["output"][-1]["content"] != of_other.json()["output"][-1]["content"]
-    [item] = client.get(f"/v1/responses/{first['id']}/input_items").json()["data"]
-    assert item["content"][1]["type"] == "input_audio" and item["content"][1]["input_audio"]["format"] == "wav"
+    url = f"/v1/responses/{first['id']}/input_items"
+    for include, data in ({}, ""), ({"include": "message.input_image.image_url"}, _BASE64):
+        [item] = client.get(url, params=include).json()["data"]
+        assert item["content"][1] == {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
 
 @pytest.mark.parametrize(
@@ -198,7 +211,6 @@ def test_invalid_audio_is_a_400_that_names_it(client: httpx2.Client, part: dict[
 
 def test_all_audio_of_a_request_counts_together(client: httpx2.Client) -> None:
     three = [input_audio(sound_file(spoken(f"{text} 1.5"))) for text in ("satu", "dua", "tiga")]
-    assert _answer(client, *three[:2])["usage"]["prompt_tokens_details"]["audio_tokens"] > 80
     error = _error(client, *three)
     assert error["code"] == "audio_too_long" and "all audio" in error["message"]
     assert error["param"] == "messages.0.content.2"
