@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,15 @@ from tests.engine.hearing.tiny_hearing import (
     official_inputs,
     sound,
 )
-from tests.engine.resuming import resumed
+from tests.engine.resuming import resumed, through_json
 from tests.engine.vision.cases import picture
 from tis.engine.batching.batch_runner import BatchRunner
 from tis.engine.batching.limits import BatchLimits
 from tis.engine.batching.picture_trial import find_tower
 from tis.engine.batching.towers import ForwardTower
 from tis.engine.errors import LoadFailed
+from tis.engine.local_engine import EngineLimits, LocalEngine
+from tis.engine.models.catalogue import CatalogueEntry
 from tis.engine.models.description import describe_loaded, describe_unloaded
 from tis.engine.models.loaded_model import LoadedModel
 from tis.engine.models.loading import LoadOptions, load_model
@@ -159,6 +162,24 @@ def test_an_answer_about_a_sound_goes_on_where_it_was_cut(hearing: Open) -> None
         again = resumed(request.prepared, whole[:cut])
         rest = run(one.runner(), [again]).of(again)
         assert [token for piece in [*whole[:cut], *rest] for token in piece.token_ids] == one.expected[-1]
+
+
+@pytest.mark.anyio
+async def test_another_process_learns_that_it_was_a_sound(hearing: Open) -> None:
+    one = hearing("qwen2_audio")
+    engine = LocalEngine([CatalogueEntry("m", "m")], lambda entry, report: one.loaded, EngineLimits())
+    await engine.open()
+    try:
+        saved = (await engine.prepare("m", one.asked[0], {"max_tokens": 3})).resumable
+    finally:
+        await engine.close()
+    assert [medium.kind for medium in through_json(saved).media] == ["audio"]
+    assert through_json(saved).num_audio_tokens == sum(map(len, _runs(saved.prompt_ids)))
+
+
+def _runs(ids: list[int]) -> list[list[int]]:
+    """Of equal tokens that follow each other: placeholders."""
+    return [run for _, group in groupby(ids) if len(run := list(group)) > 3]
 
 
 @pytest.mark.parametrize(
