@@ -57,13 +57,11 @@ class OfficialVision:
             self.refuse("video", "its processor takes none")
         elif reason := self._why_not([_PROBE_VIDEO]):
             self.refuse("video", reason)
+        self._heard = HeardSounds(processor)
         if self._of_sounds is None:
             self.refuse("audio", "its processor takes none")
-        elif reason := self._why_not([PROBE_SOUND]):
+        elif reason := self._heard.why_none or self._why_not([PROBE_SOUND]) or self._why_no_limit():
             self.refuse("audio", reason)
-        self._heard = HeardSounds(processor, lambda sound: len(self._shown([sound]).places))
-        if self._heard.why_none and "audio" not in self._refused:
-            self.refuse("audio", self._heard.why_none)
 
     @property
     def kinds(self) -> frozenset[MediumKind]:
@@ -229,6 +227,14 @@ class OfficialVision:
             return f"its processor fails ({type(error).__name__})"
         return "its processor makes no placeholders of them"
 
+    def _why_no_limit(self) -> str:
+        try:
+            self._heard.find_limit(lambda sound: len(self._shown([sound]).places))
+        except Exception as error:  # processors may raise anything
+            _log.debug("the processor takes no longer sound", exc_info=True)
+            return f"its processor fails with longer ones ({type(error).__name__})"
+        return ""
+
     def _require_inputs_independent_of_text(self) -> None:
         """`preprocess` makes the inputs without the text. Mllama cannot: its masks are as long as the text."""
         part = self._to_official_part(_part(self._probe))
@@ -244,7 +250,7 @@ class OfficialVision:
         for text in _texts([*prompt.messages, *prompt.tools, prompt.template_options]):
             if found := self._control_token.search(text):
                 raise BadRequest(
-                    f"With images, this model accepts no text that contains the control token {found.group()!r}.",
+                    f"With media, this model accepts no text that contains the control token {found.group()!r}.",
                     param="messages",
                 )
 

@@ -10,6 +10,7 @@ from tis.errors import BadRequest
 
 PROBE_SOUND = Sound(np.zeros(SOUND_RATE // 2, np.float32), "half a second of silence")
 _MIN_SECONDS = 0.1  # shorter ones may have no token
+_SLACK_SECONDS = 0.2  # of a file that its encoder has made a little longer; the processor cuts them
 _USUAL_WINDOW_SECONDS = 30.0  # of an extractor that does not say
 _MORE_SECONDS = 5  # than what may be the limit
 
@@ -32,20 +33,27 @@ def placeholder_of_sounds(processor: Any, config: Any) -> int | None:
 
 
 class HeardSounds:
-    def __init__(self, processor: Any, num_tokens: Callable[[Sound], int]) -> None:
-        self.why_none = ""
+    def __init__(self, processor: Any) -> None:
+        self._processor = processor
+        self._extractor = _extractor_of(processor)
         self._max_seconds: float | None = None
-        extractor = _extractor_of(processor)
-        if extractor is None:
+        rate = getattr(self._extractor, "sampling_rate", SOUND_RATE)
+        self.why_none = "" if rate == SOUND_RATE else f"it hears {rate} samples in a second"
+
+    def find_limit(self, num_tokens: Callable[[Sound], int]) -> None:
+        """A sound longer than the limit would have no more tokens, and be cut."""
+        most = getattr(self._processor, "max_audio_len", None)
+        if isinstance(most, int | float):
+            self._max_seconds = most
             return
-        rate = getattr(extractor, "sampling_rate", SOUND_RATE)
-        if rate != SOUND_RATE:
-            self.why_none = f"it hears {rate} samples in a second"
-            return
-        self._max_seconds = _limit_of(processor, extractor, num_tokens)
+        seconds = getattr(self._extractor, "chunk_length", None)
+        if not isinstance(seconds, int | float):
+            seconds = _USUAL_WINDOW_SECONDS
+        whole, longer = (num_tokens(_silence(length)) for length in (seconds, seconds + _MORE_SECONDS))
+        self._max_seconds = seconds if whole == longer else None
 
     def check(self, sounds: Sequence[Sound]) -> None:
-        """Processors cut what is too long without a word."""
+        """Refuses what a processor would cut without a word."""
         for sound in sounds:
             if sound.seconds < _MIN_SECONDS:
                 raise BadRequest(
@@ -53,22 +61,12 @@ class HeardSounds:
                     param="messages",
                     code="audio_too_short",
                 )
-            if self._max_seconds is not None and sound.seconds > self._max_seconds:
+            if self._max_seconds is not None and sound.seconds > self._max_seconds + _SLACK_SECONDS:
                 raise BadRequest(
                     f"The audio is too long: this model hears at most {self._max_seconds:g} seconds of a recording.",
                     param="messages",
                     code="audio_too_long",
                 )
-
-
-def _limit_of(processor: Any, extractor: Any, num_tokens: Callable[[Sound], int]) -> float | None:
-    if isinstance(most := getattr(processor, "max_audio_len", None), int | float):
-        return most
-    seconds = getattr(extractor, "chunk_length", None)
-    if not isinstance(seconds, int | float):
-        seconds = _USUAL_WINDOW_SECONDS
-    whole, longer = (num_tokens(_silence(length)) for length in (seconds, seconds + _MORE_SECONDS))
-    return seconds if whole == longer else None
 
 
 def _silence(seconds: float) -> Sound:
