@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from scripts.field_tables import ENDPOINTS, FOLDER, FieldRow, field_rows, field_sections
 from tests.serving import REPOSITORY, Served
-from tis.openai_api.wire.chat_request import ChatRequest, MediaRef
+from tis.openai_api.wire.chat_request import ChatRequest, MediaRef, SoundRef
 from tis.openai_api.wire.completion_request import CompletionRequest
 from tis.openai_api.wire.response_request import ResponseRequest
 
@@ -125,7 +125,7 @@ def _paths_of(model: type[BaseModel], path: str = "") -> Iterator[str]:
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if annotation is MediaRef:  # a picture's URL with its detail is one field
+    if annotation in (MediaRef, SoundRef):  # a picture's URL with its detail is one field
         return
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation

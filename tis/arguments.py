@@ -28,6 +28,7 @@ from tis.engine.models.loading import LoadOptions, load_model
 from tis.engine.models.model_memory import MemoryNeed
 from tis.engine.models.model_slot import Fetch, Load
 from tis.engine.models.torch_preload import preload_torch
+from tis.engine.prompt import SOUND_RATE
 from tis.http.origins import AllowedOrigins
 from tis.http.transport.limits import LOOPBACK, TransportLimits
 from tis.ktp.card_result import CardLimits
@@ -260,6 +261,8 @@ def media_limits_of(settings: Settings) -> MediaLimits:
         max_video_frames=settings.max_video_frames,
         decode_seconds=settings.media_decode_seconds,
         max_sound_seconds=settings.max_audio_seconds,
+        max_heard_seconds=settings.max_chat_audio_seconds,
+        sound_rate=SOUND_RATE,
     )
 
 

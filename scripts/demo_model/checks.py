@@ -8,7 +8,7 @@ from scripts.demo_model.asking import DemoModel, ask
 from scripts.demo_model.dialogue import Message
 from scripts.demo_model.smalltalk import STORIES
 from scripts.demo_model.unknown import ADMISSION
-from tis.engine.prompt import Medium, Picture, media_of, text_of
+from tis.engine.prompt import Medium, Picture, Sound, media_of, text_of
 
 Predicate = Callable[[str], bool]
 
@@ -34,6 +34,8 @@ def _described(medium: Medium) -> str:
     if isinstance(medium, Picture):
         height, width, _ = medium.pixels.shape
         return f"picture {width}x{height} {tuple(medium.pixels[0, 0].tolist())}"
+    if isinstance(medium, Sound):
+        return f"sound of {medium.seconds:g} seconds"
     return f"clip of {len(medium.frames)} frames {tuple(medium.frames[0, 0, 0].tolist())}"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tis.media.errors import BadMedia
-from tis.media.loader import LoadedImage, LoadedVideo, MediaLimits, MediaLoader, MediaSource
-from tis.media.media_types import MediaKind
+from tis.media.loader import MediaLimits, MediaLoader, MediaSource
+from tis.media.media_types import LoadedMedium, MediaKind
 
 TEST_DOUBLES = {"resolve", "dial", "certificates", "decoder_command"}
 
@@ -34,7 +34,7 @@ async def decode(data: bytes, kind: MediaKind = "image", **options: Any) -> Any:
         return await loader.decode(kind, data)
 
 
-async def load_all(values: Sequence[str], **options: Any) -> list[LoadedImage | LoadedVideo]:
+async def load_all(values: Sequence[str], **options: Any) -> list[LoadedMedium]:
     async with media_loader(**options) as loader:
         return await loader.load([MediaSource("image", value, f"input.{n}") for n, value in enumerate(values)])
 

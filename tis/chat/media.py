@@ -1,4 +1,4 @@
-"""Pictures and videos in messages: the server fetches and decodes all of them before the answer begins."""
+"""Pictures, videos and sounds in messages: the server fetches and decodes all of them before the answer begins."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,16 +7,18 @@ from typing import Any
 from tis.admission.ticket import Ticket
 from tis.engine.engine import Engine
 from tis.engine.errors import GenerationInterrupted
-from tis.engine.prompt import ChatPrompt, Detail, Medium, Picture, Video, media_of
+from tis.engine.prompt import ChatPrompt, Detail, Medium, Picture, Sound, Video, media_of
 from tis.engine.resumable_request import SavedMedium
 from tis.errors import BadRequest
 from tis.media.errors import BadMedia
 from tis.media.loader import MediaLoader
-from tis.media.media_types import LoadedImage, LoadedVideo, MediaSource
+from tis.media.media_types import LoadedImage, LoadedMedium, LoadedSound, MediaSource
 from tis.streaming.source import ReadAttachments
 
-# Pictures and videos of a stored prompt, and their bytes by digest.
+# Media of a stored prompt, and their bytes by digest.
 ReloadMedia = Callable[[Ticket], Awaitable[tuple[Sequence[Medium], Mapping[str, bytes]]]]
+
+_PLURALS = {"image": "images", "video": "videos", "audio": "audio"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ async def with_media_of_all(
     for one in placeholders:
         if one.source.kind not in seen:
             raise BadRequest(
-                f"{one.source.param}: model does not accept {one.source.kind}s.",
+                f"{one.source.param}: model does not accept {_PLURALS[one.source.kind]}.",
                 param=one.source.param,
                 code="unsupported_content",
             )
@@ -76,9 +78,11 @@ async def media_again(
         ) from error
 
 
-def _to_medium(loaded: LoadedImage | LoadedVideo, detail: Detail) -> Medium:
+def _to_medium(loaded: LoadedMedium, detail: Detail) -> Medium:
     if isinstance(loaded, LoadedImage):
         return Picture(loaded.pixels, loaded.digest, detail)
+    if isinstance(loaded, LoadedSound):
+        return Sound(loaded.samples, loaded.digest)
     return Video(loaded.frames, loaded.times, loaded.fps, loaded.digest, detail)
 
 

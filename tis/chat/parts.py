@@ -184,6 +184,7 @@ class RunUsage:
     num_reasoning: int = 0
     num_predicted: int = 0  # by the client, of all choices together
     num_predicted_right: int = 0
+    num_audio: int = 0  # of the prompts
     # In nanoseconds since 1970; 0: it has not come that far.
     first_token_at: int = 0
     ended_at: int = 0

@@ -126,6 +126,7 @@ class RunLog:
             # A run of several rounds has no prediction.
             len(current.predictions) * len(current.request.prediction_ids),
             sum(one.num_right for one in current.predictions),
+            usage.num_audio,
             usage.first_token_at,
             usage.ended_at,
         )
@@ -160,6 +161,7 @@ class RunLog:
     ) -> None:
         self._count_round()
         self._usage.num_prompt += sum(len(one.prompt_ids) for one in (request, *more_prompts))
+        self._usage.num_audio += sum(one.num_audio_tokens for one in (request, *more_prompts))
         self.round = ModelRound(request, parser, more_prompts)
 
     def _count_round(self) -> None:

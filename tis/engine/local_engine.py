@@ -26,7 +26,7 @@ from tis.engine.models.model_status import ModelStatus
 from tis.engine.pooling.loaded_pooling import EmbeddingOptions, Embeddings, LoadedPooling, PairScores, PooledTexts
 from tis.engine.pooling.token_row import Text
 from tis.engine.prepared_request import PreparedRequest
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, RawPrompt, media_of, text_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, RawPrompt, media_of, text_of
 from tis.engine.prompt_list import listed_requests
 from tis.engine.raw_requests import prepare_raw_prompts
 from tis.engine.request import Request
@@ -626,7 +626,7 @@ def _submit(slot: ModelSlot, request: Request, ticket: Ticket | None) -> None:
 
 
 def _saved_medium(medium: Medium) -> SavedMedium:
-    return SavedMedium("image" if isinstance(medium, Picture) else "video", medium.digest, medium.detail)
+    return SavedMedium(medium.kind, medium.digest, medium.detail)
 
 
 def _check_token_ids(params: SamplingParams, vocabulary_size: int) -> None:

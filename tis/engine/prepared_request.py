@@ -45,7 +45,7 @@ class PreparedRequest:
 
     @property
     def num_media_bytes(self) -> int:
-        """Of its preprocessed images and videos."""
+        """Of its preprocessed images, videos and sounds."""
         return self.vision.num_bytes if self.vision else 0
 
     @property
@@ -64,6 +64,7 @@ class PreparedRequest:
             prediction_ids=list(self.prediction_ids),
             is_raw=self.is_raw,
             prompt_logprobs=self.prompt_logprobs,
+            num_audio_tokens=self.vision.num_audio_tokens if self.vision else 0,
         )
 
     def new_detokenizer(self) -> Detokenizer:

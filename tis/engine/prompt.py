@@ -1,15 +1,17 @@
-"""The input of a model: messages, tools, images and videos; or a raw text."""
+"""The input of a model: messages, tools, images, videos and sounds; or a raw text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Detail = Literal["low", "high", "auto"]
-MediumKind = Literal["image", "video"]
+MediumKind = Literal["image", "video", "audio"]
+SOUND_RATE = 16_000  # samples in a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
+    kind: ClassVar[MediumKind] = "image"
     pixels: Any  # numpy, height x width x 3, uint8
     digest: str  # of the bytes that it was decoded from
     detail: Detail = "auto"
@@ -19,6 +21,7 @@ class Picture:
 class Video:
     """Frames sampled from a video file."""
 
+    kind: ClassVar[MediumKind] = "video"
     frames: Any  # numpy, frames x height x width x 3, uint8
     times: tuple[float, ...]  # of each frame, in seconds
     fps: float  # of the file
@@ -26,11 +29,23 @@ class Video:
     detail: Detail = "auto"
 
 
-Medium = Picture | Video
+@dataclass(frozen=True, slots=True, eq=False)
+class Sound:
+    kind: ClassVar[MediumKind] = "audio"
+    detail: ClassVar[Detail] = "auto"
+    samples: Any  # numpy, float32 from -1 to 1, one channel, SOUND_RATE of them in a second
+    digest: str
+
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / SOUND_RATE
+
+
+Medium = Picture | Video | Sound
 
 # A message is what chat templates take: {"role": ..., "content": ..., ...}, nested as its JSON was. Its content is a
 # string, or parts in order: {"type": "text", "text": str}, {"type": "image", "image": Picture},
-# {"type": "video", "video": Video}.
+# {"type": "video", "video": Video}, {"type": "audio", "audio": Sound}.
 Message = Mapping[str, Any]
 
 
@@ -64,12 +79,12 @@ def text_of(message: Message) -> str:
 
 
 def media_of(messages: Sequence[Message]) -> list[Medium]:
-    """Images and videos in the order of the prompt."""
+    """Images, videos and sounds in the order of the prompt."""
     return [part[part["type"]] for message in messages for part in _parts(message) if part["type"] != "text"]
 
 
 def with_placeholders(message: Message) -> Message:
-    """The message as a chat template takes it: with the places of images and videos, without their pixels."""
+    """The message as a chat template takes it: with the places of media, without their data."""
     if not isinstance(message.get("content"), list):
         return message
     parts = [part if part["type"] == "text" else {"type": part["type"]} for part in _parts(message)]

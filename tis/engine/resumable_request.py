@@ -14,7 +14,7 @@ from tis.engine.sampling.params import SamplingParams, validate_defaults
 
 @dataclass(frozen=True, slots=True)
 class SavedMedium:
-    """An image or a video of the prompt. The store keeps its bytes separately, by digest."""
+    """An image, a video or a sound of the prompt. The store keeps its bytes separately, by digest."""
 
     kind: MediumKind
     digest: str
@@ -36,6 +36,7 @@ class ResumableRequest:
     prediction_ids: list[int] = field(default_factory=list)
     is_raw: bool = False  # the prompt is no chat
     prompt_logprobs: int | None = None  # alternatives to each token of the prompt; None: no log probabilities of it
+    num_audio_tokens: int = 0  # of the prompt
 
     def to_json(self) -> dict[str, Any]:
         # Not dataclasses.asdict, which copies a prompt number by number; this runs for every request.

@@ -27,7 +27,9 @@ _NEVER_IN_UTF8_JSON = (b"\x00", b"\xfe", b"\xff")
 _ALL_BUT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPENING = frozenset(b"[{")
 # The names of fields that may hold media: see `ContentPart` of the chat API, and `BlockSource` of the Messages API.
-_MEDIA_NAME = re.compile(rb'"(?:url|image_url|image|video_url|video|b64_json|data)"[ \t\r\n]*:[ \t\r\n]*\Z')
+_MEDIA_NAME = re.compile(
+    rb'"(?:url|image_url|image|video_url|video|audio_url|audio|b64_json|data)"[ \t\r\n]*:[ \t\r\n]*\Z'
+)
 _LIST_NAME = b"images"  # as Ollama has them
 _LIST_BEGINS = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*")
 _LIST_GOES_ON = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")

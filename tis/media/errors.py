@@ -1,13 +1,17 @@
-"""Why an image or a video is refused. The loader adds `param`, as only it knows each medium's place in the request."""
+"""Why a medium is refused. The loader adds `param`, as only it knows each medium's place in the request."""
 
 from tis.errors import BadRequest
 from tis.media.media_types import MediaKind
 
-_SUPPORTED_FORMATS = {"image": "JPEG, PNG, WebP, GIF, BMP, TIFF", "video": "MP4, WebM, Matroska, AVI, MPEG, GIF"}
+_SUPPORTED_FORMATS = {
+    "image": "JPEG, PNG, WebP, GIF, BMP, TIFF",
+    "video": "MP4, WebM, Matroska, AVI, MPEG, GIF",
+    "audio": "WAV, MP3, FLAC, Ogg, M4A, WebM",
+}
 
 
 class BadMedia(BadRequest):
-    """An image or video that is refused. Says what to change, never what a decoder, a disk or a network answered."""
+    """A medium that is refused. Says what to change, never what a decoder, a disk or a network answered."""
 
     code = "invalid_image"
 
@@ -56,7 +60,15 @@ def media_too_large(kind: MediaKind, limit: str) -> BadMedia:
     return BadMedia(f"The {kind} is too large: {limit}.", code=f"{kind}_too_large")
 
 
+def sound_too_long(limit: float) -> BadMedia:
+    return BadMedia(
+        f"The audio is too long: the limit for all audio in the messages of a request is {limit:g} seconds.",
+        code="audio_too_long",
+    )
+
+
 def too_many_media(limit: int) -> BadMedia:
     return BadMedia(
-        f"The request has too many images and videos: the limit is {limit} per request.", code="too_many_media"
+        f"The request has too many images, videos and audio parts: the limit is {limit} per request.",
+        code="too_many_media",
     )

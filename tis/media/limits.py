@@ -43,6 +43,8 @@ class MediaLimits:
 
     # Sound
     max_sound_seconds: float = 14_400
+    max_heard_seconds: float = 600  # of all sounds in the messages of one request
+    sound_rate: int = 16_000  # of sounds in messages
     max_sound_decoders: int = 4  # that decode at the same moment; others wait for the model
 
 
@@ -55,6 +57,7 @@ class MediaBudget:
         self._lock = threading.Lock()
         self._num_bytes = 0
         self._num_decoded_bytes = 0
+        self._num_sound_seconds = 0.0
 
     def take_bytes(self, kind: MediaKind, num_bytes: int) -> None:
         """On the event loop only. Raises QueueFull if they are more than the ticket has, and there is no room."""
@@ -72,6 +75,14 @@ class MediaBudget:
             if self._num_decoded_bytes > self._limits.max_decoded_bytes:
                 limit = in_mib(self._limits.max_decoded_bytes)
                 raise media_too_large(kind, f"the limit for all decoded media of a request is {limit}")
+
+    def take_sound_seconds(self, seconds: float) -> None:
+        """Those of a sound that was decoded within `sound_seconds_left`."""
+        self._num_sound_seconds += seconds
+
+    @property
+    def sound_seconds_left(self) -> float:
+        return max(0.0, self._limits.max_heard_seconds - self._num_sound_seconds)
 
     @property
     def decoded_bytes_left(self) -> int:

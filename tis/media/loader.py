@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import math
 import ssl
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +11,13 @@ from typing import Any, TypeVar
 from tis.admission.admission import Admission
 from tis.admission.ticket import Ticket
 from tis.media.audio.decoder import SoundDecoder
-from tis.media.errors import BadMedia, malformed_url, too_many_media
+from tis.media.audio.protocol import BYTES_PER_SAMPLE
+from tis.media.errors import BadMedia, malformed_url, sound_too_long, too_many_media
 from tis.media.fetch import MediaFetcher
 from tis.media.inline import decode_inline, is_data_uri, looks_like_base64
 from tis.media.limits import MIB, MediaBudget, MediaLimits
 from tis.media.local_files import is_file_url, read_local_file
-from tis.media.media_types import LoadedImage, LoadedMedium, LoadedVideo, MediaKind, MediaSource
+from tis.media.media_types import LoadedImage, LoadedMedium, LoadedSound, LoadedVideo, MediaKind, MediaSource
 from tis.media.video.decoder import COMMAND, SandboxDecoder
 from tis.network.dialling import Dial, Dialler, dial_as_checked
 from tis.network.resolver import Resolve, resolve_name
@@ -85,6 +87,10 @@ class MediaLoader:
         await asyncio.to_thread(self._sandboxes.close)
         await asyncio.to_thread(self.sound.close)
 
+    @property
+    def _max_sound_bytes(self) -> int:
+        return math.ceil(self._limits.max_heard_seconds * self._limits.sound_rate) * BYTES_PER_SAMPLE
+
     def _expected_bytes(self, sources: Sequence[MediaSource]) -> int:
         """What the files have together. Of a URL or a path nobody knows it before: a larger one takes more later."""
         limits = self._limits
@@ -104,11 +110,14 @@ class MediaLoader:
             loop.run_in_executor(self._threads, max_pixel_bytes, kind, data, self._limits)
             for kind, data in zip(kinds, files, strict=True)
         ]
-        await ticket.take("decoded_bytes", min(sum(await asyncio.gather(*sizes)), self._limits.max_decoded_bytes))
+        most = sum(await asyncio.gather(*sizes)) + (self._max_sound_bytes if "audio" in kinds else 0)
+        await ticket.take("decoded_bytes", min(most, self._limits.max_decoded_bytes))
         # A request has a few images in the queue at a time, so that others have their turn between them.
-        slots = asyncio.Semaphore(self._limits.max_decoders)
+        slots, sounds = asyncio.Semaphore(self._limits.max_decoders), asyncio.Lock()
         loaded = await _all_of(
-            self._decode(kind, data, budget, ticket, slots, params[at] if params else None)
+            self._hear(data, budget, ticket, sounds, params[at] if params else None)
+            if kind == "audio"
+            else self._decode(kind, data, budget, ticket, slots, params[at] if params else None)
             for at, (kind, data) in enumerate(zip(kinds, files, strict=True))
         )
         ticket.keep("decoded_bytes", sum(one.num_bytes for one in loaded))
@@ -145,6 +154,20 @@ class MediaLoader:
                 return await (self._decode_in_sandbox if in_sandbox else self._decode_here)(kind, data, budget)
         except BadMedia as error:
             raise _with_param(param, error) from None
+
+    async def _hear(
+        self, data: bytes, budget: MediaBudget, ticket: Ticket, one_at_a_time: asyncio.Lock, param: str | None
+    ) -> LoadedMedium:
+        digest = asyncio.get_running_loop().run_in_executor(self._threads, _digest, data)
+        try:
+            async with one_at_a_time:
+                samples = await self.sound.whole(data, budget.sound_seconds_left, ticket, param or "")
+                budget.take_sound_seconds(len(samples) / self._limits.sound_rate)
+                budget.take_decoded_bytes("audio", samples.nbytes)
+        except BadMedia as error:
+            too_long = error.code == "audio_too_long"
+            raise _with_param(param, sound_too_long(self._limits.max_heard_seconds) if too_long else error) from None
+        return LoadedSound(samples, data, await digest)
 
     async def _decode_here(self, kind: MediaKind, data: bytes, budget: MediaBudget) -> LoadedMedium:
         loop = asyncio.get_running_loop()
@@ -198,7 +221,9 @@ def _digest(data: bytes) -> str:
 
 
 def max_pixel_bytes(kind: MediaKind, data: bytes, limits: MediaLimits) -> int:
-    """What the pixels may have; of what a sandbox decodes, nobody knows it before."""
+    """What the pixels may have; of what a sandbox decodes, nobody knows it before. Sounds count together."""
+    if kind == "audio":
+        return 0
     if kind == "video":
         return limits.max_video_frames * limits.max_frame_pixels * 3
     if needs_sandbox(data):

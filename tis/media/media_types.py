@@ -8,8 +8,9 @@ if TYPE_CHECKING:  # a server that receives no images never imports numpy
     from numpy.typing import NDArray
 
     Pixels: TypeAlias = NDArray[np.uint8]
+    Samples: TypeAlias = NDArray[np.float32]
 
-MediaKind: TypeAlias = Literal["image", "video"]
+MediaKind: TypeAlias = Literal["image", "video", "audio"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +46,15 @@ class LoadedVideo:
         return self.frames.nbytes
 
 
-LoadedMedium: TypeAlias = LoadedImage | LoadedVideo
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedSound:
+    samples: "Samples"  # of one channel, from -1 to 1, at `MediaLimits.sound_rate`
+    data: bytes
+    digest: str
+
+    @property
+    def num_bytes(self) -> int:
+        return self.samples.nbytes
+
+
+LoadedMedium: TypeAlias = LoadedImage | LoadedVideo | LoadedSound

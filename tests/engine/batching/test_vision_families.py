@@ -16,7 +16,7 @@ import transformers
 from torch.nn.functional import scaled_dot_product_attention
 
 from tests.engine.batching.tiny import TOKENIZER, Readers, run, tokens
-from tests.engine.batching.vision_case import ALONE, LENGTH, TEXT_ALONE, TRIED, VisionCase, vision_case
+from tests.engine.batching.vision_case import ALONE, LENGTH, TRIED, VisionCase, vision_case
 from tests.engine.batching.vision_families import FamilyPrompt
 from tests.engine.resuming import resumed
 from tests.engine.vision.cases import picture, prompt
@@ -45,7 +45,7 @@ def case(request: pytest.FixtureRequest) -> VisionCase:
     return vision_case(str(request.param))
 
 
-@pytest.fixture(scope="module", params=[name for name in TRIED if name not in ALONE | TEXT_ALONE])
+@pytest.fixture(scope="module", params=[name for name in TRIED if name not in ALONE])
 def batched(request: pytest.FixtureRequest) -> VisionCase:
     return vision_case(str(request.param))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.batching.tiny import Readers, run
-from tests.engine.batching.vision_case import ALONE, LENGTH, TEXT_ALONE, TRIED, VisionCase, vision_case
+from tests.engine.batching.vision_case import ALONE, LENGTH, TRIED, VisionCase, vision_case
 from tests.engine.resuming import emitted_tokens
 from tis.engine.request import Request
 from tis.engine.resume import replay_completions
@@ -21,7 +21,7 @@ def test_with_grammars_and_drafts_they_have_the_tokens_of_generate(case: VisionC
     requests, before = case.requests(), ACCEPTED_DRAFT_TOKENS._value.get()
     assert not run(case.new_fitting_runner(), requests, every=2).errors
     case.check(requests)
-    assert (ACCEPTED_DRAFT_TOKENS._value.get() > before) == (case.name not in ALONE | TEXT_ALONE)
+    assert (ACCEPTED_DRAFT_TOKENS._value.get() > before) == (case.name not in ALONE)
 
 
 def test_killed_in_mid_answer_they_go_on_with_another_copy_of_the_model(case: VisionCase) -> None:

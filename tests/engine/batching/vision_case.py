@@ -21,8 +21,6 @@ TRIED = tuple(VISION_FAMILIES) if os.environ.get("SOAK") else UNLIKE_OTHERS
 # `generate()` computes them: their decoders get more than features in the places of the picture's own token, or all of
 # a prompt sees all of it.
 ALONE = {"ovis2", "granite4_vision", "paligemma"}
-# Not because of their pictures.
-TEXT_ALONE = {"deepseek_vl"}
 _CONSTRAINED = (2, 5)  # the prompts that are answered under a grammar, too: with pictures and without
 
 
@@ -40,7 +38,7 @@ class VisionCase:
         return new_runner(self.model, tower=self.tower, **options)
 
     def new_fitting_runner(self) -> Runner:
-        if self.name in ALONE | TEXT_ALONE:
+        if self.name in ALONE:
             return new_turn_runner(self.model, tokens_per_step=24)
         return self.new_runner(tokens_per_step=24)
 

@@ -12,10 +12,11 @@ from tis.engine.batching.fused_layers import fuse_layers
 from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.latents import EXPANSION, compress_latents
 from tis.engine.batching.limits import BatchLimits
+from tis.engine.batching.logits_to_keep import add_logits_to_keep
 from tis.engine.batching.lookup import DRAFT_WIDTH
 from tis.engine.batching.memory import MemoryBudget
 from tis.engine.batching.native_states import use_native_states
-from tis.engine.batching.picture_trial import find_tower, why_no_videos
+from tis.engine.batching.picture_trial import find_tower, why_no_sounds, why_no_videos
 from tis.engine.batching.state_layers import replace_state_layers
 from tis.engine.batching.stepped_model import SteppedModel
 from tis.engine.batching.text_attention import cache_shape
@@ -26,6 +27,7 @@ from tis.engine.errors import LoadFailed
 from tis.engine.faults import is_out_of_memory
 from tis.engine.kernels.native import native_kernels
 from tis.engine.optional_stages import ALL_STAGES, BATCHES, KERNELS, OptionalStages
+from tis.engine.prompt import MediumKind
 from tis.engine.runner import Runner
 from tis.engine.text.tokenizer import Tokenizer
 from tis.engine.vision.official_vision import OfficialVision
@@ -78,8 +80,8 @@ def choose_runner(
         stages.run(_CONVERTING, lambda: suit_to_cpu(model))
     trial = _try_batch(model, stages)
     tower = trial if isinstance(trial, str) else _try_pictures(model, vision)
-    if isinstance(vision, OfficialVision) and "video" in vision.kinds:
-        _try_videos(model, vision, tower)
+    if isinstance(vision, OfficialVision):
+        _try_other_media(model, vision, tower)
     if isinstance(trial, str) or isinstance(tower, str):
         if limits.quantisation:
             log.warning("QUANTIZE=%s does not apply: the model is not computed in batches", limits.quantisation)
@@ -123,20 +125,29 @@ def _try_pictures(model: Any, vision: VisionProcessor | None) -> Tower | str:
         return f"the trial of its pictures failed, {describe_with_messages(fault)}"
 
 
-def _try_videos(model: Any, vision: OfficialVision, tower: Tower | str) -> None:
-    """Refuses videos from here on, unless a batch computes for them what the model's `forward` computes."""
+def _try_other_media(model: Any, vision: OfficialVision, tower: Tower | str) -> None:
+    if "video" in vision.kinds:
+        _try_kind("video", vision, tower, lambda of: why_no_videos(model, vision.video_sample(), of))
+    if {"image", "audio"} <= vision.kinds and isinstance(tower, ForwardTower):
+        _try_kind("audio", vision, tower, lambda of: why_no_sounds(model, vision.sound_sample(), of))
+
+
+def _try_kind(
+    kind: MediumKind, vision: OfficialVision, tower: Tower | str, why_none: Callable[[ForwardTower], str | None]
+) -> None:
+    """Refuses such media from here on, unless a batch computes for them what the model's `forward` computes."""
     reason: str | None = "the model is not computed in batches"
     if isinstance(tower, ForwardTower):
         try:
-            reason = why_no_videos(model, vision.video_sample(), tower)
+            reason = why_none(tower)
         except Exception as fault:
             if is_out_of_memory(fault):
                 raise
-            log.debug("the trial of videos failed", exc_info=True)
+            log.debug("the trial of media of another kind failed", exc_info=True)
             reason = f"their trial failed, {describe_with_messages(fault)}"
     if reason:
-        log.info("videos are refused: %s", reason)
-        vision.refuse_videos(reason)
+        log.info("%s are refused: %s", "videos" if kind == "video" else "sounds", reason)
+        vision.refuse(kind, reason)
 
 
 def _in_turns(
@@ -186,6 +197,7 @@ def _batched(
     with stages.guard(KERNELS):
         kernels = native_kernels() if has_kernels else None
     num_rounded = num_fused = 0
+    add_logits_to_keep(model)
     replace_state_layers(model, continues=trial.continues)
     if has_kernels:
         stages.run(_FUSING_MODULES, lambda: fuse_modules(model, kernels))

@@ -20,7 +20,9 @@ def why_not_batchable(model: Any) -> str | None:
     if config.is_encoder_decoder:
         return "it has an encoder"
     layers = LayerKinds.of(model)
-    if not layers.states and not getattr(model, "_supports_attention_backend", False):
+    # Qwen2-Audio's own class does not say what its decoder's class says.
+    supports = any(getattr(one, "_supports_attention_backend", False) for one in (model, model.get_decoder()))
+    if not layers.states and not supports:
         return "its attention cannot be replaced"
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if not kinds <= _SUPPORTED_LAYER_TYPES:

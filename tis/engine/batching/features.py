@@ -34,6 +34,10 @@ def embed(model: Any, ids: Any, placed: Sequence[PlacedFeatures]) -> dict[str, A
     embeddings = model.get_input_embeddings()(ids.index_fill(0, at, 0))
     embeddings[at] = torch.cat([one.features.tokens for one in placed]).to(embeddings.dtype)
     inputs: dict[str, Any] = {"inputs_embeds": embeddings[None]}
+    decoder = model.get_decoder()
+    if getattr(decoder, "hidden_size_per_layer_input", 0):  # Gemma 4 embeds each token once more for each layer
+        padding = decoder.config.pad_token_id or 0
+        inputs["per_layer_inputs"] = decoder.get_per_layer_inputs(ids.index_fill(0, at, padding)[None])
     if placed[0].features.deep:
         inputs["visual_pos_masks"] = torch.zeros(1, len(ids), dtype=torch.bool, device=ids.device)
         inputs["visual_pos_masks"][0, at] = True

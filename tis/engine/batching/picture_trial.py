@@ -18,7 +18,7 @@ from tis.engine.batching.kv_cache import CacheSize, PagedCache
 from tis.engine.batching.positions import has_mrope, mrope_positions
 from tis.engine.batching.text_attention import shape_of, text_attentions
 from tis.engine.batching.tower_run import replaced_forwards
-from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, layer_stacks, on_device
+from tis.engine.batching.towers import EncodeJob, ForwardTower, Tower, inputs_for, layer_stacks
 from tis.engine.batching.trial import Enough, attention_outputs, compare, tolerance_of
 from tis.engine.faults import is_out_of_memory
 from tis.engine.vision.vision_input import PictureSample, VisionInput
@@ -27,9 +27,10 @@ from tis.engine.weights.fused import attention_named
 log = logging.getLogger("tis.engine")
 
 _GAIN_OF_A_LAYER = 1.125  # of those that are left out: each returns something else
+_MAX_STACKS = 2  # that are tried: of pictures, and of sounds
 _TOLERANCE_OF_FEATURES = 0.1  # of the largest number of a row
-# What every decoder takes; with anything else it would have to be known.
-_DECODER_ARGUMENTS = {"inputs_embeds", "attention_mask", "position_ids"}
+# What every decoder takes, and what `embed` computes; anything else would have to be known.
+_DECODER_ARGUMENTS = {"inputs_embeds", "attention_mask", "position_ids", "per_layer_inputs"}
 
 
 def find_tower(model: Any, sample: PictureSample) -> Tower | str:
@@ -52,6 +53,18 @@ def why_no_videos(model: Any, sample: PictureSample, tower: ForwardTower) -> str
         return found
     assert isinstance(found, ForwardTower)
     return None if found.runs_like(tower) else "their tokens are computed in another way than those of pictures"
+
+
+def why_no_sounds(model: Any, sample: PictureSample, tower: ForwardTower) -> str | None:
+    """Gives the tower of pictures another one beside it, or returns why sounds cannot be computed in batches."""
+    found = find_tower(model, sample)
+    if isinstance(found, str):
+        return found
+    assert isinstance(found, ForwardTower)
+    if found.looks_ahead != tower.looks_ahead:
+        return "only their tokens, or only those of pictures, see each other"
+    tower.of_sounds = found
+    return None
 
 
 def _tried(model: Any, sample: PictureSample) -> Tower | str:
@@ -77,13 +90,13 @@ def _rows_of(vision_input: VisionInput, embeddings: Any) -> Any:
 
 
 def _cut_if_possible(model: Any, job: EncodeJob, features: Features, *, looks_ahead: bool) -> Tower:
-    """A tower is cut between the layers of its largest stack, if that gives the same features.
+    """A tower is cut between the layers of the largest stack that computes it, if that gives the same features.
 
     Tried before the last layer, where most results of other layers are no longer what they were.
     """
-    layers = max(layer_stacks(model), key=_num_parameters, default=None)
     whole = ForwardTower(model, looks_ahead=looks_ahead)
-    for keeps_all in (False, True) if layers else ():
+    stacks = sorted(layer_stacks(model), key=_num_parameters, reverse=True)[:_MAX_STACKS]
+    for layers, keeps_all in ((layers, keeps_all) for layers in stacks for keeps_all in (False, True)):
         tower = ForwardTower(model, looks_ahead=looks_ahead, layers=layers, keeps_all=keeps_all)
         tower_run = tower.begin(job)
         assert tower_run
@@ -100,7 +113,7 @@ def _alone(model: Any, sample: PictureSample) -> tuple[Any, dict[str, Any]]:
     handle = model.get_decoder().register_forward_pre_hook(
         lambda decoder, args, kwargs: entered.update(kwargs), with_kwargs=True
     )
-    arguments = on_device(sample.media.generate_kwargs(), model.device)
+    arguments = inputs_for(model, sample.media.generate_kwargs())
     ids = torch.tensor([list(sample.prompt_ids)], device=model.device)
     try:
         with attention_outputs(model, attentions) as outputs, suppress(Enough):

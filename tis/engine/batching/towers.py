@@ -1,4 +1,4 @@
-"""Vision towers as the batch runs them: pixels in, features for the placeholders out.
+"""Towers of pictures and sounds as the batch runs them: pixels in, features for the placeholders out.
 
 `QwenTower` takes the patches of several pictures and frames at once. `ForwardTower` knows nothing about its model: it
 shows each picture alone to the model's own `forward`, with the inputs of the official processor, and takes what that
@@ -14,6 +14,8 @@ import torch
 from tis.engine.batching.features import Features
 from tis.engine.batching.tower_run import TowerRun
 from tis.engine.vision.vision_input import VisionInput
+
+_SPECTROGRAM = "input_features"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class ForwardTower:
         self.looks_ahead = looks_ahead
         self.layers = layers
         self._keeps_all = keeps_all
+        self.of_sounds: ForwardTower | None = None  # where pictures and sounds have encoders of their own
 
     def runs_like(self, other: "ForwardTower") -> bool:
         return (self.looks_ahead, self.layers is None, self._keeps_all) == (
@@ -95,6 +98,8 @@ class ForwardTower:
         return [features for job in jobs for features in self._features(job.vision_input)]
 
     def begin(self, job: EncodeJob) -> TowerRun | None:
+        if self.of_sounds and job.vision_input.kind == "audio":
+            return self.of_sounds.begin(job)
         if self.layers is None:
             return None
         return TowerRun(self._features, (job.vision_input,), job.num_patches, self.layers, keeps_all=self._keeps_all)
@@ -102,14 +107,18 @@ class ForwardTower:
     def _features(self, vision_input: VisionInput) -> list[Features]:
         shown = vision_input.shown
         assert shown
-        device = self._model.device
-        embeddings = decoder_inputs(self._model, on_device(shown.inputs, device))["inputs_embeds"]
-        return [Features(embeddings[0, torch.tensor(shown.places, device=device)])]
+        embeddings = decoder_inputs(self._model, inputs_for(self._model, shown.inputs))["inputs_embeds"]
+        return [Features(embeddings[0, torch.tensor(shown.places, device=self._model.device)])]
 
 
-def on_device(inputs: Mapping[str, Any], device: Any) -> dict[str, Any]:
-    """Processors give tensors, and a few lists."""
-    return {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+def inputs_for(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Processors give tensors, and a few lists. Not every encoder of sounds converts spectrograms to its own type."""
+    return {
+        name: value.to(model.device, model.dtype if name == _SPECTROGRAM else None)
+        if isinstance(value, torch.Tensor)
+        else value
+        for name, value in inputs.items()
+    }
 
 
 class _Entered(Exception):

@@ -19,6 +19,7 @@ from tis.engine.batching.sequence import Sequence
 from tis.engine.batching.state_pool import StatePool
 from tis.engine.batching.step_budget import StepBudget
 from tis.engine.batching.stepped_model import OwnCache, SteppedModel
+from tis.engine.batching.towers import inputs_for
 from tis.engine.faults import free_memory, is_out_of_memory
 from tis.engine.request import Delivery, HandOut, Request
 from tis.engine.text.tokenizer import Tokenizer
@@ -140,8 +141,8 @@ class TurnRunner(ScheduledRunner):
         return [AdapterRows(self._adapters[adapter], None)] if adapter else []
 
     def _pictures_of(self, request: Request) -> dict[str, Any]:
-        vision, device = request.prepared.vision, self._model.device
-        return {name: tensor.to(device) for name, tensor in vision.generate_kwargs().items()} if vision else {}
+        vision = request.prepared.vision
+        return inputs_for(self._model, vision.generate_kwargs()) if vision else {}
 
     def _make_room(self, sequence: Sequence, error: Exception) -> bool:
         """There was less memory than the caches were measured to take: fewer sequences run from now on.

@@ -12,6 +12,7 @@ from tis.engine.models.hub_files import find_local_folder
 from tis.engine.models.loaded_model import LoadedModel, LoadedWeights
 from tis.engine.prompt import MediumKind
 from tis.engine.text.markers import detect_markers
+from tis.engine.vision.hearing_families import HEARING_FAMILIES
 from tis.engine.vision.preprocessor_config import has_preprocessor
 from tis.engine.vision.qwen_family import QWEN_FAMILIES
 
@@ -107,10 +108,18 @@ def _context_length(config: Mapping[str, Any]) -> int | None:
 
 
 def _media(folder: Path, config: Mapping[str, Any]) -> Collection[MediumKind]:
-    if "vision_config" not in config or not has_preprocessor(folder):
+    if not has_preprocessor(folder):
         return ()
-    with_videos: tuple[MediumKind, ...] = ("image", "video")
-    return with_videos if config.get("model_type") in QWEN_FAMILIES else with_videos[:1]
+    if config.get("model_type") in HEARING_FAMILIES:
+        return {"audio"}
+    if "vision_config" not in config:
+        return ()
+    kinds: set[MediumKind] = {"image"}
+    if config.get("model_type") in QWEN_FAMILIES:
+        kinds.add("video")
+    if config.get("audio_config") and config.get("audio_token_id") is not None:
+        kinds.add("audio")
+    return kinds
 
 
 def _template(folder: Path) -> str:

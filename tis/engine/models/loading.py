@@ -28,6 +28,7 @@ from tis.engine.models.warm_up import warm_up_text
 from tis.engine.optional_stages import OptionalStages, read_and_prepare, read_optional
 from tis.engine.sampling.params import validate_defaults
 from tis.engine.text.hf_tokenizer import HfTokenizer
+from tis.engine.vision.hearing_families import HEARING_FAMILIES, require_served
 from tis.engine.weights.lora_files import read_adapter
 from tis.errors import BadRequest
 from tis.observability.collector import exempt_imported_objects
@@ -36,6 +37,7 @@ _USED_DEFAULTS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty"
 # Other prompts wait while an image is encoded, and its work grows with the square of the image's size.
 _MAX_PIXELS_ON_CPU = 1024 * 1024
 _MODEL_CLASSES = ("AutoModelForImageTextToText", "AutoModelForCausalLM")
+_CLASS_OF_HEARING = "AutoModelForSeq2SeqLM"  # where Transformers lists them, although they have no encoder of text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def load_model(
     report("reading the tokenizer", None)
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     require_readable(config)
+    require_served(config)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=options.trust_remote_code)
     read_optional("the template of its own file", lambda: adopt_separate_template(tokenizer, folder), None)
     model_class = _model_class(transformers, config)
@@ -183,6 +186,8 @@ def _quantisation(options: LoadOptions) -> dict[str, Any]:
 
 
 def _model_class(transformers: Any, config: Any) -> Any:
+    if config.model_type in HEARING_FAMILIES:
+        return getattr(transformers, _CLASS_OF_HEARING)
     for name in _MODEL_CLASSES:
         auto_class = getattr(transformers, name)
         if type(config) in auto_class._model_mapping:

@@ -1,4 +1,4 @@
-"""Preprocesses images and videos as the official processors do, to the same numbers, but without torchvision.
+"""Preprocesses images, videos and sounds as the official processors do, to the same numbers, but without torchvision.
 
 `choose_vision` chooses the `VisionProcessor` of a model: `QwenVision` computes the official numbers itself,
 `OfficialVision` calls the model's own processor, whose part for videos works without torchvision (`video_frames`).

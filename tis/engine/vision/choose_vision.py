@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tis.engine.text.hf_tokenizer import HfTokenizer
+from tis.engine.vision.hearing_families import HEARING_FAMILIES
 from tis.engine.vision.official_processor import load_processor
 from tis.engine.vision.official_vision import OfficialVision
 from tis.engine.vision.preprocessor_config import has_preprocessor
@@ -21,7 +22,8 @@ def choose_vision(
     """Returns None for a text model, and for a model whose processor cannot be loaded here."""
     from transformers import AutoModelForImageTextToText
 
-    if type(config) not in AutoModelForImageTextToText._model_mapping or not has_preprocessor(folder):
+    hears = config.model_type in HEARING_FAMILIES
+    if not (hears or type(config) in AutoModelForImageTextToText._model_mapping) or not has_preprocessor(folder):
         return None
     try:
         if config.model_type in QWEN_FAMILIES:
@@ -29,5 +31,10 @@ def choose_vision(
         return OfficialVision(load_processor(folder, config), tokenizer, config)
     except Exception as error:  # processors may raise anything; the model can still answer text
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        _log.warning("%s accepts text only: its image processor cannot be loaded (%s)", config.model_type, reason)
+        _log.warning(
+            "%s accepts text only: its %s processor cannot be loaded (%s)",
+            config.model_type,
+            "audio" if hears else "image",
+            reason,
+        )
         return None

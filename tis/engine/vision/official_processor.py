@@ -59,6 +59,8 @@ def _load_without_torchvision(folder: Path, config: Any) -> Any:
         "video_processor": videos,
         "tokenizer": transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False),
     }
+    if "feature_extractor" in official.get_attributes():
+        parts["feature_extractor"] = transformers.AutoFeatureExtractor.from_pretrained(folder, trust_remote_code=False)
     processor_dict, _ = official.get_processor_dict(folder)
     return WithoutTorchvision.from_args_and_dict(
         [parts.get(part) for part in official.get_attributes()], processor_dict

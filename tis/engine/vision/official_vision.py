@@ -1,7 +1,7 @@
-"""Preprocesses images and videos for all other families, with their official processors.
+"""Preprocesses images, videos and sounds for all other families, with their official processors.
 
 Each picture is also prepared by itself, so that a batch can show it to the model once, whatever stands around it. So is
-each video. The `detail` of an image is ignored: most of these families take images of one size.
+each video and each sound. The `detail` of an image is ignored: most of these families take images of one size.
 """
 
 import hashlib
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Video, media_of, text_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Message, Picture, Sound, Video, media_of, text_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision.placeholders import Span, for_chat_template
+from tis.engine.vision.sounds import PROBE_SOUND, HeardSounds, noises, placeholder_of_sounds
 from tis.engine.vision.video_frames import metadata_of, official_frames
 from tis.engine.vision.vision_input import PictureSample, PreprocessedMedia, ShownPictures, VisionInput
 from tis.errors import BadRequest
@@ -29,15 +30,19 @@ _TOKEN_TYPE_KEYS = ("token_type_ids", "mm_token_type_ids")
 _PROBE_IMAGE = Picture(np.zeros((64, 64, 3), np.uint8), "a black square")
 _PROBE_VIDEO = Video(np.zeros((4, 64, 64, 3), np.uint8), (0.0, 0.5, 1.0, 1.5), 2.0, "four black squares")
 _USUAL_PATCH_SIZE = 16
+_NUMBERS_OF_SOUND_PER_PATCH = 256  # the encoders of speech make a position of two columns of a spectrogram
+_NAMES: Mapping[MediumKind, str] = {"image": "images", "video": "videos", "audio": "audio"}
 
 
 class OfficialVision:
     def __init__(self, processor: Any, tokenizer: HfTokenizer, config: Any) -> None:
-        """Raises whatever the processor raises if it cannot process an image at all."""
+        """Raises whatever the processor raises if it can process no medium at all."""
         self._processor = processor
+        self._sees = getattr(processor, "image_processor", None) is not None
         has_videos = getattr(processor, "video_processor", None) is not None
-        self._video_placeholder = getattr(config, "video_token_id", None) if has_videos else None
-        self._placeholders = _placeholders_of(processor, config, self._video_placeholder)
+        self._of_videos = getattr(config, "video_token_id", None) if has_videos else None
+        self._of_sounds = placeholder_of_sounds(processor, config)
+        self._placeholders = self._placeholders_of(config)
         self._patch_size = _patch_size_of(config)
         self._tokenizer = tokenizer
         # The processor has a tokenizer of its own, which needs a lock for the same reason as ours: see HfTokenizer.
@@ -47,15 +52,23 @@ class OfficialVision:
         self._control_token = re.compile("|".join(map(re.escape, tokens)) or "(?!)")
         self._can_sanitise = self._try_to_sanitise()
         self._require_inputs_independent_of_text()
-        self._why_no_videos = ""
-        self._why_no_videos = self._try_video()
+        self._refused: dict[MediumKind, str] = {} if self._sees else {"image": "its processor takes none"}
+        if not has_videos:
+            self.refuse("video", "its processor takes none")
+        elif reason := self._why_not([_PROBE_VIDEO]):
+            self.refuse("video", reason)
+        self._heard = HeardSounds(processor)
+        if self._of_sounds is None:
+            self.refuse("audio", "its processor takes none")
+        elif reason := self._heard.why_none or self._why_not([PROBE_SOUND]) or self._why_no_limit():
+            self.refuse("audio", reason)
 
     @property
     def kinds(self) -> frozenset[MediumKind]:
-        return frozenset({"image"}) if self._why_no_videos else frozenset({"image", "video"})
+        return frozenset(_NAMES) - frozenset(self._refused)
 
-    def refuse_videos(self, reason: str) -> None:
-        self._why_no_videos = reason
+    def refuse(self, kind: MediumKind, reason: str) -> None:
+        self._refused[kind] = reason
 
     def encode(self, prompt: ChatPrompt) -> list[int]:
         media = media_of(prompt.messages)
@@ -67,6 +80,8 @@ class OfficialVision:
         self._tokenizer.refuse_control_tokens_in_keys(prompt)
         if not self._can_sanitise:
             self._refuse_control_tokens(prompt)
+        sounds = [medium for medium in media if isinstance(medium, Sound)]
+        self._heard.check(sounds)
         try:
             processed = self._process(
                 messages,
@@ -79,27 +94,31 @@ class OfficialVision:
             )
         except Exception as error:  # templates and processors may raise anything; the messages are always the cause
             # The library's message may contain more than a client should see.
-            why = "it cannot process these images."
+            why = f"it cannot process these {' and '.join(dict.fromkeys(_NAMES[one.kind] for one in media))}."
             if len({len(video.frames) for video in _videos_of(media)}) > 1:
                 why = "several videos in one request may need the same number of frames. Send one."
+            elif len(sounds) > 1:
+                why += " It may take one recording in a request."
             raise BadRequest(
                 f"The model's processor refused the messages: {why}",
                 param="messages",
-                code="invalid_image",
+                code="invalid_audio" if len(sounds) == len(media) else "invalid_image",
             ) from error
         ids: list[int] = processed["input_ids"][0].tolist()
         return self._with_bos(ids)
 
     def sample(self) -> PictureSample | None:
+        if not self._sees:
+            return self.sound_sample()
         noise = np.random.default_rng(1)
         pictures = [
             Picture(noise.integers(0, 256, (*size, 3)).astype(np.uint8), f"noise {size}")
             for size in ((40, 60), (64, 32))
         ]
-        try:
-            return self._sample_of(pictures)
-        except (BadRequest, ValueError):  # some templates take a single picture
-            return self._sample_of(pictures[:1])
+        return self._sample_of_some(pictures)
+
+    def sound_sample(self) -> PictureSample:
+        return self._sample_of_some(noises())
 
     def video_sample(self) -> PictureSample:
         noise = np.random.default_rng(2)
@@ -110,6 +129,12 @@ class OfficialVision:
         ]
         return self._sample_of(videos)
 
+    def _sample_of_some(self, media: Sequence[Medium]) -> PictureSample:
+        try:
+            return self._sample_of(media)
+        except (BadRequest, ValueError):  # some templates take a single picture, some processors a single sound
+            return self._sample_of(media[:1])
+
     def _sample_of(self, media: Sequence[Medium]) -> PictureSample:
         parts: list[Mapping[str, Any]] = [{"type": "text", "text": "Compare "}]
         for medium in media:
@@ -118,8 +143,8 @@ class OfficialVision:
         return PictureSample(prompt_ids, self.preprocess(prompt_ids, media))
 
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
-        if self._why_no_videos and _videos_of(media):
-            raise ValueError("a video, but this model accepts images only")
+        if refused := {medium.kind for medium in media} & self._refused.keys():
+            raise ValueError(f"the model does not accept {', '.join(sorted(refused))}")
         shown: dict[str, ShownPictures] = {}  # a repeated image is computed once
         for medium in media:
             if medium.digest not in shown:
@@ -127,10 +152,13 @@ class OfficialVision:
         places = self._places(prompt_ids)
         parts: list[tuple[Sequence[Medium], ShownPictures]] = [([one], shown[one.digest]) for one in media]
         if media and len(places) != sum(len(one.places) for _, one in parts):
-            # LLaVA-OneVision cuts a picture into tiles only where it is the only one. Its videos have another token.
-            pictures, videos = [one for one in media if isinstance(one, Picture)], _videos_of(media)
-            parts = [(pictures, self._shown(pictures)), *(([one], shown[one.digest]) for one in videos)]
-            places.sort(key=lambda at: prompt_ids[at] == self._video_placeholder)
+            # LLaVA-OneVision cuts a picture into tiles only where it is the only one. Other media have other tokens.
+            pictures = [one for one in media if isinstance(one, Picture)]
+            others: list[Medium] = [*_videos_of(media), *(one for one in media if isinstance(one, Sound))]
+            parts = [(pictures, self._shown(pictures))] if pictures else []
+            parts += [([one], shown[one.digest]) for one in others]
+            ranks = {self._of_videos: 1, self._of_sounds: 2}
+            places.sort(key=lambda at: ranks.get(prompt_ids[at], 0))
         num_needed = sum(len(one.places) for _, one in parts)
         if len(places) != num_needed:
             raise ValueError(f"{len(places)} placeholders, but the media need {num_needed}")
@@ -153,10 +181,11 @@ class OfficialVision:
         return places
 
     def _vision_input(self, media: Sequence[Medium], shown: ShownPictures, places: Sequence[int]) -> VisionInput:
-        kind: MediumKind = "video" if all(isinstance(medium, Video) for medium in media) else "image"
+        kind = media[0].kind
         digest = hashlib.sha256("\0".join([kind, *map(_identity, media)]).encode()).digest()
         num_values = sum(value.numel() for value in shown.inputs.values() if _is_pixels(value))
-        num_patches = max(1, num_values // (3 * self._patch_size**2))
+        numbers = _NUMBERS_OF_SOUND_PER_PATCH if kind == "audio" else 3 * self._patch_size**2
+        num_patches = max(1, num_values // numbers)
         return VisionInput(kind, digest, (1, 1, num_patches), tuple(_spans(places)), None, shown=shown)
 
     def _generate_kwargs(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> Mapping[str, Any]:
@@ -179,46 +208,56 @@ class OfficialVision:
     def _try_to_sanitise(self) -> bool:
         """Some processors parse their text again, and fail when it was sanitised."""
         try:
-            self._process_alone([_PROBE_IMAGE], sanitise=True)
+            self._process_alone([self._probe], sanitise=True)
         except (ValueError, NotImplementedError, KeyError, TypeError, AttributeError):
             return False
         return True
 
-    def _try_video(self) -> str:
-        """Returns why the processor takes no videos, or nothing."""
-        if getattr(self._processor, "video_processor", None) is None:
-            return "its processor takes none"
+    @property
+    def _probe(self) -> Medium:
+        return _PROBE_IMAGE if self._sees else PROBE_SOUND
+
+    def _why_not(self, media: Sequence[Medium]) -> str:
+        """Returns why the processor does not take such media, or nothing."""
         try:
-            if self._shown([_PROBE_VIDEO]).places:
+            if self._shown(media).places:
                 return ""
         except Exception as error:  # processors and templates may raise anything
-            _log.debug("the processor takes no video", exc_info=True)
+            _log.debug("the processor takes no %s", media[0].kind, exc_info=True)
             return f"its processor fails ({type(error).__name__})"
         return "its processor makes no placeholders of them"
 
+    def _why_no_limit(self) -> str:
+        try:
+            self._heard.find_limit(lambda sound: len(self._shown([sound]).places))
+        except Exception as error:  # processors may raise anything
+            _log.debug("the processor takes no longer sound", exc_info=True)
+            return f"its processor fails with longer ones ({type(error).__name__})"
+        return ""
+
     def _require_inputs_independent_of_text(self) -> None:
         """`preprocess` makes the inputs without the text. Mllama cannot: its masks are as long as the text."""
-        image = {"type": "image", "image": _PROBE_IMAGE}
+        part = self._to_official_part(_part(self._probe))
         alone, with_text = (
-            self._process([self._to_official({"role": "user", "content": [image, *more]})], self._can_sanitise)
+            self._process([{"role": "user", "content": [part, *more]}], self._can_sanitise)
             for more in ([], [{"type": "text", "text": "some text"}])
         )
         for key in _inputs_of(alone):
             if alone[key].shape != with_text[key].shape:
-                raise ValueError(f"its {key} depends on the text around the images")
+                raise ValueError(f"its {key} depends on the text around the media")
 
     def _refuse_control_tokens(self, prompt: ChatPrompt) -> None:
         for text in _texts([*prompt.messages, *prompt.tools, prompt.template_options]):
             if found := self._control_token.search(text):
                 raise BadRequest(
-                    f"With images, this model accepts no text that contains the control token {found.group()!r}.",
+                    f"With media, this model accepts no text that contains the control token {found.group()!r}.",
                     param="messages",
                 )
 
     def _process_alone(self, media: Sequence[Medium], sanitise: bool) -> Mapping[str, Any]:
         """The inputs made of images do not depend on the text between them."""
-        message = {"role": "user", "content": [_part(medium) for medium in media]}
-        return self._process([self._to_official(message)], sanitise, videos=_videos_of(media))
+        message = {"role": "user", "content": [self._to_official_part(_part(medium)) for medium in media]}
+        return self._process([message], sanitise, videos=_videos_of(media))
 
     def _process(
         self, messages: Sequence[Message], sanitise: bool, videos: Sequence[Video] = (), **options: Any
@@ -244,9 +283,9 @@ class OfficialVision:
     def _to_official(self, message: Message) -> dict[str, Any]:
         content = message.get("content")
         kinds = {part["type"] for part in content} if isinstance(content, list) else set()
-        if "video" in kinds and self._why_no_videos:
-            raise BadRequest("This model accepts no videos.", param="messages", code="unsupported_content")
-        if kinds & {"image", "video"}:
+        for kind in sorted(kinds & self._refused.keys()):
+            raise BadRequest(f"This model accepts no {_NAMES[kind]}.", param="messages", code="unsupported_content")
+        if kinds & _NAMES.keys():
             return {**message, "content": [self._to_official_part(part) for part in content or ()]}
         if self._supports_string_content:
             return dict(for_chat_template(message))
@@ -257,10 +296,19 @@ class OfficialVision:
     def _to_official_part(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
         from PIL import Image
 
+        if part["type"] == "audio":
+            return {"type": "audio", "audio": part["audio"].samples}
         if part["type"] == "video":
             return {"type": "video", "video": official_frames(part["video"], self._processor.video_processor)}
         # From an array, the processor would have to guess the axis of the colours.
         return part if part["type"] == "text" else {"type": "image", "image": Image.fromarray(part["image"].pixels)}
+
+    def _placeholders_of(self, config: Any) -> list[int]:
+        of_images: list[int] = []
+        if self._sees:
+            token = getattr(config, "image_token_id", None)
+            of_images = list(self._processor.image_token_ids) if token is None else [token]
+        return [*of_images, *(token for token in (self._of_videos, self._of_sounds) if token is not None)]
 
     def _with_bos(self, ids: list[int]) -> list[int]:
         tokenizer = self._processor.tokenizer
@@ -273,16 +321,8 @@ def _patch_size_of(config: Any) -> int:
     return size if isinstance(size, int) and size > 0 else _USUAL_PATCH_SIZE
 
 
-def _placeholders_of(processor: Any, config: Any, of_videos: int | None) -> list[int]:
-    of_images = getattr(config, "image_token_id", None)
-    ids = list(processor.image_token_ids) if of_images is None else [of_images]
-    return ids if of_videos is None else [*ids, of_videos]
-
-
 def _part(medium: Medium) -> Mapping[str, Any]:
-    if isinstance(medium, Video):
-        return {"type": "video", "video": medium}
-    return {"type": "image", "image": medium}
+    return {"type": medium.kind, medium.kind: medium}
 
 
 def _videos_of(media: Sequence[Medium]) -> list[Video]:
@@ -290,6 +330,8 @@ def _videos_of(media: Sequence[Medium]) -> list[Video]:
 
 
 def _array_of(medium: Medium) -> Any:
+    if isinstance(medium, Sound):
+        return medium.samples
     return medium.frames if isinstance(medium, Video) else medium.pixels
 
 

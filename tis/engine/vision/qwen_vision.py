@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, Video, media_of
+from tis.engine.prompt import ChatPrompt, Medium, MediumKind, Picture, Sound, Video, media_of
 from tis.engine.text.hf_tokenizer import HfTokenizer
 from tis.engine.vision import placeholders
 from tis.engine.vision.patches import Patches, image_patches, video_patches
@@ -67,12 +67,13 @@ class QwenVision:
             ) from error
 
     def preprocess(self, prompt_ids: Sequence[int], media: Sequence[Medium]) -> PreprocessedMedia:
-        shapes = [self._shape(medium) for medium in media]
+        seen = [medium for medium in media if not isinstance(medium, Sound)]
+        shapes = [self._shape(medium) for medium in seen]
         runs = [(self._pad[shape.kind], length) for shape in shapes for length in shape.runs]
         spans = iter(placeholders.find(prompt_ids, runs, list(self._pad.values())))
         patches: dict[bytes, Patches] = {}  # a repeated image is computed once
         vision_inputs = []
-        for medium, shape in zip(media, shapes, strict=True):
+        for medium, shape in zip(seen, shapes, strict=True):
             if shape.digest not in patches:
                 patches[shape.digest] = self._patches(medium, shape)
             vision_inputs.append(
@@ -100,6 +101,8 @@ class QwenVision:
         return pad, tokens
 
     def _shape(self, medium: Medium) -> _Shape:
+        if isinstance(medium, Sound):
+            raise BadRequest("This model accepts no audio.", param="messages", code="unsupported_content")
         return self._image_shape(medium) if isinstance(medium, Picture) else self._video_shape(medium)
 
     def _image_shape(self, picture: Picture) -> _Shape:
@@ -122,7 +125,7 @@ class QwenVision:
         seconds = _seconds_per_grid(video, config) if self._family.positions_by_seconds else None
         return _Shape("video", size, grid, runs, _digest("video", video.digest, grid, seconds, video.times), seconds)
 
-    def _patches(self, medium: Medium, shape: _Shape) -> Patches:
+    def _patches(self, medium: Picture | Video, shape: _Shape) -> Patches:
         if isinstance(medium, Picture):
             return image_patches(medium.pixels, shape.size, self._images)
         return video_patches(medium.frames, shape.size, self._videos)

@@ -1,4 +1,4 @@
-"""Preprocessed images and videos, and the protocol of the processors that make them."""
+"""Preprocessed images, videos and sounds, and the protocol of the processors that make them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tis.engine.prompt import ChatPrompt, Medium, MediumKind
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownPictures:
-    """A picture or video as its official processor prepares it for `model.forward`, or several that belong together."""
+    """A medium as its official processor prepares it for `model.forward`, or several that belong together."""
 
     inputs: Mapping[str, Any]  # tokens and pixels
     places: Sequence[int]  # of the placeholders among its tokens
@@ -17,7 +17,7 @@ class ShownPictures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisionInput:
-    """One image or video: its placeholders in the prompt, and its pixels as the vision tower takes them."""
+    """One image, video or sound: its placeholders in the prompt, and its numbers as the tower takes them."""
 
     kind: MediumKind
     digest: bytes  # of all that its features and positions depend on: content, kind, grid, seconds_per_grid
@@ -42,6 +42,10 @@ class PreprocessedMedia:
     # Arguments of `model.generate()` beside the tokens of this prompt: pixel_values, grids, token types.
     generate_kwargs: Callable[[], Mapping[str, Any]]
     num_bytes: int = 0  # of the pixels that it holds
+
+    @property
+    def num_audio_tokens(self) -> int:
+        return sum(one.num_tokens for one in self.inputs if one.kind == "audio")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,6 +47,14 @@ def cut_windows(chunks: Iterator[Any], rate: int, window_seconds: float, rules: 
         buffer.drop(num_used * frame)
 
 
+def even_windows(chunks: Iterator[Any], most: int) -> Iterator[CutWindow]:
+    """All of the sound, in windows of so many samples, of which the last may have fewer."""
+    buffer = _Buffer(chunks)
+    while (samples := buffer.first(most)).size:
+        yield CutWindow(buffer.position, samples.copy())
+        buffer.drop(samples.size)
+
+
 def _decide(levels: Any, silent: Any, rules: CutRules, *, is_last: bool) -> tuple[int, int, int]:
     """The first and the last frame of the window, and how many frames are not needed any more."""
     padding = round(rules.padding_seconds * _FRAMES_PER_SECOND)

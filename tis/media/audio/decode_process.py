@@ -70,7 +70,10 @@ class _Sound:
         if seconds > limits.max_seconds:
             raise SoundRefused("seconds")
         chunks = self._counted(self._pyav.decoded_chunks(self._file, limits.sample_rate, limits.max_seconds))
-        self._windows = self._cutting.cut_windows(chunks, limits.sample_rate, limits.window_seconds, limits.rules)
+        if limits.rules is None:
+            self._windows = self._cutting.even_windows(chunks, limits.max_window_samples)
+        else:
+            self._windows = self._cutting.cut_windows(chunks, limits.sample_rate, limits.window_seconds, limits.rules)
         return encode_answer(seconds=seconds)
 
     def next(self) -> bytes:

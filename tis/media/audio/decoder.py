@@ -34,6 +34,7 @@ from tis.sandbox.program import SandboxProgram, module_command
 COMMAND = module_command(f"{__package__}.decode_process")
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}  # each thread reserves address space
 _FORMATS = "flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav, or webm"
+_READ_SECONDS = 60.0  # of a sound that is read whole, at once
 _SECONDS_PER_SHARE = 600.0  # so much of a file may take as long to decode as a video
 T = TypeVar("T")
 _log = logging.getLogger("tis.media")
@@ -45,8 +46,9 @@ class SoundWanted:
 
     sample_rate: int
     window_seconds: float
-    rules: CutRules = CutRules()
+    rules: CutRules | None = CutRules()
     num_skipped: int = 0
+    max_seconds: float | None = None  # fewer than the limit of files; the ticket has room for them then
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +73,43 @@ class SoundDecoder:
         """
         await ticket.take("sound_decoders", 1)
         limits = self._limits
+        is_counted = wanted.max_seconds is None
+        max_seconds = limits.max_sound_seconds if wanted.max_seconds is None else wanted.max_seconds
         sound_limits = SoundLimits(
             wanted.sample_rate,
             wanted.window_seconds,
-            limits.max_sound_seconds,
+            max_seconds,
             limits.decoder_memory_bytes,
             limits.decode_seconds,
-            math.ceil(limits.decode_seconds * (1 + limits.max_sound_seconds / _SECONDS_PER_SHARE)),
+            math.ceil(limits.decode_seconds * (1 + max_seconds / _SECONDS_PER_SHARE)),
             wanted.num_skipped,
             wanted.rules,
         )
-        sound = OpenedSound(self._program, sound_limits, self._threads, ticket, param, self._opened)
+        sound = OpenedSound(
+            self._program, sound_limits, self._threads, ticket, param, self._opened, is_counted=is_counted
+        )
         try:
             seconds = await sound.begin(data)
-            await ticket.take("sound_seconds", math.ceil(seconds))
+            if is_counted:
+                await ticket.take("sound_seconds", math.ceil(seconds))
         except BaseException:
             sound.close()
             raise
         return sound
+
+    async def whole(self, data: bytes, max_seconds: float, ticket: Ticket, param: str) -> Any:
+        """All samples of a file, at the rate of sounds in messages."""
+        import numpy as np
+
+        wanted = SoundWanted(self._limits.sound_rate, _READ_SECONDS, None, max_seconds=max_seconds)
+        sound = await self.open(data, wanted, ticket, param)
+        try:
+            parts = []
+            while window := await sound.next():
+                parts.append(window.samples)
+        finally:
+            sound.close()
+        return np.concatenate(parts) if parts else np.empty(0, np.float32)
 
     def close(self) -> None:
         for sound in tuple(self._opened):
@@ -109,12 +130,15 @@ class OpenedSound:
         ticket: Ticket,
         param: str,
         opened: "set[OpenedSound]",
+        *,
+        is_counted: bool = True,
     ) -> None:
         self._limits = limits
         self._threads = threads
         self._ticket = ticket
         self._param = param
         self._opened = opened
+        self._is_counted = is_counted  # by the ticket, in seconds
         self._process = SandboxProcess(program, (json.dumps(asdict(limits)),))
         self._output: BinaryIO | None = None
         self._lock = threading.Lock()  # of the process, which one thread at a time may use
@@ -135,7 +159,8 @@ class OpenedSound:
             self.seconds = answer.seconds
             self.close()
             return None
-        self._count(answer.start + answer.count / self._limits.sample_rate)
+        if self._is_counted:
+            self._count(answer.start + answer.count / self._limits.sample_rate)
         return SoundWindow(answer.start, samples)
 
     def close(self) -> None:

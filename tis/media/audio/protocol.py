@@ -46,7 +46,7 @@ class SoundLimits:
     wall_seconds: float  # for each answer
     cpu_seconds: int  # for all of them
     num_skipped: int = 0  # windows that were heard before
-    rules: CutRules = CutRules()
+    rules: CutRules | None = CutRules()  # None: nothing is left out
 
     @property
     def max_window_samples(self) -> int:
@@ -55,7 +55,7 @@ class SoundLimits:
     @classmethod
     def from_json(cls, text: str) -> "SoundLimits":
         given = json.loads(text)
-        return cls(**{**given, "rules": CutRules(**given["rules"])})
+        return cls(**{**given, "rules": CutRules(**given["rules"]) if given["rules"] else None})
 
 
 @dataclass(frozen=True, slots=True)

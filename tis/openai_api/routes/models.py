@@ -104,7 +104,8 @@ async def _described(engine: Engine, entry: CatalogueEntry) -> dict[str, Any]:
 
 def _capabilities(known: ModelDescription) -> list[str]:
     given = {
-        "vision": bool(known.media),
+        "vision": bool({"image", "video"} & set(known.media)),
+        "audio": "audio" in known.media,
         "tools": known.calls_tools,
         "reasoning": known.reasons,
         "structured_outputs": known.has_grammars,

@@ -42,7 +42,11 @@ async def props(engine: EngineDep, options: OptionsDep, model: ModelQuery = None
         "model_alias": entry.id,
         "model_path": entry.id,  # no path of this machine
         "chat_template": known.chat_template,
-        "modalities": {"vision": "image" in known.media, "video": "video" in known.media, "audio": False},
+        "modalities": {
+            "vision": "image" in known.media,
+            "video": "video" in known.media,
+            "audio": "audio" in known.media,
+        },
         "build_info": f"transformers-inference-server {__version__}",
     }
 

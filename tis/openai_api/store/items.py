@@ -1,7 +1,7 @@
-"""Items of responses and conversations: their ids, and their pictures and videos.
+"""Items of responses and conversations: their ids, and their pictures, videos and sounds.
 
 Ids are made from the id of the response or conversation, so that a resumed answer has the same ids. The session stores
-the bytes of pictures and videos as attachments, the items store their digests.
+their bytes as attachments, the items store their digests.
 """
 
 import base64
@@ -14,10 +14,11 @@ from typing import Any
 from tis.engine.prompt import MediumKind
 
 Item = dict[str, Any]
-# The parts of content that are pictures or videos, by the names that clients use.
+# The parts of content that are pictures, videos or sounds, by the names that clients use.
 MEDIA_KINDS: Mapping[str, MediumKind] = {
     "image_url": "image", "input_image": "image", "image": "image",
     "video_url": "video", "input_video": "video", "video": "video",
+    "audio_url": "audio", "input_audio": "audio", "audio": "audio",
 }  # fmt: skip
 _PREFIXES = {
     "message": "msg",
@@ -128,6 +129,8 @@ def _named(part: Item, digests: Iterator[str]) -> Item:
     given = _url(part) or ""
     data = _DATA_URI.match(given[:200])
     more = {"detail": part["detail"]} if part.get("detail") else {}
+    if form := _sound_of(part).get("format"):
+        more["format"] = form
     return {
         "type": part["type"],
         **more,
@@ -142,11 +145,27 @@ def _listed(part: Item, data: Mapping[str, bytes] | None) -> Item:
     url = part.get("source") or (None if "attached" in part else _url(part))
     if url is None and data and part.get("attached") in data:
         url = f"data:{part['media_type']};base64,{base64.b64encode(data[part['attached']]).decode()}"
+    if kind == "audio":
+        return _listed_sound(part, url)
     return {"type": f"input_{kind}", "detail": part.get("detail", "auto"), "file_id": None, f"{kind}_url": url}
 
 
+def _listed_sound(part: Item, url: str | None) -> Item:
+    """OpenAI's items have no URL of a sound."""
+    if url and url.startswith(("http://", "https://")):
+        return {"type": "input_audio", "audio_url": url}
+    form = part.get("format") or _sound_of(part).get("format") or "wav"
+    return {"type": "input_audio", "input_audio": {"data": (url or "").rpartition(",")[2], "format": form}}
+
+
+def _sound_of(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    return part.get("input_audio") or {}
+
+
 def _url(part: Mapping[str, Any]) -> str | None:
-    for name in ("image_url", "image", "video_url", "video", "url"):
+    if data := _sound_of(part).get("data"):
+        return str(data)
+    for name in ("image_url", "image", "video_url", "video", "audio_url", "audio", "url"):
         value = part.get(name)
         url = value.get("url") if isinstance(value, dict) else value
         if isinstance(url, str):

@@ -76,7 +76,7 @@ def chat_prompt(body: ChatRequest) -> ChatPrompt:
 
 
 def plain_messages(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
-    """As chat templates take them. Pictures and videos are placeholders still."""
+    """As chat templates take them. Pictures, videos and sounds are placeholders still."""
     return [one for position, message in enumerate(messages) for one in _messages(position, message)]
 
 
@@ -151,7 +151,7 @@ def _message(position: int, message: ChatMessage) -> dict[str, Any]:
 
 
 def _content(position: int, message: ChatMessage) -> str | list[dict[str, Any]]:
-    """Every chat template accepts a string, so content is a list of parts only if it has images or videos."""
+    """Every chat template accepts a string, so content is a list of parts only if it has media."""
     if message.content is None or isinstance(message.content, str):
         return message.content or ""
     parts = [_part(f"messages.{position}.content.{number}", part) for number, part in enumerate(message.content)]
@@ -176,18 +176,17 @@ def medium_placeholder(part: ContentPart, where: str) -> MediumPlaceholder:
     kind = MEDIA_KINDS[part.type]
     value, encoding = _said(part, kind)
     if not value:
-        raise BadRequest(f"{where}: a part of type {part.type} needs {kind}_url.", param=f"{where}.{kind}_url")
+        needed = "input_audio.data" if part.type == "input_audio" else f"{kind}_url"
+        raise BadRequest(f"{where}: a part of type {part.type} needs {needed}.", param=f"{where}.{needed}")
     return MediumPlaceholder(MediaSource(kind, value, where, encoding), _detail(part, where))
 
 
 def _said(part: ContentPart, kind: MediumKind) -> tuple[str | None, Encoding]:
     """The medium, and whether it may be a URL or is base64."""
-    url = part.image_url if kind == "image" else part.video_url
-    plain = part.image if kind == "image" else part.video
-    for value in (url, plain, part.url):
+    for value in (getattr(part, f"{kind}_url"), getattr(part, kind), part.url):
         if given := value.url if isinstance(value, MediaRef) else value:
             return given, "url"
-    given = part.b64_json or part.data
+    given = part.b64_json or part.data or (part.input_audio and part.input_audio.data)
     return given or next((ref.b64_json or ref.data for ref in _refs(part)), None), "base64"
 
 
@@ -200,7 +199,7 @@ def _detail(part: ContentPart, where: str) -> Detail:
 
 
 def _refs(part: ContentPart) -> Iterator[MediaRef]:
-    for value in (part.image_url, part.image, part.video_url, part.video):
+    for value in (part.image_url, part.image, part.video_url, part.video, part.audio_url, part.audio):
         if isinstance(value, MediaRef):
             yield value
 

@@ -70,15 +70,23 @@ class MediaRef(RequestModel):
     data: Medium | None = None
 
 
+class SoundRef(RequestModel):
+    data: Medium | None = None
+    format: Name | None = None  # a hint: the file itself says what it is
+
+
 class ContentPart(RequestModel):
     type: Name
     text: Text | None = None
     refusal: Text | None = None
-    # Clients name a picture or a video in many ways.
+    # Clients name a picture, a video or a sound in many ways.
     image_url: Medium | MediaRef | None = None
     image: Medium | MediaRef | None = None
     video_url: Medium | MediaRef | None = None
     video: Medium | MediaRef | None = None
+    audio_url: Medium | MediaRef | None = None
+    audio: Medium | MediaRef | None = None
+    input_audio: SoundRef | None = None
     url: Medium | None = None
     b64_json: Medium | None = None
     data: Medium | None = None

@@ -236,11 +236,14 @@ def chat_usage(usage: RunUsage) -> dict[str, Any]:
     if usage.num_predicted:
         details["accepted_prediction_tokens"] = usage.num_predicted_right
         details["rejected_prediction_tokens"] = usage.num_predicted - usage.num_predicted_right
+    of_prompt = {"cached_tokens": usage.num_cached}
+    if usage.num_audio:
+        of_prompt["audio_tokens"] = usage.num_audio
     return {
         "prompt_tokens": usage.num_prompt,
         "completion_tokens": usage.num_made,
         "total_tokens": usage.num_prompt + usage.num_made,
-        "prompt_tokens_details": {"cached_tokens": usage.num_cached},
+        "prompt_tokens_details": of_prompt,
         "completion_tokens_details": details,
     }
 
