@@ -35,10 +35,12 @@ from tis.openai_api.wire.as_chat import as_chat, with_response_params
 from tis.openai_api.wire.chat_prompt import chat_prompt, requested_sampling, require_template_options
 from tis.openai_api.wire.chat_request import ChatRequest
 from tis.openai_api.wire.chat_writer import ChatWriter, chat_writer_state
+from tis.openai_api.wire.client_items import call_ids_in
 from tis.openai_api.wire.compact import Compacting, PreparedCompaction, written_summary
 from tis.openai_api.wire.compacted_context import (
     COMPACTION,
     COMPACTION_TRIGGER,
+    ToolContext,
     awaits_approval,
     compaction_item,
     places_in_context,
@@ -303,11 +305,12 @@ class ResponseBeginning:
         if mcp and mcp["forced_call"] is not None:  # tools that are not listed yet cannot be checked before
             body = body.model_copy(update={"tool_choice": None})
 
-        def convert() -> tuple[ChatRequest, list[str]]:
+        def convert() -> tuple[ChatRequest, list[str], ToolContext]:
             self.tools.add_found(items)
-            return as_chat(body, items, self.tools.functions, attached)
+            chat, origins = as_chat(body, items, self.tools.functions, attached)
+            return chat, origins, ToolContext(self.tools.found, call_ids_in(self._context))
 
-        chat, origins = await in_thread_if(self._is_large or bool(attached), convert)
+        chat, origins, tools = await in_thread_if(self._is_large or bool(attached), convert)
         try:
             converted = await in_thread_if(self._is_large, lambda: converted_chat(chat, services.mcp_client))
             await require_template_options(chat, engine, self._model_id)
@@ -321,6 +324,7 @@ class ResponseBeginning:
                 prompt,
                 chat.messages or (),
                 1 if body.instructions else 0,
+                tools,
                 converted.sampling,
                 converted.grammar,
             )
