@@ -19,19 +19,6 @@ from tis.ollama_api.wire import chat_fields
 CHAT, GENERATE = "/api/chat", "/api/generate"
 
 
-@pytest.fixture(scope="module")
-def thinker() -> Iterator[Served]:
-    """Says what it is told, and is taken for a model that thinks and writes calls as Hermes does."""
-    with served(settings_with(model_repo_id="echo?thinks=1&tool_format=hermes")) as running:
-        yield running
-
-
-@pytest.fixture
-def hermes(thinker: Served) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=thinker.url, timeout=30) as client:
-        yield client
-
-
 def asking(text: str, **more: Any) -> dict[str, Any]:
     return said(text, model="echo", **more)
 
@@ -273,7 +260,6 @@ def test_a_failure_is_a_line_or_a_status() -> None:
         (CHAT, asking("Halo", tools=[{"type": "function", "function": {"name": "a b"}}]), 400, "tools.0.function.name"),
         (GENERATE, {"model": "echo", "prompt": "x", "suffix": "y"}, 400, "suffix is not supported"),
         (GENERATE, {"model": "echo", "prompt": "x", "template": "y"}, 400, "template is not supported"),
-        (GENERATE, {"model": "echo", "prompt": "x", "context": [1]}, 400, "context is not supported"),
         (
             GENERATE,
             {"model": "echo", "prompt": "x", "raw": True, "system": "y"},
