@@ -36,7 +36,10 @@ def as_chat_request(body: OllamaChatRequest | OllamaGenerateRequest) -> ChatRequ
     """Raises BadRequest in Ollama's names. Takes long if the body is large."""
     if isinstance(body, OllamaGenerateRequest):
         _refuse_unsupported(body)
-        messages: list[Any] = [*earlier_messages(body), {"role": "user", "content": _content(body.prompt or "", body.images)}]
+        messages: list[Any] = [
+            *earlier_messages(body),
+            {"role": "user", "content": _content(body.prompt or "", body.images)},
+        ]
         tools: Sequence[OllamaTool] = ()
     else:
         messages = _history(body.messages or ())
