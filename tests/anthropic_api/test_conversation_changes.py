@@ -144,6 +144,9 @@ def test_a_compaction_of_a_client_takes_the_place_of_what_was_before() -> None:
         ]
     alone = history(assistant(block), user("Thanks."))
     assert alone == [("user", "<summary>\nSari asked for tea.\n</summary>\n\nThanks.")]
+    assert history(assistant({**block, "content": [text("Sari asked"), text("for tea.")]}), user("y"))[0][1].startswith(
+        "<summary>\nSari asked\n\nfor tea.\n</summary>"
+    )
     changes = [added(type="tool_definition", definition=FIND), removed(type="tool_reference", name="get_weather")]
     assert names(assistant({**block, "tool_changes": changes}), user("x"), tools=[WEATHER]) == ["find"]
 
@@ -152,6 +155,9 @@ def test_a_compaction_that_failed_is_left_out_and_one_that_is_sealed_is_refused(
     failed = message_of("x", messages=[user("Tea?"), assistant({"type": "compaction", "content": None}), user("y")])
     answer = http.post(MESSAGES, json=failed)
     assert answer.status_code == 200 and answer.headers["x-ignored-parameters"] == "messages.content.compaction"
+    odd = assistant({"type": "compaction", "content": {"a": 1}})
+    param = refusal(http, message_of("x", messages=[odd, user("y")]))["details"]["param"]
+    assert param == "messages.0.content.0.content"
     sealed = {"type": "compaction", "content": None, "encrypted_content": "gAAA"}
     error = refusal(http, message_of("x", messages=[assistant(sealed), user("y")]))
     assert error["details"]["param"] == "messages.0.content.0.encrypted_content"

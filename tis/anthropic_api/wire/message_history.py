@@ -168,14 +168,15 @@ class MessageHistory:
 
     def _compact(self, block: MessageBlock, where: str) -> None:
         """A summary takes the place of all before it, which clients may leave out. A failed one has no content."""
-        if not (isinstance(block.content, str) and block.content):
+        text = text_of_blocks(block.content, f"{where}.content")
+        if not text:
             if block.encrypted_content:
                 raise refused(f"{where}.encrypted_content", "this server cannot read a compaction without its content.")
             self.ignored["messages.content.compaction"] = None
             return
         self._messages = [one for one in self._messages if one.place == "system"]
         self._waiting.clear()
-        summary = {"type": "text", "text": f"<summary>\n{block.content}\n</summary>"}
+        summary = {"type": "text", "text": f"<summary>\n{text}\n</summary>"}
         self._grow("user", where).parts.append(PlacedPart(where, summary))
         for number, change in enumerate(block.tool_changes or ()):
             self.tools.change(change, f"{where}.tool_changes.{number}")
