@@ -61,6 +61,12 @@ def test_a_whole_answer_is_the_lines_folded(http: httpx2.Client) -> None:
     assert answer["done"] is True and answer["done_reason"] == "stop" and answer["eval_count"] == 7
 
 
+def test_a_header_that_is_wrong_is_named(http: httpx2.Client) -> None:
+    for name in ("a b", "x" * 129):
+        answer = http.post(CHAT, json=asking("Halo"), headers={"X-Session-Id": name})
+        assert error_of(answer).startswith("X-Session-Id: ")
+
+
 def test_generate_has_the_text_in_response(http: httpx2.Client) -> None:
     body = {"model": "echo", "prompt": "Halo", "system": "Be brief."}
     *pieces, last = lines_of(http, body, GENERATE)
