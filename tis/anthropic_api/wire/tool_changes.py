@@ -19,12 +19,15 @@ class PlacedTool:
 class ToolsInEffect:
     def __init__(self, given: Sequence[MessageTool]) -> None:
         self.removed_servers: set[str] = set()
-        self._tools = [PlacedTool(f"tools.{number}", one) for number, one in enumerate(given)]
+        self._given = [PlacedTool(f"tools.{number}", one) for number, one in enumerate(given)]
+        self._defined: dict[tuple[bool, str], PlacedTool] = {}  # in messages; each in place of any other of its name
         self._removed: set[str] = set()
 
     @property
     def tools(self) -> list[PlacedTool]:
-        kept = [one for one in self._tools if not (_is_function(one.tool) and one.tool.name in self._removed)]
+        defined = self._defined
+        every = [*(one for one in self._given if _identity(one.tool) not in defined), *defined.values()]
+        kept = [one for one in every if not (_is_function(one.tool) and one.tool.name in self._removed)]
         if len(kept) > MAX_MESSAGE_TOOLS:
             place = kept[MAX_MESSAGE_TOOLS].place
             raise BadRequest(f"{place}: a conversation has at most {MAX_MESSAGE_TOOLS} tools.", param=place)
@@ -52,11 +55,14 @@ class ToolsInEffect:
                 )
 
     def _define(self, placed: PlacedTool, name: str) -> None:
-        """In place of any other of the name."""
-        is_function = _is_function(placed.tool)
-        self._tools = [one for one in self._tools if _is_function(one.tool) != is_function or _name(one.tool) != name]
-        self._tools.append(placed)
-        (self._removed if is_function else self.removed_servers).discard(name)
+        identity = _identity(placed.tool)
+        self._defined.pop(identity, None)
+        self._defined[identity] = placed
+        (self._removed if _is_function(placed.tool) else self.removed_servers).discard(name)
+
+
+def _identity(tool: MessageTool) -> tuple[bool, str]:
+    return _is_function(tool), _name(tool)
 
 
 def _is_function(tool: MessageTool) -> bool:
